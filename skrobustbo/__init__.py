@@ -1,0 +1,26 @@
+"""Bayesian hyperparameter search that does not get stuck."""
+
+from importlib.metadata import version
+
+from skrobustbo._functional import maximize, minimize
+from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.model_selection import RobustBayesSearchCV
+from skrobustbo.optimizer import Optimizer
+from skrobustbo.space import Categorical, Integer, Real, Space
+from skrobustbo.surrogate import Candidate
+
+__version__ = version("skrobustbo")
+
+__all__ = [
+    "Candidate",
+    "Categorical",
+    "Integer",
+    "Optimizer",
+    "Real",
+    "RobustBayesSearchCV",
+    "Space",
+    "SpaceExhausted",
+    "__version__",
+    "maximize",
+    "minimize",
+]

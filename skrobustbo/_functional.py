@@ -1,0 +1,162 @@
+"""`maximize` and `minimize`: the whole loop in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+
+from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.optimizer import Optimizer, _checked_count
+from skrobustbo.policies import Policy
+from skrobustbo.space import Space
+
+Objective = Callable[[dict[str, Any]], float]
+Callback = Callable[[OptimizeResult], Any]
+
+
+def maximize(
+    func: Objective,
+    space: Space | Mapping[str, Any],
+    *,
+    n_iter: int = 50,
+    policy: str | Policy = "robust",
+    n_initial_points: int | None = None,
+    initial_params: Sequence[Mapping[str, Any]] | None = None,
+    callback: Callback | None = None,
+    random_state: Any = None,
+) -> OptimizeResult:
+    """Maximise a function of a params dict.
+
+    Parameters
+    ----------
+    func : callable
+        Takes a params dict, returns a number; nan is a failed evaluation. Exceptions
+        are passed on.
+    space : Space or dict
+        What is searched.
+    n_iter : int, default=50
+        Evaluations in all.
+    policy : str or Policy, default="robust"
+        How points are chosen.
+    n_initial_points : int, default=None
+        Evaluations before the model takes over; see `Optimizer`.
+    initial_params : list of dict, default=None
+        Points to evaluate first.
+    callback : callable, default=None
+        Called with ``intermediate_result``, the result so far, after every evaluation;
+        raising `StopIteration` ends the run.
+    random_state : int, RandomState or None, default=None
+        Seeds everything random.
+
+    Returns
+    -------
+    result : scipy.optimize.OptimizeResult
+        ``x`` (params dict of the best value), ``fun`` (that value), ``params_history``,
+        ``values``, ``optimizer``, ``nfev``, ``success``, ``message``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not understood.
+
+    Examples
+    --------
+    >>> from skrobustbo import Real, maximize
+    >>> result = maximize(
+    ...     lambda p: -abs(p["x"] - 2), {"x": Real(0, 5)}, n_iter=15, random_state=0
+    ... )
+    >>> abs(result.x["x"] - 2) < 0.1
+    True
+    """
+    settings = {
+        "policy": policy,
+        "n_initial_points": n_initial_points,
+        "initial_params": initial_params,
+        "random_state": random_state,
+    }
+    return _run(func, space, n_iter, callback, sign=1.0, **settings)
+
+
+def minimize(
+    func: Objective,
+    space: Space | Mapping[str, Any],
+    *,
+    n_iter: int = 50,
+    policy: str | Policy = "robust",
+    n_initial_points: int | None = None,
+    initial_params: Sequence[Mapping[str, Any]] | None = None,
+    callback: Callback | None = None,
+    random_state: Any = None,
+) -> OptimizeResult:
+    """Minimise a function of a params dict: `maximize` with the sign flipped.
+
+    Parameters are those of `maximize`. ``fun`` and ``values`` of the result are those
+    of `func`; ``optimizer`` maximises its negative.
+
+    Returns
+    -------
+    result : scipy.optimize.OptimizeResult
+
+    Examples
+    --------
+    >>> from skrobustbo import Real, minimize
+    >>> result = minimize(
+    ...     lambda p: (p["x"] - 2) ** 2, {"x": Real(0, 5)}, n_iter=15, random_state=0
+    ... )
+    >>> result.fun < 0.01
+    True
+    """
+    settings = {
+        "policy": policy,
+        "n_initial_points": n_initial_points,
+        "initial_params": initial_params,
+        "random_state": random_state,
+    }
+    return _run(func, space, n_iter, callback, sign=-1.0, **settings)
+
+
+def _run(
+    func: Objective,
+    space: Any,
+    n_iter: int,
+    callback: Callback | None,
+    *,
+    sign: float,
+    **settings: Any,
+) -> OptimizeResult:
+    n_iter = _checked_count("n_iter", n_iter) or 1
+    optimizer = Optimizer(space, horizon=n_iter, **settings)
+    message = f"All {n_iter} evaluations were made."
+    for _ in range(n_iter):
+        try:
+            params: Any = optimizer.ask()
+        except SpaceExhausted as stop:
+            message = str(stop)
+            break
+        optimizer.tell(params, sign * func(dict(params)))
+        if callback is not None:
+            try:
+                callback(_result(optimizer, sign, "The run is under way."))
+            except StopIteration:
+                message = "The callback ended the run."
+                break
+    return _result(optimizer, sign, message)
+
+
+def _result(optimizer: Optimizer, sign: float, message: str) -> OptimizeResult:
+    history = optimizer.history_
+    values = np.array([sign * record["value"] for record in history], dtype=float)
+    found = bool(np.isfinite(values).any())
+    return OptimizeResult(  # type: ignore[call-arg] # a dict of any keys
+        x=optimizer.best_params_ if found else None,
+        fun=sign * optimizer.best_value_ if found else np.nan,
+        params_history=[record["params"] for record in history],
+        values=values,
+        optimizer=optimizer,
+        nfev=len(history),
+        success=found,
+        message=message if found else "Every evaluation failed.",
+    )

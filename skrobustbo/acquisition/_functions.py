@@ -1,0 +1,62 @@
+"""Acquisition functions: value and gradient on a posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Belief(Protocol):
+    """What an acquisition function needs of a posterior."""
+
+    def predict(self, Z: Array) -> tuple[Array, Array]:
+        """Return mean and deviation at points, both of shape (m,)."""
+        ...
+
+    def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
+        """Return mean, deviation, and the gradients of both, at points."""
+        ...
+
+
+class Acquisition(Protocol):
+    """A function of encoded points to be maximised."""
+
+    def __call__(self, Z: Array) -> Array:
+        """Return the values at points of shape (m, n_columns)."""
+        ...
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Return the values, shape (m,), and gradients, shape (m, n_columns)."""
+        ...
+
+
+@dataclass(frozen=True)
+class UCB:
+    """Upper confidence bound, mu(x) + beta sigma(x).
+
+    Parameters
+    ----------
+    posterior : Belief
+        Where mean and deviation come from.
+    beta : float
+        Width of the band in deviations; 0 gives the posterior mean, a negative number
+        the lower confidence bound.
+    """
+
+    posterior: Belief
+    beta: float
+
+    def __call__(self, Z: Array) -> Array:
+        """Return the bound at points of shape (m, n_columns)."""
+        mu, sigma = self.posterior.predict(Z)
+        return mu + self.beta * sigma
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Return the bound and its gradient in x."""
+        mu, sigma, d_mu, d_sigma = self.posterior.gradient(Z)
+        return mu + self.beta * sigma, d_mu + self.beta * d_sigma

@@ -1,0 +1,249 @@
+"""Maximising an acquisition function over a mixed space.
+
+Sample, choose starts, then alternate: climb the continuous columns by gradient, sweep
+each discrete parameter through its table of encoded rows. Integers and categories are
+one case, a table. Small finite spaces are scored whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from skrobustbo.acquisition._functions import Acquisition
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+#: Finite spaces up to this size are scored whole, point by point.
+ENUMERATED = 4096
+#: Finite spaces up to this size are listed as a last resort, to find what is untried.
+_LISTED = 2**20
+#: Spread of the points around the incumbents, in unit-cube coordinates.
+_SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
+
+
+class SpaceExhausted(Exception):
+    """Every point of the search space has been proposed."""
+
+
+class Domain(Protocol):
+    """What the maximiser needs of a search space."""
+
+    n_columns: int
+
+    @property
+    def size(self) -> float: ...
+    @property
+    def n_uniform(self) -> int: ...
+    @property
+    def climbed(self) -> Indices: ...
+    @property
+    def swept(self) -> list[tuple[Indices, Array]]: ...
+    def from_uniform(self, U: Array) -> Array: ...
+    def snap(self, X: Array) -> Array: ...
+    def enumerate(self) -> Array: ...
+
+
+class Maximizer:
+    """The argmax over feasible points of one space, for one `ask`.
+
+    All calls on one object see the same raw sample, so that what a policy derives from
+    several maxima is a function of its arguments.
+
+    Parameters
+    ----------
+    domain : Domain
+        The space.
+    taken : list of arrays of shape (n_columns,)
+        Points not to be proposed (again).
+    rng : numpy.random.Generator
+        Source of the sample and of the choice of starts.
+    around : array of shape (k, n_columns), optional
+        Incumbents, sampled around as well.
+    n_sample : int, default=512
+        Space-filling points.
+    n_around : int, default=160
+        Points around the incumbents.
+    n_starts : int, default=4
+        Points to improve on.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        taken: Sequence[Array] = (),
+        *,
+        rng: np.random.Generator,
+        around: Array | None = None,
+        n_sample: int = 512,
+        n_around: int = 160,
+        n_starts: int = 4,
+    ) -> None:
+        self.domain = domain
+        self._taken = {point.tobytes() for point in taken}
+        self._around = np.empty((0, domain.n_columns)) if around is None else around
+        self._n_sample, self._n_around, self._n_starts = n_sample, n_around, n_starts
+        self._sample_rng, self._start_rng, self._draw_rng = rng.spawn(3)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the space is small enough to be scored whole."""
+        table_only = not len(self.domain.climbed) and len(self.domain.swept) == 1
+        return self.domain.size <= ENUMERATED or table_only
+
+    @cached_property
+    def sample(self) -> Array:
+        """The raw sample, or the whole space, shape (m, n_columns)."""
+        if self.whole:
+            return self.domain.enumerate()
+        sobol = _shifted_sobol(self._n_sample, self.domain.n_uniform, self._sample_rng)
+        return np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
+
+    def _neighbours(self) -> Array:
+        """Return points around the incumbents: some columns moved, some drawn anew."""
+        if not len(self._around):
+            return self._around
+        rng, domain = self._sample_rng, self.domain
+        X = self._around[np.arange(self._n_around) % len(self._around)]
+        spread = np.array(_SPREADS)[np.arange(len(X)) % len(_SPREADS)]
+        columns = domain.climbed
+        moved = rng.random((len(X), len(columns))) < max(0.5, 1 / max(len(columns), 1))
+        steps = rng.standard_normal((len(X), len(columns))) * spread[:, None]
+        X[:, columns] = np.clip(X[:, columns] + moved * steps, 0.0, 1.0)
+        for columns, table in domain.swept:
+            redrawn = np.flatnonzero(rng.random(len(X)) < 1 / (1 + len(domain.swept)))
+            chosen = rng.integers(len(table), size=len(redrawn))
+            X[np.ix_(redrawn, columns)] = table[chosen]
+        return domain.snap(X)
+
+    def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
+        """Return the feasible point of highest value, and that value.
+
+        Parameters
+        ----------
+        acq : Acquisition
+            The function to maximise.
+        inner : bool, default=False
+            Range over all feasible points, those tried before included.
+
+        Raises
+        ------
+        SpaceExhausted
+            If no feasible point is left.
+        """
+        X, values = self.sample, acq(self.sample)
+        if not self.whole:
+            best = self._improved(acq, X[self._starts(values)])
+            X, values = np.concatenate([best, X]), np.concatenate([acq(best), values])
+        # A stable sort puts the improved points before a sampled one of equal value.
+        for i in np.argsort(-values, kind="stable"):
+            if inner or X[i].tobytes() not in self._taken:
+                return X[i], float(values[i])
+        x = self.random()
+        return x, float(acq(x[None, :])[0])
+
+    def random(self) -> Array:
+        """Return a random feasible point that is not taken, shape (n_columns,)."""
+        for x in itertools.chain(self._draws(), self._listing()):
+            if x.tobytes() not in self._taken:
+                return x
+        raise SpaceExhausted(
+            f"All {self.domain.size:.0f} points of the space have been proposed; "
+            "widen the space to go on."
+        )
+
+    def _draws(self) -> Iterator[Array]:
+        for _ in range(8):
+            U = self._draw_rng.random((64, self.domain.n_uniform))
+            yield from self.domain.from_uniform(U)
+
+    def _listing(self) -> Iterator[Array]:
+        if self.domain.size <= _LISTED:
+            yield from self._draw_rng.permutation(self.domain.enumerate())
+
+    def _starts(self, values: Array) -> Indices:
+        """Return the best sampled point and others by roulette, high values first.
+
+        Gumbel noise on standardised values draws without replacement with odds that
+        grow exponentially with the value.
+        """
+        spread = values.std() or 1.0
+        noisy = values / spread + self._start_rng.gumbel(size=len(values)) * 0.3
+        order: Indices = np.argsort(-noisy)[: self._n_starts]
+        best = int(np.argmax(values))
+        return np.array([best, *order[order != best][: self._n_starts - 1]])
+
+    def _improved(self, acq: Acquisition, X: Array) -> Array:
+        """Alternate climbs and sweeps until no sweep changes a point."""
+        X = self._climbed(acq, X)
+        for _ in range(4 if self.domain.swept else 0):
+            swept = self._swept(acq, X)
+            if np.array_equal(swept, X):
+                break
+            X = self._climbed(acq, swept)
+        return X
+
+    def _climbed(self, acq: Acquisition, X: Array) -> Array:
+        """Ascend in the continuous columns, all points in one run, and snap.
+
+        The points do not interact, so the sum of their values climbs each of them.
+        """
+        columns = self.domain.climbed
+        if not len(columns):
+            return X
+        Z = X.copy()
+
+        def negative(flat: Array) -> tuple[float, Array]:
+            Z[:, columns] = flat.reshape(len(X), -1)
+            values, gradients = acq.with_gradient(Z)
+            return -float(values.sum()), -gradients[:, columns].ravel()
+
+        start = X[:, columns].ravel()
+        result = minimize(
+            negative,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, 1.0)] * len(start),
+            options={"maxiter": 30, "ftol": 1e-10},
+        )
+        Z[:, columns] = result.x.reshape(len(X), -1)
+        ends = self.domain.snap(Z)
+        better = acq(ends) > acq(X)
+        return np.where(better[:, None], ends, X)
+
+    def _swept(self, acq: Acquisition, X: Array) -> Array:
+        """Try every row of each discrete parameter's table, all points in one call."""
+        X = X.copy()
+        for columns, table in self.domain.swept:
+            trials = np.repeat(X, len(table), axis=0)
+            trials[:, columns] = np.tile(table, (len(X), 1))
+            values = acq(trials).reshape(len(X), len(table))
+            # The present row wins a tie, or the alternation might not end.
+            present = (table == X[:, None, columns]).all(axis=2)
+            values[present] = np.nextafter(values[present], np.inf)
+            X[:, columns] = table[np.argmax(values, axis=1)]
+        return X
+
+
+@lru_cache(maxsize=16)
+def _sobol(n: int, d: int) -> Array:
+    engine = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(0))
+    points: Array = engine.random_base2((n - 1).bit_length())[:n]
+    return points
+
+
+def _shifted_sobol(n: int, d: int, rng: np.random.Generator) -> Array:
+    """Return a Sobol sequence shifted at random (Cranley and Patterson 1976).
+
+    A fresh scrambling at every step would cost more than the posterior at its points.
+    """
+    return (_sobol(n, d) + rng.random(d)) % 1.0

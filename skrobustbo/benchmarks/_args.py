@@ -1,0 +1,66 @@
+"""Reading of the sub-commands' arguments, and the error that ends a command."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Collection, Iterable
+from typing import TypeAlias
+
+from skrobustbo.problems._base import canonical, unknown_name
+
+# In quotes, as the class takes no type argument when the program runs.
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+class CommandError(Exception):
+    """What the user should mend; its message is shown and the exit status is 2."""
+
+
+def name_list(tokens: Iterable[str]) -> list[str]:
+    """Return the names in words that may each hold several, separated by commas.
+
+    >>> name_list(["branin,wang_trap", "hartmann6"])
+    ['branin', 'wang-trap', 'hartmann6']
+    """
+    names = (canonical(name) for token in tokens for name in token.split(","))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def checked_names(
+    kind: str, tokens: Iterable[str], known: Collection[str]
+) -> list[str]:
+    """Return the names in `tokens`; CommandError names the first one not in `known`."""
+    names = name_list(tokens)
+    for name in names:
+        if name not in known:
+            raise CommandError(unknown_name(f"name of a {kind}", name, known))
+    if not names:
+        raise CommandError(f"Expected the name of a {kind}. Got none.")
+    return names
+
+
+def seed_list(text: str) -> list[int]:
+    """Return the seeds of a text such as ``0-9`` or ``0,3,7`` (ends included).
+
+    >>> seed_list("0-2,7")
+    [0, 1, 2, 7]
+    """
+    seeds = [seed for part in text.split(",") for seed in _seed_range(part.strip())]
+    return list(dict.fromkeys(seeds))
+
+
+def _seed_range(part: str) -> range:
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise argparse.ArgumentTypeError(
+            f"seeds must be a list such as 0,3,7 or a range such as 0-9, got {part!r}"
+        )
+    return range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+def positive_int(text: str) -> int:
+    """Return `text` as an integer of at least 1."""
+    if not re.fullmatch(r"\d+", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
+    return int(text)

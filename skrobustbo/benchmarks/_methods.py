@@ -1,0 +1,134 @@
+"""What is compared: anything that can be asked for a point and told its value.
+
+To compare another package's optimiser, subclass `Method` and enter it in `BASELINES`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from skrobustbo.space import Space
+
+Params = dict[str, Any]
+
+
+class ExhaustedError(Exception):
+    """Raised by `Method.ask` when no point is left to try; the run then ends."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a method may know before the first evaluation.
+
+    Parameters
+    ----------
+    space : Space
+        Domain of the problem.
+    initial : list of dict
+        The initial design, to be asked first and in this order.
+    n_iter : int
+        Number of evaluations of the run, the initial ones included.
+    seed : int
+        Seed of everything random in the method.
+    """
+
+    space: Space
+    initial: list[Params]
+    n_iter: int
+    seed: int
+
+
+class Method(ABC):
+    """An optimiser under comparison; it maximises."""
+
+    @abstractmethod
+    def ask(self) -> Params:
+        """Return the next point, the initial design first; may raise ExhaustedError."""
+
+    @abstractmethod
+    def tell(self, params: Params, value: float) -> None:
+        """Take in the (noisy) value at the point last asked."""
+
+    @property
+    def label(self) -> str:
+        """What proposed the point told last, for the results table."""
+        return ""
+
+
+class PolicyMethod(Method):
+    """One of the package's policies, by name."""
+
+    def __init__(self, policy: str, setup: Setup):
+        from skrobustbo import Optimizer
+
+        self._optimizer = Optimizer(
+            setup.space,
+            policy,
+            initial_params=setup.initial,
+            n_initial_points=len(setup.initial),
+            horizon=setup.n_iter,
+            random_state=setup.seed,
+        )
+
+    def ask(self) -> Params:
+        """Return the optimizer's next point."""
+        from skrobustbo import SpaceExhausted
+
+        try:
+            params: Any = self._optimizer.ask()
+        except SpaceExhausted as error:
+            raise ExhaustedError from error
+        return dict(params)
+
+    def tell(self, params: Params, value: float) -> None:
+        """Tell the optimizer."""
+        self._optimizer.tell(params, value)
+
+    @property
+    def label(self) -> str:
+        """Label of the candidate model that proposed the point."""
+        return str(self._optimizer.history_[-1]["model_label"])
+
+
+class SobolMethod(Method):
+    """A scrambled Sobol sequence after the initial design: space filling, no model."""
+
+    def __init__(self, setup: Setup):
+        n_free = setup.n_iter - len(setup.initial)
+        free = setup.space.sample(n_free, setup.seed) if n_free else []
+        self._n_initial = len(setup.initial)
+        self._points = [*setup.initial, *free]
+        self._n_told = 0
+
+    def ask(self) -> Params:
+        """Return the next point of the sequence."""
+        return self._points[self._n_told]
+
+    def tell(self, params: Params, value: float) -> None:
+        """Move on."""
+        self._n_told += 1
+
+    @property
+    def label(self) -> str:
+        """Either "initial" or "sobol"."""
+        return "initial" if self._n_told <= self._n_initial else "sobol"
+
+
+#: Methods that are not policies of the package.
+BASELINES: dict[str, Callable[[Setup], Method]] = {"sobol": SobolMethod}
+
+
+def available() -> list[str]:
+    """Return the names that `make_method` knows: the policies and the baselines."""
+    from skrobustbo import policies
+
+    return sorted({*policies.available(), *BASELINES})
+
+
+def make_method(name: str, setup: Setup) -> Method:
+    """Return a new method for one run."""
+    baseline = BASELINES.get(name)
+    return PolicyMethod(name, setup) if baseline is None else baseline(setup)

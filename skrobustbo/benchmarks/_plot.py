@@ -1,0 +1,142 @@
+"""``plot``: the median regret of every policy against the number of evaluations."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.benchmarks._args import CommandError, Subparsers
+from skrobustbo.benchmarks._report import GroupKey, add_selection, selected_runs
+from skrobustbo.benchmarks._table import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Regrets below this are drawn here: on a log axis, rounding would fill the panel.
+FLOOR = 1e-8
+#: Okabe and Ito's colours, told apart by colour-blind readers too.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES = ("-", "--", "-.", ":")
+
+Panels = dict[tuple[str, int], dict[str, list[Run]]]
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the sub-command."""
+    parser = subparsers.add_parser("plot", help="draw a csv file's regrets")
+    add_selection(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="IMAGE")
+    parser.set_defaults(func=main)
+
+
+def main(args: argparse.Namespace) -> None:
+    """Write the figure, one panel per problem and run length."""
+    groups = selected_runs(args)
+    figure = draw(groups)
+    try:
+        figure.savefig(args.out, dpi=150)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"Could not write {args.out}: {error}") from error
+    print(args.out)
+
+
+def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
+    """Return the figure; CommandError if matplotlib is not installed."""
+    panels: Panels = defaultdict(dict)
+    for key, runs in groups.items():
+        panels[key.problem, key.n_iter][key.policy] = runs
+    figure, axes = _grid(len(panels))
+    styles = _styles(sorted({key.policy for key in groups}))
+    for ax, ((problem, n_iter), runs_of) in zip(axes, panels.items(), strict=False):
+        _draw_panel(ax, runs_of, styles)
+        ax.set_title(f"{problem}, {n_iter} evaluations", fontsize="medium")
+    _add_legend(figure, axes)
+    return figure
+
+
+def _grid(n_panels: int) -> tuple[Figure, list[Axes]]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise CommandError(
+            "The 'plot' command needs matplotlib, which is not installed: "
+            'pip install "skrobustbo[plot]".'
+        ) from error
+    n_columns = 2 if n_panels == 4 else min(3, n_panels)
+    n_rows = math.ceil(n_panels / n_columns)
+    size = (4.2 * n_columns, 3.2 * n_rows + 0.5)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for ax in axes[n_panels:]:
+        ax.remove()
+    return figure, list(axes[:n_panels])
+
+
+def _styles(policies: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return one style per policy, the same in all panels."""
+    looks = zip(policies, cycle(_COLOURS), cycle(_DASHES), strict=False)
+    return {
+        policy: {"color": colour, "linestyle": dash} for policy, colour, dash in looks
+    }
+
+
+def _draw_panel(
+    ax: Axes, runs_of: Mapping[str, list[Run]], styles: Mapping[str, dict[str, Any]]
+) -> None:
+    for policy, runs in runs_of.items():
+        low, middle, high = np.percentile(curves(runs), [10, 50, 90], axis=0)
+        steps = np.arange(1, len(middle) + 1)
+        ax.plot(steps, middle, label=policy, **styles[policy])
+        colour = styles[policy]["color"]
+        ax.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    ax.grid(alpha=0.3)
+    ax.set_xlabel("evaluations")
+    if has_optimum(runs):
+        ax.set_yscale("log")
+        ax.set_ylabel("simple regret")
+    else:
+        ax.set_ylabel("best value")
+
+
+def has_optimum(runs: Sequence[Run]) -> bool:
+    """Return whether the problem's optimum is known."""
+    return not math.isnan(runs[0][0].optimum)
+
+
+def curves(runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Return what is drawn of each run, shape (n_runs, evaluations).
+
+    It is the simple regret, at least `FLOOR`, or the best value where the optimum is
+    not known. A run that exhausted its space keeps its last value.
+    """
+    length = max(len(run) for run in runs)
+    best = np.array([_padded([row.best for row in run], length) for run in runs])
+    return np.maximum(runs[0][0].optimum - best, FLOOR) if has_optimum(runs) else best
+
+
+def _padded(values: list[float], length: int) -> list[float]:
+    return values + values[-1:] * (length - len(values))
+
+
+def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Put one legend below all panels, with every policy once."""
+    lines = {str(line.get_label()): line for ax in axes for line in ax.get_lines()}
+    policies = sorted(lines)
+    figure.legend(
+        [lines[policy] for policy in policies],
+        policies,
+        loc="outside lower center",
+        ncols=min(len(policies), 5),
+        title="median over seeds, band from 10% to 90%",
+        title_fontsize="small",
+        frameon=False,
+    )

@@ -1,0 +1,214 @@
+"""The results: one csv row per evaluation, one append per run.
+
+A run is written only when it is over, by one process, and flushed to the disk at once.
+Whatever a killed process leaves behind (a torn last line, a run whose rows are not all
+there) is recognised and dropped, so the same command resumes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from skrobustbo.benchmarks._args import CommandError
+
+
+class RunKey(NamedTuple):
+    """What tells one run from another."""
+
+    problem: str
+    n_iter: int
+    policy: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One row.
+
+    Parameters
+    ----------
+    problem, policy : str
+        Names.
+    seed : int
+        Seed of the initial design, the noise and the method.
+    n_iter : int
+        Evaluations asked for.
+    n_initial : int
+        Evaluations that belong to the initial design.
+    n_evals : int
+        Evaluations made: `n_iter`, or fewer where the space was exhausted.
+    step : int
+        Number of this evaluation, from 1.
+    value : float
+        The objective without its noise, nan if the evaluation failed.
+    observed : float
+        What the method was told.
+    best : float
+        Largest `value` so far in the run, nan before the first finite one.
+    optimum : float
+        The problem's optimum, nan where it is not known.
+    stuck_below : float
+        The problem's `stuck_below`, nan where it has none.
+    cpu_seconds : float
+        CPU time of the ask and the tell of this step.
+    model_label : str
+        What proposed the point.
+    """
+
+    problem: str
+    policy: str
+    seed: int
+    n_iter: int
+    n_initial: int
+    n_evals: int
+    step: int
+    value: float
+    observed: float
+    best: float
+    optimum: float
+    stuck_below: float
+    cpu_seconds: float
+    model_label: str
+
+    @property
+    def key(self) -> RunKey:
+        """The run that the row belongs to."""
+        return RunKey(self.problem, self.n_iter, self.policy, self.seed)
+
+
+Run = list[Evaluation]
+COLUMNS = tuple(column.name for column in fields(Evaluation))
+_READERS = {"str": str, "int": int, "float": float}
+
+
+def format_rows(rows: Iterable[Evaluation]) -> str:
+    """Return rows as csv text, without a header; floats are written in full."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(map(astuple, rows))
+    return text.getvalue()
+
+
+def parse_rows(text: str) -> Run:
+    """Return the rows of csv text without a header; ValueError if one is damaged."""
+    return [_parse_row(cells) for cells in csv.reader(io.StringIO(text))]
+
+
+def _parse_row(cells: Sequence[str]) -> Evaluation:
+    columns = zip(fields(Evaluation), cells, strict=True)
+    return Evaluation(*(_READERS[str(column.type)](cell) for column, cell in columns))
+
+
+class Table:
+    """The csv file at `path`."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = Path(path)
+
+    def read(self) -> tuple[dict[RunKey, Run], bool]:
+        """Return the complete runs, and whether the file holds nothing else.
+
+        Raises
+        ------
+        CommandError
+            If the file is not a table of this kind.
+        """
+        text = self.path.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        header, _, body = whole.partition("\n")
+        if whole and header != ",".join(COLUMNS):
+            raise self._damaged("its first line is not the header of a results table")
+        try:
+            blocks = list(_blocks(parse_rows(body)))
+        except (ValueError, TypeError) as error:
+            raise self._damaged(f"a line is damaged ({error})") from error
+        runs: dict[RunKey, Run] = {}
+        for run in filter(_is_complete, blocks):
+            runs.setdefault(run[0].key, run)
+        return runs, bool(whole) and whole == text and len(runs) == len(blocks)
+
+    def _damaged(self, what: str) -> CommandError:
+        return CommandError(
+            f"{self.path} should hold results of the 'run' command, but {what}: "
+            "give another --out, or mend or remove the file."
+        )
+
+    def open(self) -> set[RunKey]:
+        """Make the file ready for `append` and return the runs that it holds.
+
+        The file is created if it does not exist; incomplete runs are cut out.
+        """
+        if not self.path.parent.is_dir():
+            raise CommandError(
+                f"The folder of {self.path} does not exist: create it, or give another "
+                "--out."
+            )
+        runs, is_clean = self.read() if self.path.exists() else ({}, False)
+        if not is_clean:
+            rows = (row for run in runs.values() for row in run)
+            _replace(self.path, ",".join(COLUMNS) + "\n" + format_rows(rows))
+        return set(runs)
+
+    def append(self, run: Run) -> None:
+        """Write a complete run to the disk."""
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+            file.write(format_rows(run))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def note_versions(self) -> bool:
+        """Write beside the table what it was made with; return whether all runs agree.
+
+        The note is a JSON list, one entry for each set of versions that ever wrote to
+        the table.
+        """
+        path = self.path.with_suffix(".versions.json")
+        notes = json.loads(path.read_text("utf-8")) if path.exists() else []
+        if (note := _versions()) not in notes:
+            notes.append(note)
+            _replace(path, json.dumps(notes, indent=2) + "\n")
+        return len(notes) == 1
+
+
+def _blocks(rows: Iterable[Evaluation]) -> Iterator[Run]:
+    """Cut rows where a run begins."""
+    block: Run = []
+    for row in rows:
+        if block and (row.step == 1 or row.key != block[-1].key):
+            yield block
+            block = []
+        block.append(row)
+    if block:
+        yield block
+
+
+def _is_complete(run: Run) -> bool:
+    return [row.step for row in run] == list(range(1, run[0].n_evals + 1))
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _versions() -> dict[str, str]:
+    import skrobustbo
+
+    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    return {
+        "skrobustbo": skrobustbo.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    } | packages

@@ -1,0 +1,119 @@
+"""What has been asked and told: points, raw values, failures, what is pending."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Trial:
+    """One point asked or told.
+
+    Attributes
+    ----------
+    params : dict
+        The point as the user sees it.
+    x : array of shape (n_columns,)
+        The same point, encoded.
+    memo : dict or None
+        What the policy noted when it proposed the point, in JSON types; None for
+        initial points and for points told without being asked.
+    label : str
+        The model that chose it, "initial" or "told".
+    mean, std : float
+        That model's prediction before the evaluation, in units of the objective.
+    alive : list of str
+        Labels of the models surviving at the time.
+    value : float or None
+        The value told, as told; None while pending.
+    time : float or None
+        When it was told, in seconds since the epoch.
+    """
+
+    params: dict[str, Any]
+    x: Array
+    memo: dict[str, Any] | None = None
+    label: str = "told"
+    mean: float = math.nan
+    std: float = math.nan
+    alive: list[str] = field(default_factory=list)
+    value: float | None = None
+    time: float | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether the point has been asked and not told."""
+        return self.value is None
+
+    @property
+    def failed_reason(self) -> str | None:
+        """Why the evaluation counts as failed, None if it does not."""
+        if self.value is None or math.isfinite(self.value):
+            return None
+        return f"the value was {self.value}"
+
+
+class History:
+    """All trials; rows of told points in the order in which they were told.
+
+    Values are kept raw. What a model sees of them, on which scale, is derived when
+    asked for, as that scale changes with every value.
+    """
+
+    def __init__(self, n_columns: int) -> None:
+        self.trials: list[Trial] = []
+        self.told: list[Trial] = []
+        self._buffer = np.empty((16, n_columns))
+
+    def __len__(self) -> int:
+        return len(self.told)
+
+    def add(self, trial: Trial) -> None:
+        """Add a trial that is not told yet."""
+        self.trials.append(trial)
+
+    def tell(self, trial: Trial, value: float, time: float) -> None:
+        """Record the value of a pending trial."""
+        trial.value, trial.time = value, time
+        n = len(self.told)
+        if n == len(self._buffer):
+            self._buffer = np.concatenate([self._buffer, np.empty_like(self._buffer)])
+        self._buffer[n] = trial.x
+        self.told.append(trial)
+
+    @property
+    def X(self) -> Array:
+        """Encoded told points, shape (n, n_columns)."""
+        return self._buffer[: len(self.told)]
+
+    @property
+    def values(self) -> Array:
+        """Raw values of the told points, shape (n,); nan where a point failed."""
+        values = np.array([trial.value for trial in self.told], dtype=float)
+        return np.where(np.isfinite(values), values, np.nan)
+
+    @property
+    def pending(self) -> list[Trial]:
+        """Trials asked and not told, in the order asked."""
+        return [trial for trial in self.trials if trial.pending]
+
+    def find_pending(self, x: Array) -> Trial | None:
+        """Return the pending trial of an encoded point that was asked first."""
+        key = x.tobytes()
+        for trial in self.trials:
+            if trial.pending and trial.x.tobytes() == key:
+                return trial
+        return None
+
+    @property
+    def best(self) -> int | None:
+        """Index of the best finite value among the told, None if there is none."""
+        values = self.values
+        return int(np.nanargmax(values)) if np.isfinite(values).any() else None

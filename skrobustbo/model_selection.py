@@ -1,0 +1,353 @@
+"""`RobustBayesSearchCV`: the search as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state, indexable
+
+from skrobustbo._sklearn_compat import (
+    BaseSearchCV,
+    Interval,
+    check_method_params,
+    fit_context,
+)
+from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.evaluation import Evaluator
+from skrobustbo.optimizer import Optimizer
+from skrobustbo.policies import Policy
+from skrobustbo.space import Space
+
+Params = dict[str, Any]
+
+
+class RobustBayesSearchCV(BaseSearchCV):
+    """Bayesian search over parameters, with cross-validation, that does not get stuck.
+
+    Used like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
+    policy that stays sound when the length scales of its Gaussian process are unknown.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is tuned. Either it has a `score` method or `scoring` must be given.
+    param_space : dict or Space
+        For each parameter a `Real`, `Integer` or `Categorical`; a sequence, whose
+        values are the only ones ever tried; or a frozen `scipy.stats` distribution.
+    n_iter : int, default=50
+        Candidates to evaluate, the initial ones included.
+    policy : str or Policy, default="robust"
+        How candidates are chosen: a name of `skrobustbo.policies.available` or an
+        object.
+    n_initial_points : int, default=None
+        Candidates before the model takes over, `initial_params` included; the rest is
+        a scrambled Sobol sequence. Default: 2 d + 2 for d parameters, at least 3, at
+        most a third of `n_iter`.
+    initial_params : list of dict, default=None
+        Candidates to try first. What a dict leaves out is taken from the estimator's
+        present settings.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in `GridSearchCV`. With several metrics, `refit` must name the one that the
+        search maximises.
+    n_jobs : int, default=None
+        Folds of a candidate to run side by side. It has no influence on what the
+        search does.
+    refit : bool, str or callable, default=True
+        As in `GridSearchCV`.
+    cv : int, cross-validation generator or iterable, default=None
+        As in `GridSearchCV`; the splits are drawn once and are the same for all
+        candidates.
+    verbose : int, default=0
+        As in `GridSearchCV`.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in `GridSearchCV`.
+    random_state : int, RandomState or None, default=None
+        Seeds everything random in the search.
+    error_score : "raise" or float, default=nan
+        Score of a fold whose fit fails. With nan, the candidate is remembered as failed
+        and its like avoided.
+    return_train_score : bool, default=False
+        Whether `cv_results_` has training scores.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        As in `GridSearchCV`, and for each candidate ``model_label`` (the model that
+        chose it, "initial" for the initial design), ``model_mean`` and ``model_std``
+        (its prediction before the fits, in score units; nan for initial points), and
+        ``posterior_mean`` and ``posterior_std`` (a MAP model on all the data).
+    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \
+refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
+        As in `GridSearchCV`.
+    optimizer_ : Optimizer
+        The optimizer, to look into or to go on asking.
+    n_iter_ : int
+        Candidates evaluated.
+    tuner_time_ : float
+        Seconds spent choosing candidates.
+    stop_reason_ : {"n_iter", "space_exhausted"}
+        Why the search ended.
+
+    Notes
+    -----
+    Folds run with one inner thread (BLAS, OpenMP) for every `n_jobs`, so that scores
+    do not depend on it: use the cores through `n_jobs`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Real, RobustBayesSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> space = {"C": Real(1e-2, 1e3, log=True), "gamma": Real(1e-4, 10, log=True)}
+    >>> search = RobustBayesSearchCV(SVC(), space, n_iter=15, random_state=0).fit(X, y)
+    >>> search.best_score_ > 0.97
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - as sklearn's
+        **BaseSearchCV._parameter_constraints,
+        "param_space": [Mapping, list, Space],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "policy": [str, Policy],
+        "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
+        "initial_params": [list, tuple, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_space: Mapping[str, Any] | Space,
+        *,
+        n_iter: int = 50,
+        policy: str | Policy = "robust",
+        n_initial_points: int | None = None,
+        initial_params: Sequence[Mapping[str, Any]] | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_space = param_space
+        self.n_iter = n_iter
+        self.policy = policy
+        self.n_initial_points = n_initial_points
+        self.initial_params = initial_params
+        self.random_state = random_state
+
+    # The estimator is not validated before the search itself is.
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Search, then fit the best candidate on all the data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets.
+        **params : dict
+            Passed to `fit` of the estimator, the scorer and the splitter, as in
+            `GridSearchCV`.
+
+        Returns
+        -------
+        self : RobustBayesSearchCV
+
+        Raises
+        ------
+        ValueError
+            Before any fit if the space, the policy or an initial point is not
+            understood; after the initial design if not one of its fits succeeded.
+        """
+        optimizer = self._start()
+        scorers, _ = self._get_scorers()
+        X, y = indexable(X, y)
+        params = check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        evaluator = self._evaluator(X, y, scorers, routed)
+        self._search(optimizer, evaluator)
+        self._conclude(evaluator, scorers)
+        if self.refit:
+            self._refit(X, y, routed.estimator.fit)
+        return self
+
+    # Before the first fit ------------------------------------------------------------
+
+    def _start(self) -> Optimizer:
+        """Return the optimizer; all that can be checked without a fit is checked."""
+        space = self.param_space
+        space = space if isinstance(space, Space) else Space(space)
+        _check_names(space, self.estimator)
+        return Optimizer(
+            space,
+            self.policy,
+            n_initial_points=self.n_initial_points,
+            initial_params=_completed(self.initial_params, space, self.estimator),
+            horizon=int(min(self.n_iter, space.size)),
+            random_state=check_random_state(self.random_state),
+        )
+
+    def _evaluator(self, X: Any, y: Any, scorers: Any, routed: Any) -> Evaluator:
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        splits = list(cv.split(X, y, **routed.splitter.split))
+        self.n_splits_ = len(splits)
+        settings = {
+            "scorer": scorers,
+            "fit_params": routed.estimator.fit,
+            "score_params": routed.scorer.score,
+            "return_train_score": self.return_train_score,
+            "return_n_test_samples": True,
+            "return_times": True,
+            "return_parameters": False,
+            "error_score": self.error_score,
+            "verbose": self.verbose,
+        }
+        metric = self.refit if isinstance(self.refit, str) else None
+        return Evaluator(
+            clone(self.estimator), X, y, splits, settings, metric, self.n_iter
+        )
+
+    # The search ----------------------------------------------------------------------
+
+    def _search(self, optimizer: Optimizer, evaluator: Evaluator) -> None:
+        self.optimizer_, self.tuner_time_ = optimizer, 0.0
+        self.stop_reason_ = "n_iter"
+        n_splits = len(evaluator.splits)
+        if self.verbose > 0:
+            print(
+                f"Fitting {n_splits} folds for each of {self.n_iter} candidates, "
+                f"totalling {n_splits * self.n_iter} fits"
+            )
+        with Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch) as parallel:
+            for _ in range(self.n_iter):
+                start = time.perf_counter()
+                try:
+                    candidate = optimizer.ask()
+                except SpaceExhausted:
+                    self.stop_reason_ = "space_exhausted"
+                    break
+                asked = time.perf_counter()
+                score = evaluator.evaluate(candidate, parallel)
+                told = time.perf_counter()
+                optimizer.tell(candidate, score)
+                self.tuner_time_ += asked - start + time.perf_counter() - told
+                if len(evaluator.candidates) >= optimizer.n_initial_points:
+                    self._stop_if_hopeless(evaluator)
+        self._stop_if_hopeless(evaluator)
+        self.n_iter_ = len(evaluator.candidates)
+
+    def _stop_if_hopeless(self, evaluator: Evaluator) -> None:
+        """Raise if nothing has succeeded: the rest of the budget would not, either."""
+        n = len(evaluator.candidates)
+        name = type(self.estimator).__name__
+        if evaluator.all_fits_failed:
+            raise ValueError(
+                f"All {len(evaluator.results)} fits of the first {n} candidates "
+                f"failed, the last with {evaluator.last_error!r}: mend {name} or "
+                "'param_space', or pass error_score='raise' to see the traceback."
+            )
+        if not evaluator.any_finite:
+            raise ValueError(
+                f"None of the first {n} candidates of {name} got a finite score: check "
+                "'scoring' and the data, or pass error_score='raise' to see the error."
+            )
+
+    # After the last fit --------------------------------------------------------------
+
+    def _conclude(self, evaluator: Evaluator, scorers: Any) -> None:
+        """Set the results and the best candidate."""
+        evaluator.report_failures(self.error_score, self.scoring)
+        self.cv_results_ = self._format_results(
+            evaluator.candidates,
+            self.n_splits_,
+            evaluator.results,
+            self._model_columns(evaluator.candidates),
+        )
+        self.multimetric_ = isinstance(evaluator.results[0]["test_scores"], dict)
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        if not self.refit and self.multimetric_:
+            return
+        metric = self.refit if self.multimetric_ else "score"
+        self.best_index_ = self._select_best_index(self.refit, metric, self.cv_results_)
+        if not callable(self.refit):
+            self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _model_columns(self, candidates: list[Params]) -> dict[str, list[Any]]:
+        start = time.perf_counter()
+        mean, std = self.optimizer_.predict(candidates, return_std=True)
+        records = self.optimizer_.history_
+        self.tuner_time_ += time.perf_counter() - start
+        columns = ("model_label", "model_mean", "model_std")
+        chosen = {key: [record[key] for record in records] for key in columns}
+        return {**chosen, "posterior_mean": mean, "posterior_std": std}
+
+    def _refit(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
+        # Parameters are cloned, too: they may be estimators.
+        best = clone(self.best_params_, safe=False)
+        self.best_estimator_ = clone(self.estimator).set_params(**best)
+        start = time.time()
+        data = (X,) if y is None else (X, y)
+        self.best_estimator_.fit(*data, **fit_params)
+        self.refit_time_ = time.time() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _check_names(space: Space, estimator: Any) -> None:
+    """Raise if a parameter is none of the estimator's."""
+    valid = estimator.get_params(deep=True)
+    for name in space.names:
+        # What a searched component will bring along is not known yet.
+        inside = any(name.startswith(f"{other}__") for other in space.names)
+        if name not in valid and not inside:
+            near = difflib.get_close_matches(name, valid, 1, 0)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(
+                f"Invalid parameter {name!r} in 'param_space' for "
+                f"{type(estimator).__name__}: {hint}Valid parameters are "
+                f"{sorted(valid)}."
+            )
+
+
+def _completed(
+    initial_params: Sequence[Mapping[str, Any]] | None, space: Space, estimator: Any
+) -> list[Params] | None:
+    """Return the initial points, completed from the estimator's present settings."""
+    if initial_params is None:
+        return None
+    present = estimator.get_params(deep=True)
+    settings = {name: present[name] for name in space.names if name in present}
+    for params in initial_params:
+        if not isinstance(params, Mapping):
+            raise ValueError(
+                "The 'initial_params' of RobustBayesSearchCV must be a list of dicts. "
+                f"Got {params!r} in it instead."
+            )
+    return [{**settings, **params} for params in initial_params]

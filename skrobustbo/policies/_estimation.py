@@ -1,0 +1,238 @@
+"""GP-UCB with length scales estimated from the data after every observation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.acquisition import UCB
+from skrobustbo.policies._base import (
+    LENGTH_SCALE_BOUNDS,
+    Argmax,
+    Memo,
+    Setup,
+    Told,
+    UCBPolicy,
+    length_scale_candidate,
+    note,
+    theta_label,
+)
+from skrobustbo.surrogate import FlatPrior, GammaPrior, Models, Prior
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class EstimateState:
+    """Run-time state of the estimating policies.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Dimension d.
+    theta : list of float
+        The latest estimate: one length scale, or one per parameter; empty at first.
+    t : int
+        Queries told so far.
+    """
+
+    n_parameters: int
+    theta: list[float] = field(default_factory=list)
+    t: int = 0
+
+
+class _EstimatingUCB(UCBPolicy):
+    """GP-UCB on a point estimate of the length scales.
+
+    Pseudo-code::
+
+        1  for t = 1, 2, ...
+        2      theta = argmax of log p(y | theta) + log p(theta)
+        3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
+        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+    """
+
+    state_type: ClassVar[type] = EstimateState
+
+    anisotropic: bool
+
+    def _prior(self) -> Prior:
+        raise NotImplementedError
+
+    def start(self, setup: Setup, models: Models) -> EstimateState:
+        """Return a state without an estimate."""
+        self.check()
+        return EstimateState(setup.n_parameters)
+
+    def suggest(
+        self,
+        state: EstimateState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> tuple[Array, Memo]:
+        """Estimate the length scales, then return the maximiser of the bound."""
+        theta = self._estimate(state, models)  # line 2
+        columns = models.spread(theta) if self.anisotropic else theta[0]
+        posterior = models[
+            length_scale_candidate(self.base_kernel(), columns, theta_label(theta))
+        ]
+        t = state.t + len(pending) + 1  # line 1
+        beta = self.beta_of(posterior, state.n_parameters, t)
+        x, _ = argmax(UCB(posterior, beta))  # line 3
+        return x, note(models, posterior, x, theta=theta.tolist())
+
+    def _estimate(self, state: EstimateState, models: Models) -> Array:
+        # A cold start beside the warm one: the likelihood may have several peaks.
+        warm = [np.asarray(state.theta)] if state.theta else []
+        return models.fit(
+            self.base_kernel(),
+            self._prior(),
+            LENGTH_SCALE_BOUNDS,
+            [*warm, 0.2],
+            per_parameter=self.anisotropic,
+        )
+
+    def learn(self, state: EstimateState, memo: Memo, history: Told) -> None:
+        """Keep the estimate as the next warm start."""
+        state.theta = memo["theta"]
+        state.t += 1  # line 4
+
+    def alive(self, state: EstimateState) -> list[str]:
+        """Return the label of the latest estimate."""
+        return [theta_label(state.theta)] if state.theta else []
+
+
+class MLEGPUCB(_EstimatingUCB):
+    """GP-UCB with the maximum likelihood length scale, the usual practice.
+
+    The baseline of the papers: when the data so far look smooth, the likelihood favours
+    a long length scale, and the search stays where it is.
+
+    Pseudo-code::
+
+        1  for t = 1, 2, ...
+        2      theta = argmax of log p(y | theta)
+        3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
+        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The kernel at length scale 1; Matern-5/2 if None.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    anisotropic : bool, default=False
+        One length scale per parameter instead of one for all.
+    beta : float or {"log", "igp", "a-gp", "self-normalised"}, default=1.0
+        Width of the band in deviations, or a schedule.
+    information_gain : {"posterior"}, default="posterior"
+        How schedules get the information gain.
+    delta : float, default=0.1
+        Probability that the band of a schedule may fail.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import MLEGPUCB
+    >>> MLEGPUCB(anisotropic=True)
+    MLEGPUCB(anisotropic=True)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        noise: float = 0.01,
+        anisotropic: bool = False,
+        beta: float | str = 1.0,
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.anisotropic = anisotropic
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def _prior(self) -> Prior:
+        return FlatPrior()
+
+
+class MAPGPUCB(_EstimatingUCB):
+    """GP-UCB with the length scales of highest posterior.
+
+    Pseudo-code::
+
+        1  for t = 1, 2, ...
+        2      theta = argmax of log p(y | theta) + log p(theta)
+        3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
+        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The kernel at length scale 1; Matern-5/2 if None.
+    prior : GammaPrior or LogNormalPrior, default=None
+        Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    anisotropic : bool, default=True
+        One length scale per parameter instead of one for all.
+    beta : float or {"log", "igp", "a-gp", "self-normalised"}, default=1.0
+        Width of the band in deviations, or a schedule.
+    information_gain : {"posterior"}, default="posterior"
+        How schedules get the information gain.
+    delta : float, default=0.1
+        Probability that the band of a schedule may fail.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import MAPGPUCB
+    >>> from skrobustbo.surrogate import LogNormalPrior
+    >>> MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75))
+    MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75))
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        prior: Prior | None = None,
+        noise: float = 0.01,
+        anisotropic: bool = True,
+        beta: float | str = 1.0,
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.prior = prior
+        self.noise = noise
+        self.anisotropic = anisotropic
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def _prior(self) -> Prior:
+        return GammaPrior(3.0, 6.0) if self.prior is None else self.prior

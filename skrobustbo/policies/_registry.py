@@ -1,0 +1,149 @@
+"""Policies by name, and their settings as JSON."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import numpy as np
+import sklearn.gaussian_process.kernels as sklearn_kernels
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.policies._balancing import LBGPUCB
+from skrobustbo.policies._base import Policy
+from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
+from skrobustbo.policies._fixed import GPUCB, RandomPolicy
+from skrobustbo.policies._robust import RobustUCB
+from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
+
+_POLICIES: dict[str, type[Policy]] = {
+    "robust": RobustUCB,
+    "gp-ucb": GPUCB,
+    "mle-gp-ucb": MLEGPUCB,
+    "map-gp-ucb": MAPGPUCB,
+    "lb-gp-ucb": LBGPUCB,
+    "random": RandomPolicy,
+}
+_PRIORS = {cls.__name__: cls for cls in (FlatPrior, GammaPrior, LogNormalPrior)}
+
+
+def available() -> dict[str, type[Policy]]:
+    """Return the policies by name.
+
+    Returns
+    -------
+    policies : dict of str to class
+
+    Examples
+    --------
+    >>> from skrobustbo import policies
+    >>> policies.available()["robust"]().weights
+    (1, 0.5, 0.25, 0.125)
+    """
+    return dict(_POLICIES)
+
+
+def make_policy(policy: str | Policy, **settings: Any) -> Policy:
+    """Return a policy by its name, or a copy of a policy with settings changed.
+
+    Parameters
+    ----------
+    policy : str or Policy
+        A name of `available` (``_`` and ``-`` are the same), or a policy object.
+    **settings
+        Settings of the policy.
+
+    Returns
+    -------
+    policy : Policy
+        A new object.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown; the message lists those that are not.
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import make_policy
+    >>> make_policy("lb_gp_ucb", theta0=0.5)
+    LBGPUCB(theta0=0.5)
+    """
+    if isinstance(policy, str):
+        name = policy.lower().replace("_", "-")
+        if name not in _POLICIES:
+            near = difflib.get_close_matches(name, _POLICIES, 1, 0)[0]
+            raise ValueError(
+                f"The 'policy' must be one of {sorted(_POLICIES)} or a policy object. "
+                f"Got {policy!r} instead; did you mean {near!r}?"
+            )
+        return _POLICIES[name](**settings)
+    if not isinstance(policy, Policy):
+        raise ValueError(
+            f"The 'policy' must be one of {sorted(_POLICIES)} or a policy object. Got "
+            f"{policy!r} instead."
+        )
+    copy: Policy = clone(policy)
+    return copy.set_params(**settings)  # type: ignore[no-any-return]
+
+
+def policy_to_dict(policy: Policy) -> dict[str, Any]:
+    """Return a policy's name and settings in JSON types.
+
+    Raises
+    ------
+    TypeError
+        If the policy is not one of `available` or a setting is an object, such as a
+        callable, that JSON cannot hold.
+    """
+    names = [name for name, cls in _POLICIES.items() if cls is type(policy)]
+    if not names:
+        raise TypeError(
+            f"Expected one of the policies {sorted(_POLICIES)} to write as JSON, got "
+            f"{policy!r}; write the state without it and pass 'policy' to from_dict."
+        )
+    settings = policy.get_params(deep=False)
+    return {
+        "name": names[0],
+        "settings": {key: _to_json(key, value) for key, value in settings.items()},
+    }
+
+
+def policy_from_dict(state: dict[str, Any]) -> Policy:
+    """Return the policy that `policy_to_dict` wrote."""
+    settings = {key: _from_json(value) for key, value in state["settings"].items()}
+    return make_policy(str(state["name"]), **settings)
+
+
+def _to_json(name: str, value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_to_json(name, item) for item in value]
+    if isinstance(value, Kernel):
+        params = value.get_params(deep=False).items()
+        kind = type(value).__name__
+        return {"kernel": kind, "params": {k: _to_json(k, v) for k, v in params}}
+    if type(value) in _PRIORS.values():
+        return {"prior": type(value).__name__, "params": vars(value).copy()}
+    raise TypeError(
+        f"Expected a setting that JSON can hold, got {name}={value!r}; pass 'policy' "
+        "to from_dict when the state is read back."
+    )
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_json(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    params = {key: _from_json(item) for key, item in value["params"].items()}
+    if "prior" in value:
+        return _PRIORS[value["prior"]](**params)
+    kind = getattr(sklearn_kernels, str(value["kernel"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, Kernel)):
+        raise ValueError(f"Expected the name of a kernel, got {value['kernel']!r}.")
+    return kind(**params)

@@ -1,0 +1,202 @@
+"""The default: a ladder of length scales below a MAP estimate for each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.acquisition import UCB
+from skrobustbo.policies._base import (
+    Argmax,
+    Memo,
+    Setup,
+    Told,
+    UCBPolicy,
+    length_scale_candidate,
+    map_length_scales,
+    note,
+)
+from skrobustbo.surrogate import LogNormalPrior, Models, Prior
+
+Array = NDArray[np.float64]
+
+#: Without a horizon the ladder reaches as far as for this many evaluations, or as many
+#: as there have been.
+_DEFAULT_HORIZON = 50
+
+
+@dataclass
+class LadderState:
+    """Run-time state of `RobustUCB`.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Dimension d.
+    horizon : int or None
+        Evaluations planned.
+    counts : list of int
+        Queries told of each rung.
+    theta : list of float
+        The latest estimate, one length scale per parameter; empty at first.
+    """
+
+    n_parameters: int
+    horizon: int | None
+    counts: list[int]
+    theta: list[float] = field(default_factory=list)
+
+
+class RobustUCB(UCBPolicy):
+    """UCB on a ladder of length scales below a MAP estimate, the default policy.
+
+    A likelihood estimate of the length scales is good on average and disastrous when
+    the data so far look smooth: the model is then sure of what it has not seen. So the
+    estimate is one candidate among several. The others divide it, down to the shortest
+    length scale that the budget can resolve, and take turns with it, the shorter the
+    more rarely.
+
+    Pseudo-code (N: evaluations planned, d: parameters, w: the rungs' weights)::
+
+        1  for t = 1, 2, ...
+        2      theta = argmax of log p(y | theta) + log p(theta), one per parameter
+        3      D = max(1, max(theta) / (resolution N**(-1/d)))
+        4      i = argmin over rungs of (n_i + 1) / w_i; ties to the longest
+        5      x_t = argmax over x of UCB of theta / D**(i / (rungs - 1))
+        6      y_t = f(x_t) + noise; n_i = n_i + 1
+
+    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Values far
+    below the middle are raised before the model sees them: one diverged fit would
+    otherwise flatten all the rest.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The kernel at length scale 1; Matern-5/2 if None.
+    weights : sequence of float, default=(1, 0.5, 0.25, 0.125)
+        Share of each rung, from the longest to the shortest length scales.
+    resolution : float, default=0.5
+        Shortest length scale, in units of the mean distance N**(-1/d) of N points.
+    prior : LogNormalPrior or GammaPrior, default=None
+        Prior of each length scale; log-normal with median 0.7 and sigma 1.5 if None.
+    tail : float or None, default=3.0
+        Values below median - tail * (best - median) enter the model as that. None: all
+        values enter as they are.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    beta : float or {"log", "igp", "a-gp", "self-normalised"}, default=1.0
+        Width of the band in deviations, or a schedule.
+    information_gain : {"posterior"}, default="posterior"
+        How schedules get the information gain.
+    delta : float, default=0.1
+        Probability that the band of a schedule may fail.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import RobustUCB
+    >>> RobustUCB(weights=(1, 1))
+    RobustUCB(weights=(1, 1))
+    """
+
+    state_type: ClassVar[type] = LadderState
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        weights: Sequence[float] = (1, 0.5, 0.25, 0.125),
+        resolution: float = 0.5,
+        prior: Prior | None = None,
+        tail: float | None = 3.0,
+        noise: float = 0.01,
+        beta: float | str = 1.0,
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.weights = weights
+        self.resolution = resolution
+        self.prior = prior
+        self.tail = tail
+        self.noise = noise
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def start(self, setup: Setup, models: Models) -> LadderState:
+        """Return a ladder without queries."""
+        self.check()
+        return LadderState(setup.n_parameters, setup.horizon, [0] * len(self.weights))
+
+    def suggest(
+        self,
+        state: LadderState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> tuple[Array, Memo]:
+        """Return the query of the rung whose turn it is."""
+        theta = self._estimate(state, models)  # line 2
+        rung = self.turn(state, pending)
+        divisor = self.divisor(state, theta, models.n + len(pending), rung)
+        kernel, columns = self.base_kernel(), models.spread(theta) / divisor
+        label = f"theta/{divisor:.3g}"
+        posterior = models[length_scale_candidate(kernel, columns, label)]
+        t = sum(state.counts) + len(pending) + 1  # line 1
+        beta = self.beta_of(posterior, state.n_parameters, t)
+        x, _ = argmax(UCB(posterior, beta))  # line 5
+        return x, note(models, posterior, x, rung=rung, theta=theta.tolist())
+
+    def _estimate(self, state: LadderState, models: Models) -> Array:
+        prior = LogNormalPrior(0.7, 1.5) if self.prior is None else self.prior
+        return map_length_scales(self.base_kernel(), models, state.theta or None, prior)
+
+    def turn(self, state: LadderState, pending: Sequence[Memo]) -> int:
+        """Return the rung whose turn it is, queries under way counted."""
+        n = list(state.counts)
+        for memo in pending:
+            n[memo["rung"]] += 1
+        rungs = range(len(n))
+        return min(rungs, key=lambda i: (n[i] + 1) / self.weights[i])  # line 4
+
+    def divisor(self, state: LadderState, theta: Array, n: int, rung: int) -> float:
+        """Return what the rung divides the estimate by."""
+        planned = state.horizon or max(n, _DEFAULT_HORIZON)
+        shortest = self.resolution * planned ** (-1 / state.n_parameters)
+        D = max(1.0, float(np.max(theta)) / shortest)  # line 3
+        return float(D ** (rung / max(len(self.weights) - 1, 1)))
+
+    def learn(self, state: LadderState, memo: Memo, history: Told) -> None:
+        """Count the query and keep the estimate as the next warm start."""
+        state.counts[memo["rung"]] += 1  # line 6
+        state.theta = memo["theta"]
+
+    def targets(self, values: Array) -> tuple[Array, float, float]:
+        """Return the values as the model sees them, the lower tail raised."""
+        finite = values[np.isfinite(values)]
+        if self.tail is not None and len(finite):
+            middle, best = float(np.median(finite)), float(finite.max())
+            values = np.maximum(values, middle - self.tail * (best - middle))
+        return super().targets(values)
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        if not len(self.weights) or min(self.weights) <= 0:
+            raise ValueError(
+                "The 'weights' of RobustUCB must be one or more positive numbers. Got "
+                f"{self.weights!r} instead."
+            )

@@ -1,0 +1,98 @@
+"""Test problems with what is known about them, for benchmarks and examples.
+
+Every problem is maximised. A problem is built, and its module imported, only when `get`
+asks for it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from skrobustbo.problems._base import Problem, canonical, unknown_name
+
+if TYPE_CHECKING:
+    from skrobustbo.problems._mnist import (
+        mnist_logistic_distributions,
+        mnist_logistic_space,
+    )
+    from skrobustbo.problems._softmax import SoftmaxRegression
+
+__all__ = [
+    "Problem",
+    "SoftmaxRegression",
+    "available",
+    "get",
+    "mnist_logistic_distributions",
+    "mnist_logistic_space",
+]
+
+#: Public name -> module here that is imported when the name is first used.
+_LAZY: dict[str, str] = {
+    "SoftmaxRegression": "_softmax",
+    "mnist_logistic_distributions": "_mnist",
+    "mnist_logistic_space": "_mnist",
+}
+
+#: Name of a problem -> module here and the function in it that builds the problem.
+_FACTORIES: dict[str, tuple[str, str]] = {
+    "berkenkamp": ("_synthetic", "berkenkamp"),
+    "berkenkamp-trap": ("_synthetic", "berkenkamp_trap"),
+    "branin": ("_synthetic", "branin"),
+    "hartmann6": ("_synthetic", "hartmann6"),
+    "michalewicz5": ("_synthetic", "michalewicz5"),
+    "mnist-logistic": ("_mnist", "mnist_logistic"),
+    "wang-trap": ("_synthetic", "wang_trap"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+
+
+def available() -> list[str]:
+    """Return the names that `get` knows, in alphabetical order.
+
+    Examples
+    --------
+    >>> from skrobustbo import problems
+    >>> "branin" in problems.available()
+    True
+    """
+    return sorted(_FACTORIES)
+
+
+def get(name: str) -> Problem:
+    """Return a problem by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `available`; `_` and `-` are the same.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        If there is no such problem; the message lists the names.
+
+    Examples
+    --------
+    >>> from skrobustbo import problems
+    >>> problem = problems.get("berkenkamp")
+    >>> round(problem.optimum, 4)
+    0.7452
+    >>> problem.func({"x": 1.0}) < problem.stuck_below
+    True
+    """
+    try:
+        module, factory = _FACTORIES[canonical(name)]
+    except KeyError:
+        raise unknown_name("name of a problem", name, available()) from None
+    problem: Problem = getattr(import_module(f"{__name__}.{module}"), factory)()
+    return problem

@@ -1,0 +1,232 @@
+"""Closed-form problems: two traps for likelihood fits and three classics.
+
+Each factory returns a new `Problem`; all of them are **maximised**. The optima were
+found by solving for a zero of the gradient to machine precision from the published
+maximiser, and are checked in the tests against dense samples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.problems._base import OfVector, Params, Problem, design_seed
+from skrobustbo.space import Real, Space
+
+Vector = NDArray[np.float64]
+
+_HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
+_HARTMANN_SCALES = np.array(
+    [
+        [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
+        [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
+        [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
+        [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
+    ]
+)
+_HARTMANN_CENTRES = np.array(
+    [
+        [0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886],
+        [0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991],
+        [0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650],
+        [0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381],
+    ]
+)
+
+
+def _berkenkamp(x: Vector) -> float:
+    density = math.exp(-0.5 * ((x[0] - 0.2) / 0.08) ** 2)
+    density /= 0.08 * math.sqrt(2 * math.pi)
+    return float(0.6 * x[0] + density / 8)
+
+
+def berkenkamp() -> Problem:
+    """Return a slope with a narrow peak at its low end, 1-d.
+
+    f(x) = 0.6 x + N(x; 0.2, 0.08) / 8 on [0, 1], N the normal density. Seen from the
+    right it is a straight line, so a likelihood fit believes in a long length scale and
+    stays at the right end, f(1) = 0.6, for good. Noise-free, three initial points.
+
+    The optimum is the zero of the derivative in [0.2, 0.25].
+
+    Notes
+    -----
+    Berkenkamp, Schoellig and Krause, "No-regret Bayesian optimization with unknown
+    hyperparameters", JMLR 20, 2019. The formula is that of the code of Ziomek, Adachi
+    and Osborne, "Bayesian optimisation with unknown hyperparameters: regret bounds
+    logarithmically closer to optimal", 2024; a later paper of the same authors prints
+    0.8 N(x; 0.2, 0.08), which would peak at 4.11.
+    """
+    return Problem(
+        name="berkenkamp",
+        space=Space({"x": Real(0.0, 1.0)}),
+        func=OfVector(_berkenkamp, ("x",)),
+        source="f(x) = 0.6 x + N(x; 0.2, 0.08) / 8 on [0, 1] (Berkenkamp et al. 2019)",
+        optimum=0.7451981532422828,
+        optimum_params={"x": 0.20617869024055846},
+        stuck_below=0.61,
+        n_initial=3,
+    )
+
+
+def berkenkamp_trap() -> Problem:
+    """Return `berkenkamp` from starts that hide the peak.
+
+    The initial points are three uniform draws from [0.5, 1], where what is left of the
+    peak is below 0.001. A run is stuck if its best value ends below 0.61, little more
+    than the right end's.
+    """
+    return replace(
+        berkenkamp(), name="berkenkamp-trap", initial_design=_uniform_in_right_half
+    )
+
+
+def _uniform_in_right_half(seed: int, n: int) -> list[Params]:
+    draws = np.random.default_rng(design_seed(seed)).uniform(0.5, 1.0, size=n)
+    space = berkenkamp().space
+    return [space.decode(space.encode({"x": float(x)})) for x in draws]
+
+
+def _wang_trap(x: Vector) -> float:
+    broad = math.exp(-0.5 * ((x[0] - 0.1) / 0.1) ** 2)
+    narrow = math.exp(-0.5 * ((x[0] - 0.9) / 0.01) ** 2)
+    return 2 * broad + 4 * narrow
+
+
+def wang_trap() -> Problem:
+    """Return a broad hill beside a needle twice as high, 1-d, noisy.
+
+    f(x) = 2 k(0.1, x; 0.1) + 4 k(0.9, x; 0.01) on [0, 1] with the squared-exponential
+    k(a, x; l) = exp(-(x - a)^2 / (2 l^2)); Gaussian noise of deviation 0.01. A run has
+    found the needle if its best value is above 3.5, and is stuck on the hill (2.0)
+    otherwise.
+
+    The optimum is 4 at x = 0.9, where the hill adds 2.5e-14.
+
+    Notes
+    -----
+    Wang and de Freitas, "Theoretical analysis of Bayesian optimisation with unknown
+    Gaussian process hyper-parameters", 2014, Figure 1.
+    """
+    return Problem(
+        name="wang-trap",
+        space=Space({"x": Real(0.0, 1.0)}),
+        func=OfVector(_wang_trap, ("x",)),
+        source="f(x) = 2 SE(x; 0.1, 0.1) + 4 SE(x; 0.9, 0.01) on [0, 1], noise of "
+        "deviation 0.01 (Wang and de Freitas 2014)",
+        optimum=4.0 + 2 * math.exp(-32),
+        optimum_params={"x": 0.9},
+        noise_std=0.01,
+        stuck_below=3.5,
+    )
+
+
+def _michalewicz(x: Vector) -> float:
+    index = np.arange(1, len(x) + 1)
+    return float(np.sum(np.sin(x) * np.sin(index * x**2 / np.pi) ** 20))
+
+
+def michalewicz5() -> Problem:
+    """Return Michalewicz's function in five dimensions: valleys, ridges and plains.
+
+    f(x) = sum_i sin(x_i) sin(i x_i^2 / pi)^(2 m) with m = 10 on [0, pi]^5 (radians).
+    Noise-free; the negative of the function that is usually minimised.
+
+    The function is a sum over coordinates; the optimum 4.687658 is the sum of the five
+    maxima, each the zero of the derivative beside the best of a dense grid.
+
+    Notes
+    -----
+    Michalewicz, "Genetic Algorithms + Data Structures = Evolution Programs", 1992.
+    """
+    best = (
+        2.2029055201726093,
+        1.5707963267948966,
+        1.2849915705529242,
+        1.9230584698663624,
+        1.7204697725658415,
+    )
+    return Problem(
+        name="michalewicz5",
+        space=_box(dict.fromkeys(_numbered(5), (0.0, math.pi))),
+        func=OfVector(_michalewicz, _numbered(5)),
+        source="f(x) = sum_i sin(x_i) sin(i x_i^2 / pi)^20 on [0, pi]^5 "
+        "(Michalewicz 1992)",
+        optimum=4.687658179088146,
+        optimum_params=dict(zip(_numbered(5), best, strict=True)),
+    )
+
+
+def _branin(x: Vector) -> float:
+    valley = x[1] - 5.1 / (4 * math.pi**2) * x[0] ** 2 + 5 / math.pi * x[0] - 6
+    ripple = 10 * (1 - 1 / (8 * math.pi)) * math.cos(x[0])
+    return -float(valley**2 + ripple + 10)
+
+
+def branin() -> Problem:
+    """Return Branin's function, negated: three equal maxima, 2-d.
+
+    f(x) = -(x2 - 5.1 x1^2 / (4 pi^2) + 5 x1 / pi - 6)^2 - 10 (1 - 1 / (8 pi)) cos(x1)
+    - 10 on x1 in [-5, 10], x2 in [0, 15]. Noise-free.
+
+    The optimum -10 / (8 pi) = -0.397887 is exact: the square vanishes where the cosine
+    is -1, at (-pi, 12.275), (pi, 2.275) and (3 pi, 2.475).
+
+    Notes
+    -----
+    Dixon and Szego, "Towards Global Optimisation 2", 1978.
+    """
+    return Problem(
+        name="branin",
+        space=_box({"x1": (-5.0, 10.0), "x2": (0.0, 15.0)}),
+        func=OfVector(_branin, ("x1", "x2")),
+        source="Branin's function, negated, on [-5, 10] x [0, 15] (Dixon, Szego 1978)",
+        optimum=-10 / (8 * math.pi),
+        optimum_params={"x1": math.pi, "x2": 2.275},
+    )
+
+
+def _hartmann6(x: Vector) -> float:
+    distances = np.sum(_HARTMANN_SCALES * (x - _HARTMANN_CENTRES) ** 2, axis=1)
+    return float(_HARTMANN_WEIGHTS @ np.exp(-distances))
+
+
+def hartmann6() -> Problem:
+    """Return Hartmann's function of six variables: four bumps of unequal widths.
+
+    f(x) = sum_i a_i exp(-sum_j A_ij (x_j - P_ij)^2) on [0, 1]^6. Noise-free; the
+    negative of the function that is usually minimised.
+
+    The optimum 3.322368 is the zero of the gradient beside the published maximiser.
+
+    Notes
+    -----
+    Dixon and Szego, "Towards Global Optimisation 2", 1978.
+    """
+    best = (
+        0.20168951100670543,
+        0.15001069182345797,
+        0.47687397422189703,
+        0.2753324304940561,
+        0.31165161660011326,
+        0.6573005340656204,
+    )
+    return Problem(
+        name="hartmann6",
+        space=_box(dict.fromkeys(_numbered(6), (0.0, 1.0))),
+        func=OfVector(_hartmann6, _numbered(6)),
+        source="Hartmann's function of six variables on [0, 1]^6 (Dixon, Szego 1978)",
+        optimum=3.322368011415515,
+        optimum_params=dict(zip(_numbered(6), best, strict=True)),
+    )
+
+
+def _numbered(n: int) -> tuple[str, ...]:
+    return tuple(f"x{i}" for i in range(1, n + 1))
+
+
+def _box(bounds: dict[str, tuple[float, float]]) -> Space:
+    return Space({name: Real(low, high) for name, (low, high) in bounds.items()})

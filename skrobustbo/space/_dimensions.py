@@ -1,0 +1,422 @@
+"""One parameter's values and their place in the unit cube.
+
+Every dimension maps a value to one row of encoded columns and back, and the map is
+exact on feasible points: ``decode(encode(value)) == value`` for each value that a
+decode can give. Rounding makes that impossible for arbitrary floats, so a continuous
+range is a fine grid (2**32 steps where double precision allows).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skrobustbo.space._values import from_json, is_number, plain, same, to_json
+
+Rows = NDArray[np.float64]
+
+#: Grid steps of a continuous range: 2 ** -32 of it is far below what a search resolves.
+_MAX_BITS = 32
+#: Ordered values up to this many are swept one by one, more are climbed by gradient.
+MAX_SWEEP = 64
+_MAX_INTEGER = 2**40
+
+
+class Dimension(ABC):
+    """What a `Space` asks of each parameter (base class, not for direct use)."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that the parameter takes in the encoded cube."""
+        return 1
+
+    @property
+    def climbable(self) -> bool:
+        """Whether the one column may be climbed by gradient and snapped afterwards."""
+        return False
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """Number of feasible values (`inf` for a continuous range)."""
+
+    @abstractmethod
+    def encode(self, value: Any) -> Rows:
+        """Return the encoded row of a value, shape (n_columns,); ValueError if none."""
+
+    @abstractmethod
+    def decode(self, rows: Rows) -> list[Any]:
+        """Return the values of snapped rows, shape (n, n_columns)."""
+
+    @abstractmethod
+    def snap(self, rows: Rows) -> Rows:
+        """Return the feasible row nearest to each of `rows`, shape (n, n_columns)."""
+
+    @abstractmethod
+    def from_uniform(self, u: Rows) -> Rows:
+        """Return the rows, shape (n, n_columns), for uniform draws, shape (n,)."""
+
+    @abstractmethod
+    def table(self) -> Rows:
+        """Return all feasible rows, shape (size, n_columns); finite sets only."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the dimension in JSON types."""
+
+    def value_to_json(self, value: Any) -> Any:
+        """Return one of the dimension's values in JSON types."""
+        return to_json(value)
+
+    def value_from_json(self, value: Any) -> Any:
+        """Return the value that `value_to_json` wrote."""
+        return from_json(value)
+
+
+def _checked_bound(cls: str, name: str, value: Any) -> float | int:
+    value = plain(value)
+    if not is_number(value) or not math.isfinite(value):
+        raise ValueError(
+            f"The '{name}' of {cls} must be a finite number. Got {value!r} instead."
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def _check_range(dimension: Real | Integer) -> None:
+    cls, low, high = type(dimension).__name__, dimension.low, dimension.high
+    if not low < high:
+        raise ValueError(
+            f"{cls}({low!r}, {high!r}) is empty: 'low' must be below 'high'; swap the "
+            f"two, or write [{low!r}] for a constant."
+        )
+    if dimension.log and low <= 0:
+        raise ValueError(
+            f"{cls}({low!r}, {high!r}, log=True) has no logarithm at its lower end: "
+            "'low' must be positive on a log scale; raise it or drop log=True."
+        )
+
+
+@dataclass(frozen=True)
+class Real(Dimension):
+    """A continuous range of floats.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range, both included, in the parameter's own units.
+    log : bool, default=False
+        Whether distances are measured on a log scale (`low` must then be positive).
+
+    Raises
+    ------
+    ValueError
+        If the bounds are not finite, not in order, not positive on a log scale, or too
+        close for double precision to tell values between them apart.
+
+    Examples
+    --------
+    >>> from skrobustbo import Real
+    >>> C = Real(1e-3, 1e3, log=True)
+    >>> C.encode(1.0)
+    array([0.5])
+    """
+
+    low: float
+    high: float
+    log: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            bound = float(_checked_bound("Real", name, getattr(self, name)))
+            object.__setattr__(self, name, bound)
+        _check_range(self)
+        if self._bits < 1:
+            raise ValueError(
+                f"Real({self.low!r}, {self.high!r}) holds too few floats to search: "
+                "widen the range or shift the parameter's origin."
+            )
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        return (
+            (math.log(self.low), math.log(self.high))
+            if self.log
+            else (self.low, self.high)
+        )
+
+    @cached_property
+    def _bits(self) -> int:
+        """Bits of the grid: its step must dwarf the rounding error of a value."""
+        low, high = self._ends
+        scale = max(abs(low), abs(high), 1.0 if self.log else 0.0)
+        ratio = (high / scale - low / scale) / np.finfo(float).eps
+        return min(_MAX_BITS, int(math.log2(ratio)) - 4) if ratio > 0 else 0
+
+    @property
+    def climbable(self) -> bool:
+        return True
+
+    @property
+    def size(self) -> float:
+        return math.inf
+
+    def _grid(self, u: ArrayLike) -> Rows:
+        steps = 2.0**self._bits
+        grid: Rows = np.rint(np.clip(u, 0.0, 1.0) * steps) / steps
+        return grid
+
+    def encode(self, value: Any) -> Rows:
+        value = plain(value)
+        if not is_number(value) or not self.low <= value <= self.high:
+            raise ValueError(f"expected a number in [{self.low}, {self.high}]")
+        low, high = self._ends
+        t = math.log(value) if self.log else value
+        # Halves keep the difference finite when the range spans all floats.
+        return self._grid([(t / 2 - low / 2) / (high / 2 - low / 2)])
+
+    def decode(self, rows: Rows) -> list[float]:
+        u = rows[:, 0]
+        low, high = self._ends
+        t = low * (1 - u) + high * u
+        values = np.clip(np.exp(t) if self.log else t, self.low, self.high)
+        # exp(log(low)) may miss the bound that the user wrote by one rounding.
+        values = np.where(u == 0, self.low, np.where(u == 1, self.high, values))
+        return values.tolist()  # type: ignore[no-any-return]
+
+    def snap(self, rows: Rows) -> Rows:
+        return self._grid(rows)
+
+    def from_uniform(self, u: Rows) -> Rows:
+        return self._grid(u)[:, None]
+
+    def table(self) -> Rows:
+        raise TypeError("a continuous range has no table")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "Real", "low": self.low, "high": self.high, "log": self.log}
+
+
+@dataclass(frozen=True)
+class Integer(Dimension):
+    """A range of integers.
+
+    Parameters
+    ----------
+    low, high : int
+        Ends of the range, **both included**.
+    log : bool, default=False
+        Whether distances are measured on a log scale (`low` must then be positive).
+
+    Raises
+    ------
+    ValueError
+        If the bounds are not integers, not in order, or not positive on a log scale.
+
+    Examples
+    --------
+    >>> from skrobustbo import Integer
+    >>> Integer(1, 5).table().ravel()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+
+    low: int
+    high: int
+    log: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            bound = _checked_bound("Integer", name, getattr(self, name))
+            if bound != int(bound) or abs(bound) > _MAX_INTEGER:
+                raise ValueError(
+                    f"The '{name}' of Integer must be a whole number of at most 2**40 "
+                    f"in size. Got {bound!r} instead; use Real for anything else."
+                )
+            object.__setattr__(self, name, int(bound))
+        _check_range(self)
+
+    @property
+    def size(self) -> float:
+        return self.high - self.low + 1
+
+    @property
+    def climbable(self) -> bool:
+        """Whether there are too many values to sweep one by one."""
+        return self.size > MAX_SWEEP
+
+    def _unit(self, values: NDArray[np.float64]) -> Rows:
+        if self.log:
+            low, high = math.log(self.low), math.log(self.high)
+            unit: Rows = (np.log(values) - low) / (high - low)
+        else:
+            unit = (values - self.low) / (self.high - self.low)
+        return np.clip(unit, 0.0, 1.0)
+
+    def _values(self, u: Rows) -> NDArray[np.float64]:
+        if self.log:
+            t = np.exp(math.log(self.low) * (1 - u) + math.log(self.high) * u)
+        else:
+            t = self.low + (self.high - self.low) * u
+        values: NDArray[np.float64] = np.clip(np.rint(t), self.low, self.high)
+        return values
+
+    def encode(self, value: Any) -> Rows:
+        value = plain(value)
+        if not is_number(value) or value != math.floor(value):
+            raise ValueError("expected a whole number")
+        if not self.low <= value <= self.high:
+            raise ValueError(f"expected a whole number in [{self.low}, {self.high}]")
+        return self._unit(np.array([float(value)]))
+
+    def decode(self, rows: Rows) -> list[int]:
+        return [int(value) for value in self._values(rows[:, 0])]
+
+    def snap(self, rows: Rows) -> Rows:
+        return self._unit(self._values(np.clip(rows, 0.0, 1.0)))
+
+    def from_uniform(self, u: Rows) -> Rows:
+        # Half a step beyond each end, so that the ends are drawn as often as the rest.
+        low, high = self.low - 0.5, self.high + 0.5
+        if self.log:
+            t = np.exp(math.log(low) * (1 - u) + math.log(high) * u)
+        else:
+            t = low + (high - low) * u
+        return self._unit(np.clip(np.rint(t), self.low, self.high))[:, None]
+
+    def table(self) -> Rows:
+        return self._unit(np.arange(self.low, self.high + 1, dtype=float))[:, None]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": "Integer", "low": self.low, "high": self.high, "log": self.log}
+
+
+@dataclass(frozen=True)
+class Categorical(Dimension):
+    """A choice among given values; only these are ever tried.
+
+    Parameters
+    ----------
+    choices : sequence
+        The values, at least one, all different. Any object may be a value.
+    ordered : bool, default=False
+        Whether the order of `choices` carries meaning. Ordered choices lie on one
+        axis, evenly spaced; unordered ones are all equally far apart (distance 1).
+
+    Raises
+    ------
+    ValueError
+        If `choices` is empty, not a sequence, or names a value twice.
+
+    Examples
+    --------
+    >>> from skrobustbo import Categorical
+    >>> Categorical(["small", "medium", "large"], ordered=True).encode("medium")
+    array([0.5])
+    """
+
+    choices: Sequence[Any]
+    ordered: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.choices, str | bytes) or not hasattr(
+            self.choices, "__len__"
+        ):
+            raise ValueError(
+                f"The 'choices' of Categorical must be a list of values. Got "
+                f"{self.choices!r} instead; wrap a single value in a list."
+            )
+        choices = tuple(plain(choice) for choice in self.choices)
+        if not choices:
+            raise ValueError(
+                "The 'choices' of Categorical must hold at least one value. Got an "
+                "empty sequence instead; add a value or drop the parameter."
+            )
+        object.__setattr__(self, "choices", choices)
+        for i, choice in enumerate(choices):
+            if self.index(choice) != i:
+                raise ValueError(
+                    f"The 'choices' of Categorical must differ. Got {choice!r} twice; "
+                    "drop one of the two."
+                )
+
+    @property
+    def n_columns(self) -> int:
+        """No column for a constant, one for an axis, else one per choice."""
+        k = len(self.choices)
+        return k if k > 2 and not self.ordered else min(k - 1, 1)
+
+    @cached_property
+    def _table(self) -> Rows:
+        k = len(self.choices)
+        if self.n_columns > 1:
+            return np.eye(k) * math.sqrt(0.5)  # any two rows are at distance 1
+        return np.linspace(0.0, 1.0, k)[:, None][:, : self.n_columns]
+
+    @cached_property
+    def _lookup(self) -> dict[Any, int]:
+        lookup: dict[Any, int] = {}
+        for i, choice in enumerate(self.choices):
+            try:
+                lookup.setdefault((isinstance(choice, bool), choice), i)
+            except TypeError:  # unhashable: found by comparison
+                continue
+        return lookup
+
+    def index(self, value: Any) -> int:
+        """Return the position of a value among the choices; ValueError if absent."""
+        value = plain(value)
+        try:
+            return self._lookup[isinstance(value, bool), value]
+        except (KeyError, TypeError):
+            pass
+        for i, choice in enumerate(self.choices):
+            if same(choice, value):
+                return i
+        raise ValueError(f"expected one of {list(self.choices)!r}")
+
+    @property
+    def size(self) -> float:
+        return len(self.choices)
+
+    def encode(self, value: Any) -> Rows:
+        return np.array(self._table[self.index(value)])
+
+    def _indices(self, rows: Rows) -> NDArray[np.intp]:
+        if self.n_columns == 0:
+            return np.zeros(len(rows), dtype=np.intp)
+        if self.n_columns > 1:
+            indices: NDArray[np.intp] = np.argmax(rows, axis=1)
+            return indices
+        top = len(self.choices) - 1
+        return np.rint(np.clip(rows[:, 0], 0.0, 1.0) * top).astype(np.intp)
+
+    def decode(self, rows: Rows) -> list[Any]:
+        return [self.choices[i] for i in self._indices(rows)]
+
+    def snap(self, rows: Rows) -> Rows:
+        snapped: Rows = self._table[self._indices(rows)]
+        return snapped
+
+    def from_uniform(self, u: Rows) -> Rows:
+        k = len(self.choices)
+        rows: Rows = self._table[np.minimum((u * k).astype(np.intp), k - 1)]
+        return rows
+
+    def table(self) -> Rows:
+        return self._table
+
+    def value_to_json(self, value: Any) -> int:
+        return self.index(value)
+
+    def value_from_json(self, value: Any) -> Any:
+        return self.choices[int(value)]
+
+    def to_dict(self) -> dict[str, Any]:
+        choices = [to_json(choice) for choice in self.choices]
+        return {"type": "Categorical", "choices": choices, "ordered": self.ordered}

@@ -1,0 +1,213 @@
+"""Frozen scipy distributions as dimensions: cdf encodes, ppf decodes."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.stats
+from numpy.typing import NDArray
+
+from skrobustbo.space._dimensions import MAX_SWEEP, Dimension, Integer, Rows
+from skrobustbo.space._values import from_json, is_number, plain, to_json
+
+#: An unbounded law is searched between these quantiles.
+_TAIL = 0.001
+_MAX_SUPPORT = 100_000
+
+
+def is_frozen(value: Any) -> bool:
+    """Tell whether a value is a frozen scipy.stats distribution."""
+    return all(hasattr(value, name) for name in ("dist", "cdf", "ppf", "support"))
+
+
+def from_frozen(frozen: Any) -> Dimension:
+    """Return the dimension of a frozen scipy.stats distribution."""
+    if isinstance(frozen.dist, type(scipy.stats.randint)):
+        low, high = frozen.support()
+        return Integer(int(low), int(high)) if low < high else _Discrete(frozen)
+    discrete = isinstance(frozen.dist, scipy.stats.rv_discrete)
+    return _Discrete(frozen) if discrete else _Continuous(frozen)
+
+
+class _Frozen(Dimension):
+    """What the continuous and the discrete laws share: range, text, JSON."""
+
+    def __init__(self, frozen: Any) -> None:
+        self.frozen = frozen
+        low, high = (float(end) for end in frozen.support())
+        # A bounded end is kept, an unbounded one is clipped.
+        self.low = low if math.isfinite(low) else float(frozen.ppf(_TAIL))
+        self.high = high if math.isfinite(high) else float(frozen.ppf(1 - _TAIL))
+        if not self.low <= self.high or not math.isfinite(self.high - self.low):
+            raise ValueError(
+                f"the distribution {self!r} has no finite range of values; check its "
+                "parameters"
+            )
+
+    def __repr__(self) -> str:
+        kwds = [f"{key}={value!r}" for key, value in self.frozen.kwds.items()]
+        text = ", ".join([repr(arg) for arg in self.frozen.args] + kwds)
+        return f"{self.frozen.dist.name}({text})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def _checked(self, value: Any) -> float:
+        value = plain(value)
+        if not is_number(value) or not self.low <= value <= self.high:
+            raise ValueError(f"expected a number in [{self.low:g}, {self.high:g}]")
+        return float(value)
+
+    def to_dict(self) -> dict[str, Any]:
+        kwds = {key: to_json(value) for key, value in self.frozen.kwds.items()}
+        args = [to_json(arg) for arg in self.frozen.args]
+        return {
+            "type": "frozen",
+            "name": self.frozen.dist.name,
+            "args": args,
+            "kwds": kwds,
+        }
+
+
+class _Continuous(_Frozen):
+    """A continuous law: distances are differences of its distribution function."""
+
+    @property
+    def climbable(self) -> bool:
+        return True
+
+    def __init__(self, frozen: Any) -> None:
+        super().__init__(frozen)
+        if self.low == self.high or self._bits == 0:
+            raise ValueError(
+                f"the distribution {self!r} cannot be searched, as its quantile and "
+                "distribution functions are not inverse to each other; use Real"
+            )
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        return float(self.frozen.cdf(self.low)), float(self.frozen.cdf(self.high))
+
+    @cached_property
+    def _bits(self) -> int:
+        """Bits of the finest grid on which cdf inverts ppf with room to spare."""
+        for bits in (32, 28, 24, 20, 16, 12):
+            u = np.rint(np.linspace(0, 1, 513) * 2.0**bits) / 2.0**bits
+            if np.all(np.abs(self._unit(self._values(u)) - u) < 2.0 ** -(bits + 3)):
+                return bits
+        return 0
+
+    def _unit(self, values: Any) -> Rows:
+        low, high = self._ends
+        unit: Rows = np.clip((self.frozen.cdf(values) - low) / (high - low), 0.0, 1.0)
+        return unit
+
+    def _values(self, u: Rows) -> NDArray[np.float64]:
+        low, high = self._ends
+        inner = np.clip(self.frozen.ppf(low + u * (high - low)), self.low, self.high)
+        return np.where(u == 0, self.low, np.where(u == 1, self.high, inner))
+
+    @property
+    def size(self) -> float:
+        return math.inf
+
+    def encode(self, value: Any) -> Rows:
+        return self.snap(self._unit(np.array([self._checked(value)])))
+
+    def decode(self, rows: Rows) -> list[float]:
+        return self._values(rows[:, 0]).tolist()  # type: ignore[no-any-return]
+
+    def snap(self, rows: Rows) -> Rows:
+        steps = 2.0**self._bits
+        grid: Rows = np.rint(np.clip(rows, 0.0, 1.0) * steps) / steps
+        return grid
+
+    def from_uniform(self, u: Rows) -> Rows:
+        return self.snap(u)[:, None]
+
+    def table(self) -> Rows:
+        raise TypeError("a continuous law has no table")
+
+
+class _Discrete(_Frozen):
+    """A law on the integers: values lie at the middle of their share of probability."""
+
+    def __init__(self, frozen: Any) -> None:
+        super().__init__(frozen)
+        if self.high - self.low >= _MAX_SUPPORT:
+            raise ValueError(
+                f"the distribution {self!r} has more than {_MAX_SUPPORT} values; use "
+                "Integer"
+            )
+
+    @cached_property
+    def _support(self) -> NDArray[np.float64]:
+        values = np.arange(self.low, self.high + 1)
+        # Values without probability would share one place with their neighbour.
+        return values[np.asarray(self.frozen.pmf(values)) > 0]
+
+    @cached_property
+    def _levels(self) -> Rows:
+        share = np.asarray(self.frozen.pmf(self._support), dtype=float)
+        middle = np.cumsum(share) - share / 2
+        span = middle[-1] - middle[0]
+        return (middle - middle[0]) / span if span > 0 else np.zeros_like(middle)
+
+    @property
+    def n_columns(self) -> int:
+        """No column for a constant."""
+        return 1 if len(self._support) > 1 else 0
+
+    @property
+    def climbable(self) -> bool:
+        """Whether there are too many values to sweep one by one."""
+        return self.size > MAX_SWEEP
+
+    @property
+    def size(self) -> float:
+        return len(self._support)
+
+    def encode(self, value: Any) -> Rows:
+        found = np.flatnonzero(self._support == self._checked(value))
+        if len(found) == 0:
+            raise ValueError(f"expected a whole number that {self!r} can draw")
+        return self._levels[found][: self.n_columns]
+
+    def _indices(self, rows: Rows) -> NDArray[np.intp]:
+        if self.n_columns == 0:
+            return np.zeros(len(rows), dtype=np.intp)
+        edges = (self._levels[1:] + self._levels[:-1]) / 2
+        return np.searchsorted(edges, rows[:, 0])
+
+    def decode(self, rows: Rows) -> list[int]:
+        return [int(value) for value in self._support[self._indices(rows)]]
+
+    def snap(self, rows: Rows) -> Rows:
+        return self._levels[self._indices(rows)][:, None][:, : self.n_columns]
+
+    def from_uniform(self, u: Rows) -> Rows:
+        share = np.asarray(self.frozen.pmf(self._support), dtype=float)
+        index = np.searchsorted(np.cumsum(share) / share.sum(), u, side="right")
+        index = np.minimum(index, len(self._support) - 1)
+        return self._levels[index][:, None][:, : self.n_columns]
+
+    def table(self) -> Rows:
+        return self._levels[:, None][:, : self.n_columns]
+
+
+def from_dict(state: dict[str, Any]) -> Dimension:
+    """Return the law that `to_dict` wrote, by its name in scipy.stats alone."""
+    law = getattr(scipy.stats, str(state["name"]), None)
+    if not isinstance(law, scipy.stats.rv_continuous | scipy.stats.rv_discrete):
+        raise ValueError(
+            f"Expected the name of a scipy.stats distribution, got {state['name']!r}."
+        )
+    args = [from_json(arg) for arg in state["args"]]
+    kwds = {key: from_json(value) for key, value in state["kwds"].items()}
+    return from_frozen(law(*args, **kwds))

@@ -1,0 +1,439 @@
+"""The search space: params dicts to points of the unit cube and back."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from scipy.stats import qmc
+from sklearn.utils import check_random_state
+
+from skrobustbo.space._dimensions import Categorical, Dimension, Rows
+from skrobustbo.space._parse import as_dimension, dimension_from_dict
+from skrobustbo.space._values import from_json, is_number, plain, same, to_json
+
+Params = dict[str, Any]
+
+
+class Space:
+    """A set of parameters, each with its values.
+
+    Parameters
+    ----------
+    param_space : dict of str to dimension
+        For each parameter a `Real`, `Integer` or `Categorical`; a sequence, whose
+        values are the only ones ever tried; or a frozen `scipy.stats` distribution,
+        whose support is the range and whose shape is the scale of distances.
+
+    Attributes
+    ----------
+    dimensions : dict of str to dimension
+        The parameters in the order given.
+    n_columns : int
+        Columns of an encoded point, all in [0, 1].
+    size : float
+        Number of feasible points, `inf` where a parameter is continuous.
+
+    Raises
+    ------
+    ValueError
+        If the space is empty or a value is not understood; the message names the
+        parameter and says what to write instead.
+
+    Examples
+    --------
+    >>> from skrobustbo import Integer, Real, Space
+    >>> space = Space({"C": Real(1e-2, 1e2, log=True), "degree": Integer(1, 3)})
+    >>> space.encode({"C": 1.0, "degree": 3})
+    array([0.5, 1. ])
+    >>> space.decode([0.5, 1.0])
+    {'C': 1.0, 'degree': 3}
+    """
+
+    def __init__(self, param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]]):
+        param_space = _one_branch(param_space)
+        self.dimensions: dict[str, Dimension] = {
+            _checked_name(name): as_dimension(name, value)
+            for name, value in param_space.items()
+        }
+        self._set_columns()
+
+    def _set_columns(self) -> None:
+        widths = [dimension.n_columns for dimension in self.dimensions.values()]
+        ends = list(itertools.accumulate(widths, initial=0))
+        self._columns = {
+            name: np.arange(start, start + width)
+            for name, start, width in zip(self.dimensions, ends, widths, strict=False)
+        }
+        # A space of constants still has a point: it lies at 0 of one idle column.
+        self.n_columns = max(1, ends[-1])
+
+    @classmethod
+    def from_points(cls, points: Sequence[Mapping[str, Any]]) -> Space:
+        """Return the space of exactly the given points.
+
+        A table of experiments, a pool of materials, the arms of a bandit: nothing
+        else is ever proposed. Numbers are placed by their value, evenly scaled over
+        the range seen; all else is an unordered choice. Repeated points count once.
+
+        Parameters
+        ----------
+        points : list of dict
+            The points, all with the same parameters.
+
+        Returns
+        -------
+        space : Space
+
+        Examples
+        --------
+        >>> from skrobustbo import Space
+        >>> Space.from_points([{"arm": 1}, {"arm": 2}, {"arm": 4}]).size
+        3
+        """
+        return PointSpace(points)
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{k!r}: {v!r}" for k, v in self.dimensions.items())
+        return f"Space({{{inner}}})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def size(self) -> float:
+        """Number of feasible points."""
+        return math.prod(dimension.size for dimension in self.dimensions.values())
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the parameters, in order."""
+        return list(self.dimensions)
+
+    def columns(self, name: str) -> NDArray[np.intp]:
+        """Return the encoded columns of a parameter (none for a constant)."""
+        self._check_names([name], complete=False)
+        return self._columns[name]
+
+    def _check_names(self, names: Any, *, complete: bool = True) -> None:
+        for name in names:
+            if name not in self._columns:
+                near = difflib.get_close_matches(str(name), self._columns, 1, 0)
+                raise ValueError(
+                    f"Expected the parameters {self.names}, got {name!r}; did you mean "
+                    f"{near[0]!r}?"
+                )
+        missing = [name for name in self._columns if complete and name not in names]
+        if missing:
+            raise ValueError(
+                f"Expected the parameters {self.names}, got none for {missing}; give "
+                "every parameter a value."
+            )
+
+    # Encoding ------------------------------------------------------------------------
+
+    def encode(self, params: Mapping[str, Any]) -> Rows:
+        """Return the encoded point of a params dict, shape (n_columns,).
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, unknown, or its value is outside the space.
+        """
+        self._check_names(params)
+        row = np.zeros(self.n_columns)
+        for name, dimension in self.dimensions.items():
+            try:
+                row[self._columns[name]] = dimension.encode(params[name])
+            except ValueError as error:
+                raise ValueError(
+                    f"Parameter {name!r} is outside the space: {error}, got "
+                    f"{params[name]!r}; change the value or widen the space."
+                ) from None
+        return row
+
+    def decode(self, x: ArrayLike) -> Params:
+        """Return the params dict of an encoded point, shape (n_columns,)."""
+        return self.decode_many(np.atleast_2d(np.asarray(x, dtype=float)))[0]
+
+    def decode_many(self, X: Rows) -> list[Params]:
+        """Return the params dicts of encoded points, shape (n, n_columns)."""
+        X = self.snap(X)
+        values = [
+            dimension.decode(X[:, self._columns[name]])
+            for name, dimension in self.dimensions.items()
+        ]
+        return [
+            dict(zip(self.dimensions, row, strict=True))
+            for row in zip(*values, strict=True)
+        ]
+
+    def snap(self, X: Rows) -> Rows:
+        """Return the feasible points nearest to `X`, shape (n, n_columns)."""
+        snapped = np.zeros_like(X)
+        for name, dimension in self.dimensions.items():
+            columns = self._columns[name]
+            snapped[:, columns] = dimension.snap(X[:, columns])
+        return snapped
+
+    # Sampling and enumerating --------------------------------------------------------
+
+    @property
+    def n_uniform(self) -> int:
+        """Uniform numbers that one random point takes."""
+        return len(self.dimensions)
+
+    def from_uniform(self, U: Rows) -> Rows:
+        """Return the points, shape (n, n_columns), of uniform (n, n_uniform) draws."""
+        X = np.zeros((len(U), self.n_columns))
+        for u, (name, dimension) in zip(U.T, self.dimensions.items(), strict=True):
+            X[:, self._columns[name]] = dimension.from_uniform(u)
+        return X
+
+    def sample(self, n: int, random_state: Any = None) -> list[Params]:
+        """Return `n` points of a scrambled Sobol sequence, snapped to the space.
+
+        Parameters
+        ----------
+        n : int
+            Number of points. Points of a small finite space may come repeatedly.
+        random_state : int, RandomState or None, default=None
+            Seeds the scrambling.
+
+        Returns
+        -------
+        params : list of dict
+        """
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        return self.decode_many(self.from_uniform(sobol(n, self.n_uniform, seed)))
+
+    def enumerate(self) -> Rows:
+        """Return all feasible points of a finite space, shape (size, n_columns)."""
+        if not math.isfinite(self.size):
+            raise ValueError(
+                "Expected a finite space, got one with a continuous range."
+            )
+        tables = [dimension.table() for dimension in self.dimensions.values()]
+        grid = np.indices([len(table) for table in tables]).reshape(len(tables), -1)
+        rows = [table[index] for table, index in zip(tables, grid, strict=True)]
+        X = np.zeros((grid.shape[1], self.n_columns))
+        X[:, : sum(row.shape[1] for row in rows)] = np.concatenate(rows, axis=1)
+        return X
+
+    # What the acquisition maximiser and the policies need ----------------------------
+
+    @property
+    def climbed(self) -> NDArray[np.intp]:
+        """Columns to climb by gradient."""
+        found = [self._columns[k] for k, v in self.dimensions.items() if v.climbable]
+        return np.concatenate([np.empty(0, dtype=np.intp), *found])
+
+    @property
+    def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
+        """Columns and table of encoded rows of each parameter to sweep."""
+        return [
+            (self._columns[name], dimension.table())
+            for name, dimension in self.dimensions.items()
+            if not dimension.climbable and dimension.size > 1
+        ]
+
+    @cached_property
+    def groups(self) -> list[NDArray[np.intp]]:
+        """Encoded columns of each parameter that varies, in order."""
+        varying = [columns for columns in self._columns.values() if len(columns)]
+        return varying or [np.zeros(1, dtype=np.intp)]
+
+    # JSON ----------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the space in JSON types.
+
+        Raises
+        ------
+        TypeError
+            If a choice is an object that JSON cannot hold, such as an estimator.
+        """
+        return {"dimensions": {k: v.to_dict() for k, v in self.dimensions.items()}}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Space:
+        """Return the space that `to_dict` wrote."""
+        if "points" in state:
+            columns = [[from_json(v) for v in vs] for vs in state["points"].values()]
+            rows = zip(*columns, strict=True)
+            return cls.from_points(
+                [dict(zip(state["points"], r, strict=True)) for r in rows]
+            )
+        return cls({k: dimension_from_dict(v) for k, v in state["dimensions"].items()})
+
+    def params_to_json(self, params: Params) -> dict[str, Any]:
+        """Return a params dict in JSON types; choices by their index."""
+        return {k: self.dimensions[k].value_to_json(v) for k, v in params.items()}
+
+    def params_from_json(self, state: Mapping[str, Any]) -> Params:
+        """Return the params dict that `params_to_json` wrote."""
+        self._check_names(state)
+        return {k: self.dimensions[k].value_from_json(v) for k, v in state.items()}
+
+
+class PointSpace(Space):
+    """The space of `Space.from_points`: one table of encoded rows over all columns."""
+
+    def __init__(self, points: Sequence[Mapping[str, Any]]):
+        given = _checked_points(points)
+        self.dimensions = {
+            name: _seen_dimension([point[name] for point in given]) for name in given[0]
+        }
+        self._set_columns()
+        rows = np.array([super(PointSpace, self).encode(point) for point in given])
+        first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+        self.points = [given[i] for i in first]
+        self._rows = rows[first]
+
+    def __repr__(self) -> str:
+        return f"Space.from_points(<{len(self.points)} points of {self.names}>)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PointSpace) and same(self.points, other.points)
+
+    __hash__ = None
+
+    @property
+    def size(self) -> float:
+        return len(self.points)
+
+    def encode(self, params: Mapping[str, Any]) -> Rows:
+        row = super().encode(params)
+        if not (self._rows == row).all(axis=1).any():
+            raise ValueError(
+                f"Expected one of the space's {len(self.points)} points, got "
+                f"{dict(params)!r}."
+            )
+        return row
+
+    def _nearest(self, X: Rows) -> NDArray[np.intp]:
+        nearest: NDArray[np.intp] = np.argmin(cdist(X, self._rows), axis=1)
+        return nearest
+
+    def decode_many(self, X: Rows) -> list[Params]:
+        return [dict(self.points[i]) for i in self._nearest(X)]
+
+    def snap(self, X: Rows) -> Rows:
+        return self._rows[self._nearest(X)]
+
+    @property
+    def n_uniform(self) -> int:
+        return 1
+
+    def from_uniform(self, U: Rows) -> Rows:
+        n = len(self.points)
+        rows: Rows = self._rows[np.minimum((U[:, 0] * n).astype(np.intp), n - 1)]
+        return rows
+
+    def enumerate(self) -> Rows:
+        return self._rows.copy()
+
+    @property
+    def climbed(self) -> NDArray[np.intp]:
+        """No column is climbed: only the points themselves are feasible."""
+        return np.empty(0, dtype=np.intp)
+
+    @property
+    def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
+        """All columns at once, with the points' encoded rows."""
+        return [(np.arange(self.n_columns), self._rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        columns = {k: [to_json(p[k]) for p in self.points] for k in self.dimensions}
+        return {"points": columns}
+
+
+def sobol(n: int, d: int, seed: int) -> Rows:
+    """Return the first `n` points in d dimensions of a scrambled Sobol sequence."""
+    engine = qmc.Sobol(max(d, 1), scramble=True, rng=np.random.default_rng(seed))
+    # A balanced power of two, cut: scipy warns of any other number.
+    points: Rows = engine.random_base2(max(n - 1, 0).bit_length())[:n, :d]
+    return points
+
+
+def _one_branch(param_space: Any) -> Mapping[str, Any]:
+    if isinstance(param_space, list | tuple) and len(param_space) == 1:
+        param_space = param_space[0]
+    if not isinstance(param_space, Mapping):
+        raise ValueError(
+            f"Expected a dict from parameter names to their values, got "
+            f"{param_space!r}; a list of several dicts is not supported yet."
+        )
+    if not param_space:
+        raise ValueError(
+            "Expected at least one parameter to search, got an empty dict; add one, "
+            "such as {'C': Real(1e-3, 1e3, log=True)}."
+        )
+    return param_space
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ValueError(
+            f"Expected parameter names to be strings, got {name!r}; write it in quotes."
+        )
+    return name
+
+
+def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
+    plained = [{_checked_name(k): plain(v) for k, v in p.items()} for p in points]
+    if not plained or not plained[0]:
+        raise ValueError(
+            "Expected at least one point with at least one parameter, got "
+            f"{points!r}; give a list of params dicts."
+        )
+    for point in plained:
+        if point.keys() != plained[0].keys():
+            raise ValueError(
+                f"Expected every point to have the parameters {list(plained[0])}, got "
+                f"{point!r}; give every point the same ones."
+            )
+    return plained
+
+
+def _seen_dimension(values: list[Any]) -> Dimension:
+    """Return a dimension over exactly the values seen, numbers placed by value."""
+    if all(is_number(value) for value in values) and np.isfinite(values).all():
+        return _Levels(sorted(set(values)))
+    distinct: list[Any] = []
+    for value in values:
+        if not any(same(value, other) for other in distinct):
+            distinct.append(value)
+    return Categorical(distinct)
+
+
+class _Levels(Categorical):
+    """Numbers in ascending order, placed by value rather than by rank."""
+
+    def __init__(self, values: list[float]):
+        super().__init__(values, ordered=True)
+
+    @cached_property
+    def _table(self) -> Rows:
+        values = np.asarray(self.choices, dtype=float)
+        span = values[-1] - values[0]
+        table: Rows = ((values - values[0]) / (span or 1.0))[:, None]
+        return table[:, : self.n_columns]
+
+    def _indices(self, rows: Rows) -> NDArray[np.intp]:
+        if self.n_columns == 0:
+            return np.zeros(len(rows), dtype=np.intp)
+        edges = (self._table[1:, 0] + self._table[:-1, 0]) / 2
+        return np.searchsorted(edges, rows[:, 0])
+
+    def table(self) -> Rows:
+        return self._table

@@ -1,0 +1,86 @@
+"""Values as users write them: plain Python types, equality, and JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+_FLOAT, _TUPLE = "$float", "$tuple"
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as the Python number it holds, all else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a plain value is a real number (booleans are not)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Tell whether two values stand for the same choice.
+
+    Numbers are compared by value but never equal a boolean; arrays element by
+    element; estimators by their class and parameters, so that a clone is the choice
+    it was cloned from.
+    """
+    a, b = plain(a), plain(b)
+    if a is b:
+        return True
+    if is_number(a) and is_number(b):
+        return bool(a == b) or (math.isnan(a) and math.isnan(b))
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return bool(np.array_equal(a, b))
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if hasattr(a, "get_params") and not isinstance(a, type):
+        return same(a.get_params(deep=False), b.get_params(deep=False))
+    try:
+        return bool(a == b)
+    except Exception:  # an __eq__ that is not a yes or a no: not the same choice
+        return False
+
+
+def to_json(value: Any) -> Any:
+    """Return `value` in JSON types that `from_json` turns back into its equal.
+
+    Raises
+    ------
+    TypeError
+        For anything but None, booleans, numbers, strings, and lists and tuples of
+        those.
+    """
+    value = plain(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {_FLOAT: str(value)}
+    if isinstance(value, tuple):
+        return {_TUPLE: [to_json(item) for item in value]}
+    if isinstance(value, list):
+        return [to_json(item) for item in value]
+    raise TypeError(
+        f"Expected a number, a string, a boolean, None or a list of those to write as "
+        f"JSON, got {value!r}; pass the object again when the state is read back."
+    )
+
+
+def from_json(value: Any) -> Any:
+    """Return the value that `to_json` wrote."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if isinstance(value, dict):
+        if set(value) == {_FLOAT}:
+            return float(value[_FLOAT])
+        if set(value) == {_TUPLE}:
+            return tuple(from_json(item) for item in value[_TUPLE])
+        raise ValueError(f"Expected a value written by to_dict, got {value!r}.")
+    return value

@@ -1,0 +1,18 @@
+"""Gaussian process surrogates that grow by a row at a time."""
+
+from skrobustbo.surrogate._bank import FactorBank, Models
+from skrobustbo.surrogate._gpr import IncrementalGPR
+from skrobustbo.surrogate._posterior import Candidate, Posterior
+from skrobustbo.surrogate._priors import FlatPrior, GammaPrior, LogNormalPrior, Prior
+
+__all__ = [
+    "Candidate",
+    "FactorBank",
+    "FlatPrior",
+    "GammaPrior",
+    "IncrementalGPR",
+    "LogNormalPrior",
+    "Models",
+    "Posterior",
+    "Prior",
+]

@@ -1,0 +1,94 @@
+"""A lower Cholesky factor that grows and shrinks by rows.
+
+The factor of n rows lives in the leading block of a larger column-major buffer, so
+that appending a row costs one triangular solve, O(n**2), and no copy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+Array = NDArray[np.float64]
+
+_EPS = float(np.finfo(float).eps)
+
+
+class CholeskyFactor:
+    """L with L L^T = K, for a positive definite K given row by row.
+
+    A pivot that rounding has made zero or negative (duplicate points, tiny noise) is
+    lifted to the rounding error of its diagonal entry, so that no sequence of rows can
+    break the factor.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._buffer = np.zeros((8, 8), order="F")
+
+    @classmethod
+    def of(cls, L: Array) -> CholeskyFactor:
+        """Return the factor whose lower triangle is `L`, shape (n, n)."""
+        factor = cls()
+        factor._reserve(len(L))
+        factor._buffer[: len(L), : len(L)] = L
+        factor.n = len(L)
+        return factor
+
+    @property
+    def lower(self) -> Array:
+        """The factor, shape (n, n): a view, valid until the next change."""
+        return self._buffer[: self.n, : self.n]
+
+    def _reserve(self, n: int) -> None:
+        if n > len(self._buffer):
+            capacity = max(n, len(self._buffer) * 3 // 2)
+            grown = np.zeros((capacity, capacity), order="F")
+            grown[: self.n, : self.n] = self.lower
+            self._buffer = grown
+
+    def restart(self, K: Array) -> None:
+        """Replace the factor by that of a whole matrix, shape (n, n)."""
+        n = len(K)
+        L, failed = lapack.dpotrf(K, lower=1, clean=1)
+        self.n = 0
+        self._reserve(n)
+        if not failed:
+            self._buffer[:n, :n] = L
+            self.n = n
+            return
+        for i in range(n):  # row by row, lifting the pivots that rounding has lost
+            self.append(K[i, :i], K[i, i])
+
+    def append(self, row: Array, diagonal: float) -> None:
+        """Append one row of K: its entries with the rows before, and its diagonal."""
+        n = self.n
+        self._reserve(n + 1)
+        solved = self.solve(row) if n else row
+        pivot = diagonal - float(solved @ solved)
+        self._buffer[n, :n] = solved
+        self._buffer[n, n] = math.sqrt(max(pivot, _EPS * diagonal))
+        self.n = n + 1
+
+    def truncate(self, n: int) -> None:
+        """Keep the first `n` rows."""
+        self.n = min(n, self.n)
+
+    def solve(self, B: Array, *, transposed: bool = False) -> Array:
+        """Return L^-1 B (or L^-T B), for B of shape (n,) or (n, m)."""
+        if not self.n:
+            return np.array(B)
+        # Whole columns of the buffer: LAPACK skips the spare rows, nothing is copied.
+        columns = self._buffer[:, : self.n]
+        x, _ = lapack.dtrtrs(
+            columns, B.reshape(self.n, -1), lower=1, trans=int(transposed)
+        )
+        solved: Array = x.reshape(B.shape)
+        return solved
+
+    def log_diagonal(self, n: int | None = None) -> float:
+        """Return the sum of log L_ii over the first `n` rows (default: all)."""
+        return float(np.log(self.lower.diagonal()[:n]).sum())

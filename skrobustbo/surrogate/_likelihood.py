@@ -1,0 +1,152 @@
+"""Fitting length scales by (penalised) marginal likelihood."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.kernels import radial, with_length_scale
+from skrobustbo.surrogate._priors import Prior
+
+Array = NDArray[np.float64]
+
+_LOG_2PI = math.log(2 * math.pi)
+_STEP = 1e-5
+
+
+class LengthScaleLikelihood:
+    """Log posterior of length scales given data, as a function of their logarithms.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel at length scale 1 (its own length scales are multiplied).
+    X : array of shape (n, n_columns)
+        Encoded points.
+    z : array of shape (n,)
+        Targets in the units that the model sees.
+    noise : float
+        Standard deviation of the noise, in the units of `z`.
+    groups : list of integer arrays
+        Columns that share one length scale; there are as many length scales as groups.
+    prior : Prior
+        Penalty on the logarithms.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Array,
+        z: Array,
+        *,
+        noise: float,
+        groups: Sequence[NDArray[np.intp]],
+        prior: Prior,
+    ) -> None:
+        self.kernel, self.X, self.z = kernel, X, z
+        self.noise, self.groups, self.prior = noise, groups, prior
+        self._owner = np.zeros(X.shape[1], dtype=np.intp)
+        for i, columns in enumerate(groups):
+            self._owner[columns] = i
+        own_scale = getattr(kernel, "length_scale", 1.0)
+        closed = radial(kernel, np.zeros(1)) is not None
+        self._scaled = X / own_scale if closed else None
+
+    def columns(self, log_theta: Array) -> Array:
+        """Return the length scale of each encoded column, shape (n_columns,)."""
+        theta: Array = np.exp(log_theta)[self._owner]
+        return theta
+
+    def __call__(self, log_theta: Array) -> tuple[float, Array]:
+        """Return minus the log posterior and its gradient."""
+        if self._scaled is None:
+            return self._by_differences(log_theta)
+        X = self._scaled / self.columns(log_theta)
+        K, h = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
+        K[np.diag_indices_from(K)] += self.noise**2
+        value, alpha, K_inverse = _solve(K, self.z)
+        # d(-log p)/dlog(l_j) = -1/2 sum_ab G_ab (x_aj - x_bj)^2, the scaled distances
+        G = (np.outer(alpha, alpha) - K_inverse) * h
+        moments = G.sum(axis=0) @ X**2 - np.einsum(
+            "aj,ab,bj->j", X, G, X, optimize=True
+        )
+        slopes = np.array([-moments[columns].sum() for columns in self.groups])
+        return self._penalised(log_theta, value, slopes)
+
+    def _penalised(
+        self, log_theta: Array, value: float, slopes: Array
+    ) -> tuple[float, Array]:
+        log_prior, prior_slopes = self.prior.log_density(log_theta)
+        return value - log_prior, slopes - prior_slopes
+
+    def _value(self, log_theta: Array) -> float:
+        K = with_length_scale(self.kernel, self.columns(log_theta))(self.X)
+        K[np.diag_indices_from(K)] += self.noise**2
+        return _solve(K, self.z)[0]
+
+    def _by_differences(self, log_theta: Array) -> tuple[float, Array]:
+        steps = _STEP * np.eye(len(log_theta))
+        slopes = [
+            self._value(log_theta + e) - self._value(log_theta - e) for e in steps
+        ]
+        return self._penalised(
+            log_theta, self._value(log_theta), np.array(slopes) / (2 * _STEP)
+        )
+
+
+def _solve(K: Array, z: Array) -> tuple[float, Array, Array]:
+    """Return minus the log likelihood, K^-1 z, and K^-1; infinite if K is singular."""
+    L, failed = lapack.dpotrf(K, lower=1)
+    if failed:
+        return math.inf, np.zeros_like(z), np.zeros_like(K)
+    alpha, _ = lapack.dpotrs(L, z, lower=1)
+    inverse, _ = lapack.dpotri(L, lower=1)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    log_diagonal = float(np.log(L.diagonal()).sum())
+    value = 0.5 * float(z @ alpha) + log_diagonal + 0.5 * len(z) * _LOG_2PI
+    return value, alpha, inverse
+
+
+def fit_length_scale(
+    likelihood: LengthScaleLikelihood,
+    bounds: tuple[float, float],
+    starts: Sequence[Array],
+    *,
+    max_iter: int = 50,
+) -> Array:
+    """Return the length scales, one per group, of highest posterior.
+
+    Parameters
+    ----------
+    likelihood : LengthScaleLikelihood
+        The function to maximise.
+    bounds : (float, float)
+        Shortest and longest length scale allowed, in unit-cube coordinates.
+    starts : list of arrays of shape (n_groups,)
+        Length scales to start from; the best end wins.
+    max_iter : int, default=50
+        Iterations of L-BFGS-B for each start.
+    """
+    low, high = np.log(bounds)
+    best: Any = None
+    for start in starts:
+        result = minimize(
+            likelihood,
+            np.clip(np.log(start), low, high),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(low, high)] * len(start),
+            options={"maxiter": max_iter},
+        )
+        if best is None or result.fun < best.fun:
+            best = result
+    theta: Array = np.exp(best.x)
+    return theta

@@ -1,0 +1,198 @@
+"""The posterior of one candidate model: mean, deviation and their gradients in x."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.kernels import diag_gradient, kernel_and_gradient
+from skrobustbo.surrogate._cholesky import CholeskyFactor
+
+Array = NDArray[np.float64]
+
+#: Points per block of a prediction: larger blocks fall out of the processor's cache.
+_BLOCK = 512
+_STEP = 1e-6
+_MIN_VARIANCE = 1e-20
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One candidate model of the objective.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A scikit-learn kernel on encoded points, with k(x, x) <= 1.
+    mean : callable, optional
+        Prior mean: encoded points, shape (n, n_columns), to values in units of the
+        objective, shape (n,). The data enter as ``y - mean(X)``.
+    norm_bound : float, default=1.0
+        Bound on the objective's norm in the kernel's function space.
+    label : str, optional
+        How histories and plots name it (default: the kernel's text).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from skrobustbo import Candidate
+    >>> Candidate(Matern(length_scale=0.2, nu=2.5)).label
+    'Matern(length_scale=0.2, nu=2.5)'
+    """
+
+    kernel: Kernel
+    mean: Callable[[Array], Array] | None = None
+    norm_bound: float = 1.0
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", str(self.kernel))
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What tells its factor from that of another candidate: the kernel alone."""
+        return _frozen_params(self.kernel)
+
+
+def _frozen_params(kernel: Kernel) -> tuple[Any, ...]:
+    params = kernel.get_params(deep=False)
+    return (type(kernel), *((k, _frozen(v)) for k, v in sorted(params.items())))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Kernel):
+        return _frozen_params(value)
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.tobytes())
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+
+
+class Posterior:
+    """Posterior of one candidate, in the units that the model sees.
+
+    The last rows of the factor may be pending points: they narrow the deviation and
+    leave the mean as it is (Desautels et al. 2014), which is what a zero in
+    w = L^-1 z at their place does.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The model.
+    X : array of shape (n + p, n_columns)
+        Told points, then pending ones.
+    factor : CholeskyFactor
+        Factor of K + noise**2 I over `X`.
+    z : array of shape (n,)
+        Targets of the told points.
+    noise : float
+        Standard deviation of the noise, in the units of `z`.
+    mean : callable, optional
+        Prior mean in the units of `z`.
+    """
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        X: Array,
+        factor: CholeskyFactor,
+        z: Array,
+        noise: float,
+        mean: Callable[[Array], Array] | None = None,
+    ) -> None:
+        self.candidate, self.X, self.noise = candidate, X, noise
+        self._factor, self._mean, self.n_told = factor, mean, len(z)
+        padded = np.zeros(len(X))
+        padded[: len(z)] = z if mean is None else z - mean(X[: len(z)])
+        self._w = factor.solve(padded)
+        # The solve has carried the told targets into the pending rows: undo that.
+        self._w[len(z) :] = 0.0
+
+    @cached_property
+    def _alpha(self) -> Array:
+        return self._factor.solve(self._w, transposed=True)
+
+    def predict(self, Z: Array) -> tuple[Array, Array]:
+        """Return mean and deviation at `Z`, both of shape (m,)."""
+        mu, sigma = np.empty(len(Z)), np.empty(len(Z))
+        for start in range(0, len(Z), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            mu[block], sigma[block] = self._predict_block(Z[block])
+        return mu, sigma
+
+    def _predict_block(self, Z: Array) -> tuple[Array, Array]:
+        kernel = self.candidate.kernel
+        V = (
+            self._factor.solve(kernel(self.X, Z))
+            if len(self.X)
+            else np.empty((0, len(Z)))
+        )
+        mu = self._w @ V
+        variance = kernel.diag(Z) - np.einsum("ij,ij->j", V, V)
+        return self._shifted(mu, Z), np.sqrt(np.maximum(variance, _MIN_VARIANCE))
+
+    def _shifted(self, mu: Array, Z: Array) -> Array:
+        return mu if self._mean is None else mu + self._mean(Z)
+
+    def told_deviation(self, x: Array) -> float:
+        """Return the deviation at one point, shape (n_columns,), pending ones left out.
+
+        Confidence bands speak of what has been observed, so sums of deviations in
+        elimination tests use this one.
+        """
+        kernel, Z = self.candidate.kernel, x[None, :]
+        if not self.n_told:
+            return math.sqrt(float(kernel.diag(Z)[0]))
+        v = self._factor.solve(kernel(self.X, Z)[:, 0])[: self.n_told]
+        variance = float(kernel.diag(Z)[0] - v @ v)
+        return math.sqrt(max(variance, _MIN_VARIANCE))
+
+    def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
+        """Return mean, deviation and their gradients at a few points.
+
+        Parameters
+        ----------
+        Z : array of shape (m, n_columns)
+            Points, not snapped to anything.
+
+        Returns
+        -------
+        mu, sigma : arrays of shape (m,)
+        d_mu, d_sigma : arrays of shape (m, n_columns)
+        """
+        kernel = self.candidate.kernel
+        K, dK = kernel_and_gradient(kernel, Z, self.X)
+        V = self._factor.solve(K.T)
+        variance = np.maximum(
+            kernel.diag(Z) - np.einsum("ij,ij->j", V, V), _MIN_VARIANCE
+        )
+        sigma = np.sqrt(variance)
+        C = self._factor.solve(V, transposed=True)
+        d_variance = diag_gradient(kernel, Z) - 2 * np.einsum("nm,mnj->mj", C, dK)
+        d_mu = np.einsum("n,mnj->mj", self._alpha, dK) + self._mean_gradient(Z)
+        mu = self._shifted(self._w @ V, Z)
+        return mu, sigma, d_mu, d_variance / (2 * sigma[:, None])
+
+    def _mean_gradient(self, Z: Array) -> Array:
+        gradient = np.zeros_like(Z)
+        if self._mean is not None:
+            for j in range(Z.shape[1]):
+                step = np.zeros(Z.shape[1])
+                step[j] = _STEP
+                gradient[:, j] = (self._mean(Z + step) - self._mean(Z - step)) / (
+                    2 * _STEP
+                )
+        return gradient
+
+    @property
+    def information_gain(self) -> float:
+        """Information gain of the told points, 1/2 log|I + K / noise**2|."""
+        n = self.n_told
+        return self._factor.log_diagonal(n) - n * math.log(self.noise)

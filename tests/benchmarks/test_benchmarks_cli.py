@@ -1,0 +1,553 @@
+"""The benchmark command: runs, resuming, the report's numbers, the figure, times."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skrobustbo import problems
+from skrobustbo.benchmarks import _methods, _run, _single, _step_cost, _threads
+from skrobustbo.benchmarks._args import name_list, seed_list
+from skrobustbo.benchmarks._cli import main
+from skrobustbo.benchmarks._plot import FLOOR, curves
+from skrobustbo.benchmarks._report import GroupKey, markdown, summarise
+from skrobustbo.benchmarks._run import RunFailedError, execute, run_in_child
+from skrobustbo.benchmarks._single import initial_count, run_one
+from skrobustbo.benchmarks._table import (
+    COLUMNS,
+    Evaluation,
+    RunKey,
+    Table,
+    format_rows,
+    parse_rows,
+)
+from skrobustbo.problems import Problem
+from skrobustbo.space import Space
+
+
+def timeless(rows):
+    """Return the rows as text, which compares nan as equal, in a fixed order."""
+    return sorted(format_rows([replace(row, cpu_seconds=0.0)]) for row in rows)
+
+
+def all_rows(path):
+    runs, is_clean = Table(path).read()
+    assert is_clean
+    return [row for run in runs.values() for row in run]
+
+
+def run_command(path, *extra, policies="sobol", seeds="0-2", n_iter=4):
+    words = f"run --problems branin,wang-trap --policies {policies} --seeds {seeds}"
+    return main([*words.split(), "--n-iter", str(n_iter), "--out", str(path), *extra])
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Make the runs here, and list them: starting Python takes a second each."""
+    made = []
+
+    def make_run(key):
+        made.append(key)
+        return run_one(key)
+
+    monkeypatch.setattr(_run, "run_in_child", make_run)
+    return made
+
+
+def made_run(policy, seed, values, *, n_initial=1, cpu=None, **columns):
+    """Return a run with the given noise-free values."""
+    bests = np.fmax.accumulate(values)
+    cpu = [0.0] * len(values) if cpu is None else cpu
+    constant = {
+        "problem": "toy",
+        "n_iter": len(values),
+        "n_evals": len(values),
+        "optimum": 10.0,
+        "stuck_below": 5.0,
+        "model_label": "",
+    } | columns
+    return [
+        Evaluation(
+            policy=policy,
+            seed=seed,
+            n_initial=n_initial,
+            step=i + 1,
+            value=value,
+            observed=value,
+            best=float(bests[i]),
+            cpu_seconds=cpu[i],
+            **constant,
+        )
+        for i, value in enumerate(values)
+    ]
+
+
+def write_table(path, runs):
+    text = "".join(map(format_rows, runs))
+    path.write_text(",".join(COLUMNS) + "\n" + text, encoding="utf-8")
+
+
+class TestArguments:
+    def test_names_are_split_at_commas_and_kept_once(self):
+        assert name_list(["a,b_c", "A", "d,"]) == ["a", "b-c", "d"]
+
+    def test_seeds(self):
+        assert seed_list("3,0-2,1") == [3, 0, 1, 2]
+
+    @pytest.mark.parametrize("text", ["", "a", "3-1", "-2", "1,,2"])
+    def test_seeds_that_make_no_sense_are_refused(self, text, tmp_path, capsys):
+        with pytest.raises(SystemExit) as end:
+            run_command(tmp_path / "r.csv", f"--seeds={text}")
+        assert end.value.code == 2
+        assert "such as 0,3,7 or a range such as 0-9" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("option", "typo", "message"),
+        [
+            ("--problems", "brannin", "name of a problem .* Did you mean 'branin'"),
+            ("--policies", "sobool", "name of a policy .* Did you mean 'sobol'"),
+            ("--n-iter", "0", "must be an integer >= 1"),
+            ("--jobs", "two", "must be an integer >= 1"),
+        ],
+    )
+    def test_typo_is_caught_before_anything_runs(
+        self, option, typo, message, tmp_path, capsys, in_process
+    ):
+        path = tmp_path / "r.csv"
+        with pytest.raises(SystemExit) as end:
+            run_command(path, option, typo)
+        assert end.value.code == 2
+        assert re.search(message, capsys.readouterr().err)
+        assert not path.exists()
+        assert not in_process
+
+    def test_help_lists_the_commands(self, capsys):
+        with pytest.raises(SystemExit):
+            main(["--help"])
+        text = capsys.readouterr().out
+        for command in ("run", "report", "plot", "step-cost", "mnist"):
+            assert re.search(rf"^    {command}\s", text, re.MULTILINE)
+
+
+class TestOneRun:
+    def test_rows(self):
+        rows = run_one(RunKey("wang-trap", 7, "sobol", 3))
+        problem = problems.get("wang-trap")
+        assert [row.step for row in rows] == list(range(1, 8))
+        assert {row.key for row in rows} == {RunKey("wang-trap", 7, "sobol", 3)}
+        assert {(row.n_initial, row.n_evals) for row in rows} == {(3, 7)}
+        design = problem.initial_params(3, 3)
+        assert [row.value for row in rows[:3]] == [problem.func(p) for p in design]
+        assert [row.best for row in rows] == list(
+            np.maximum.accumulate([row.value for row in rows])
+        )
+        noise = [abs(row.observed - row.value) for row in rows]
+        assert 0 < min(noise) <= max(noise) < 5 * problem.noise_std
+        assert [row.model_label for row in rows] == ["initial"] * 3 + ["sobol"] * 4
+        assert all(row.cpu_seconds >= 0 for row in rows)
+
+    def test_depends_on_the_key_only(self):
+        key = RunKey("wang-trap", 6, "sobol", 0)
+        assert timeless(run_one(key)) == timeless(run_one(key))
+        assert timeless(run_one(key)) != timeless(run_one(key._replace(seed=1)))
+
+    def test_all_methods_meet_the_same_start(self):
+        ours, theirs = (
+            run_one(RunKey("wang-trap", 9, name, 5)) for name in ("random", "sobol")
+        )
+        start = [(row.value, row.observed) for row in ours[:3]]
+        assert start == [(row.value, row.observed) for row in theirs[:3]]
+        assert ours[3].value != theirs[3].value
+        assert ours[2].model_label == "initial"
+
+    @pytest.mark.parametrize(
+        ("name", "n_iter", "expected"),
+        [
+            ("branin", 50, 6),
+            ("branin", 12, 4),
+            ("branin", 5, 3),
+            ("branin", 2, 2),
+            ("hartmann6", 100, 14),
+            ("berkenkamp", 50, 3),
+        ],
+    )
+    def test_size_of_the_initial_design(self, name, n_iter, expected):
+        assert initial_count(problems.get(name), n_iter) == expected
+
+    def test_ends_when_the_space_is_exhausted(self, monkeypatch):
+        class Short(_methods.SobolMethod):
+            def ask(self):
+                if self._n_told == 4:
+                    raise _methods.ExhaustedError
+                return super().ask()
+
+        monkeypatch.setitem(_methods.BASELINES, "short", Short)
+        rows = run_one(RunKey("branin", 9, "short", 0))
+        assert [(row.step, row.n_evals) for row in rows] == [
+            (i, 4) for i in range(1, 5)
+        ]
+
+    def test_policy_that_exhausts_the_space_ends_the_run(self, monkeypatch):
+        problem = Problem(
+            name="five",
+            space=Space({"x": [1, 2, 3, 4, 5]}),
+            func=lambda params: float(params["x"]),
+            source="the identity",
+            initial_design=lambda seed, n: [{"x": i} for i in range(1, n + 1)],
+        )
+        monkeypatch.setattr(_single.problems, "get", lambda name: problem)
+        rows = run_one(RunKey("five", 9, "random", 0))
+        assert [row.value for row in rows[:3]] == [1.0, 2.0, 3.0]
+        assert {row.value for row in rows[3:]} == {4.0, 5.0}
+        assert {row.n_evals for row in rows} == {5}
+
+    def test_failed_evaluations_do_not_count_as_best(self, monkeypatch):
+        values = iter([math.nan, -3.0, math.nan, -2.0])
+        problem = replace(problems.get("branin"), func=lambda params: next(values))
+        monkeypatch.setattr(_single.problems, "get", lambda name: problem)
+        rows = run_one(RunKey("branin", 4, "sobol", 0))
+        assert math.isnan(rows[0].best)
+        assert [row.best for row in rows[1:]] == [-3.0, -3.0, -2.0]
+
+    def test_rows_survive_the_file_to_the_last_bit(self):
+        rows = run_one(RunKey("wang-trap", 4, "sobol", 0))
+        odd = replace(rows[0], value=0.1 + 0.2, model_label='a,"b"', optimum=math.inf)
+        assert parse_rows(format_rows([odd, *rows])) == [odd, *rows]
+
+
+class TestRunCommand:
+    def test_jobs_do_not_change_the_rows(self, tmp_path):
+        words = "run --problems berkenkamp_trap --policies random --seeds 0,1"
+        tables = []
+        for jobs in ("1", "2"):
+            path = tmp_path / f"jobs{jobs}.csv"
+            options = ["--n-iter", "5", "--out", str(path), "--jobs", jobs]
+            assert main([*words.split(), *options]) == 0
+            tables.append(timeless(all_rows(path)))
+        assert tables[0] == tables[1]
+        assert len(tables[0]) == 10
+
+    def test_runs_what_was_asked_for(self, tmp_path, in_process):
+        assert run_command(tmp_path / "r.csv") == 0
+        assert in_process == [
+            RunKey(problem, 4, "sobol", seed)
+            for problem in ("branin", "wang-trap")
+            for seed in range(3)
+        ]
+        assert len(all_rows(tmp_path / "r.csv")) == 6 * 4
+
+    def test_space_separated_lists(self, tmp_path, in_process):
+        words = "run --problems branin wang_trap --policies sobol random --seeds 1"
+        out = ["--n-iter", "3", "--out", str(tmp_path / "r.csv")]
+        assert main([*words.split(), *out]) == 0
+        assert {key.policy for key in in_process} == {"sobol", "random"}
+        assert len(in_process) == 4
+
+    def test_complete_runs_are_skipped(self, tmp_path, in_process):
+        path = tmp_path / "r.csv"
+        run_command(path)
+        before = path.read_bytes()
+        in_process.clear()
+        assert run_command(path) == 0
+        assert not in_process
+        assert path.read_bytes() == before
+        run_command(path, seeds="0-3")
+        assert {key.seed for key in in_process} == {3}
+
+    @pytest.mark.parametrize("cut", [1, 30, 90, 500])
+    def test_resumes_after_a_torn_write(self, cut, tmp_path, in_process):
+        path = tmp_path / "r.csv"
+        run_command(path)
+        whole = path.read_bytes()
+        rows = timeless(all_rows(path))
+        path.write_bytes(whole[:-cut])
+        in_process.clear()
+        run_command(path)
+        assert timeless(all_rows(path)) == rows
+        n_whole_rows = whole[:-cut].count(b"\n") - 1
+        assert len(in_process) == 6 - n_whole_rows // 4 > 0
+
+    @pytest.mark.parametrize("rest", [0, 5])
+    def test_resumes_after_a_torn_header(self, rest, tmp_path, in_process):
+        path = tmp_path / "r.csv"
+        path.write_text(",".join(COLUMNS)[:rest])
+        run_command(path)
+        assert len(all_rows(path)) == 24
+
+    def test_run_that_is_there_twice_counts_once(self, tmp_path, in_process):
+        path = tmp_path / "r.csv"
+        run = made_run("sobol", 0, [1.0, 2.0])
+        write_table(path, [run, run])
+        run_command(path, seeds="0", n_iter=3)
+        assert len(all_rows(path)) == 2 + 2 * 3
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("a,b\n1,2\n", "first line is not the header"),
+            (",".join(COLUMNS) + "\n1,2\n", "a line is damaged"),
+        ],
+    )
+    def test_foreign_file_is_left_alone(self, text, message, tmp_path, capsys):
+        path = tmp_path / "r.csv"
+        path.write_text(text)
+        with pytest.raises(SystemExit) as end:
+            run_command(path)
+        assert end.value.code == 2
+        assert message in capsys.readouterr().err
+        assert path.read_text() == text
+
+    def test_folder_must_exist(self, tmp_path, capsys):
+        with pytest.raises(SystemExit):
+            run_command(tmp_path / "no" / "r.csv")
+        assert "create it, or give another --out" in capsys.readouterr().err
+
+    def test_versions_are_noted_and_compared(self, tmp_path, capsys, in_process):
+        path, note = tmp_path / "r.csv", tmp_path / "r.versions.json"
+        run_command(path, seeds="0")
+        (versions,) = json.loads(note.read_text())
+        assert versions["numpy"] == np.__version__
+        assert "mixes" not in capsys.readouterr().err
+        note.write_text(json.dumps([versions | {"numpy": "1.0"}]))
+        run_command(path, seeds="1")
+        assert "mixes runs of different versions" in capsys.readouterr().err
+        assert len(json.loads(note.read_text())) == 2
+
+    def test_failed_run_leaves_the_others(self, tmp_path, capsys, monkeypatch):
+        def make_run(key):
+            if key.seed == 1:
+                raise RunFailedError("no such luck")
+            return run_one(key)
+
+        monkeypatch.setattr(_run, "run_in_child", make_run)
+        assert run_command(tmp_path / "r.csv") == 1
+        assert {row.seed for row in all_rows(tmp_path / "r.csv")} == {0, 2}
+        text = capsys.readouterr().err
+        assert "branin sobol seed 1: failed\nno such luck" in text
+        assert "4 are new, 2 failed" in text
+
+    def test_interrupt_starts_nothing_more(self, tmp_path):
+        started = []
+
+        def make_run(key):
+            started.append(key)
+            if len(started) == 2:
+                raise KeyboardInterrupt
+            return run_one(key)
+
+        table = Table(tmp_path / "r.csv")
+        table.open()
+        keys = [RunKey("branin", 3, "sobol", seed) for seed in range(200)]
+        with pytest.raises(KeyboardInterrupt):
+            execute(keys, table, 1, make_run)
+        assert len(started) < 200
+        assert len(all_rows(table.path)) >= 3
+
+    def test_child_says_why_it_failed(self):
+        with pytest.raises(RunFailedError, match="must be one of 'berkenkamp'"):
+            run_in_child(RunKey("no-such", 3, "sobol", 0))
+
+    def test_child_has_one_thread(self, monkeypatch):
+        def fake_run(program, *, env, **options):
+            assert {env[name] for name in _threads.VARIABLES} == {"1"}
+            assert program[:3] == [
+                sys.executable,
+                "-m",
+                "skrobustbo.benchmarks._single",
+            ]
+            _single.main(program[3:])
+            return subprocess.CompletedProcess(program, 0, stderr="")
+
+        monkeypatch.setattr(subprocess, "run", fake_run)
+        key = RunKey("branin", 3, "sobol", 0)
+        assert timeless(run_in_child(key)) == timeless(run_one(key))
+
+
+class TestReport:
+    RUNS = (
+        made_run("good", 0, [1.0, 9.0, 3.0], cpu=[9.0, 0.001, 0.002]),
+        made_run("good", 1, [4.0, 6.0, 6.0], cpu=[9.0, 0.003, 0.004]),
+        made_run("good", 2, [2.0, 2.0, 8.0], cpu=[9.0, 0.005, 0.015]),
+    )
+
+    def test_numbers(self):
+        summary = summarise(GroupKey("toy", 3, "good"), self.RUNS)
+        assert summary.n_seeds == 3
+        # Best values 9, 6, 8: regrets 1, 4, 2.
+        assert summary.best == 8.0
+        assert summary.regret == 2.0
+        assert summary.regret_90 == pytest.approx(2.0 + 0.8 * (4.0 - 2.0))
+        # Sums of 10 - value: 9 + 1 + 7 = 17, 6 + 4 + 4 = 14, 8 + 8 + 2 = 18.
+        assert summary.cumulative == pytest.approx(49 / 3)
+        deviations = np.array([17, 14, 18]) - 49 / 3
+        variance = (deviations**2).sum() / 2
+        assert summary.cumulative_se == pytest.approx(math.sqrt(variance / 3))
+        # Steps after the initial design: 1, 2, 3, 4, 5 and 15 ms.
+        assert summary.cpu_median == pytest.approx(3.5)
+        assert summary.cpu_mean == pytest.approx(5.0)
+        assert summary.n_stuck == 0
+
+    def test_stuck_runs_are_counted(self):
+        runs = [made_run("p", i, [1.0, b]) for i, b in enumerate([4.9, 5.0, 9.0])]
+        runs.append(made_run("p", 3, [math.nan, math.nan]))
+        assert summarise(GroupKey("toy", 2, "p"), runs).n_stuck == 2
+
+    def test_failed_evaluations_are_left_out_of_the_sum(self):
+        run = made_run("p", 0, [math.nan, 8.0])
+        assert summarise(GroupKey("toy", 2, "p"), [run]).cumulative == 2.0
+
+    def test_without_optimum_trap_and_model_steps(self):
+        run = made_run("p", 0, [1.0], optimum=math.nan, stuck_below=math.nan)
+        summary = summarise(GroupKey("toy", 1, "p"), [run])
+        assert summary.n_stuck is None
+        row = markdown([summary]).splitlines()[-1]
+        assert row == "| toy | 1 | p | 1 | 1 | - | - | - ± - | - | - | - |"
+
+    def test_command_prints_the_better_policy_first(self, tmp_path, capsys):
+        worse = [made_run("a-bad", seed, [1.0, 2.0, 3.0]) for seed in range(3)]
+        write_table(tmp_path / "r.csv", [*worse, *self.RUNS])
+        assert main(["report", str(tmp_path / "r.csv")]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[2] == (
+            "| toy | 3 | good | 3 | 8 | 2 | 3.6 | 16.33 ± 1.2 | 3.5 | 5 | 0/3 |"
+        )
+        assert lines[3].startswith("| toy | 3 | a-bad | 3 | 3 | 7 | 7 | 24 ± 0 |")
+        assert lines[3].endswith("| 3/3 |")
+
+    def test_run_lengths_are_not_mixed(self, tmp_path, capsys):
+        short = made_run("good", 0, [1.0, 2.0])
+        write_table(tmp_path / "r.csv", [*self.RUNS, short])
+        main(["report", str(tmp_path / "r.csv")])
+        lines = capsys.readouterr().out.splitlines()[2:]
+        assert [line.split(" | ")[1:4] for line in lines] == [
+            ["2", "good", "1"],
+            ["3", "good", "3"],
+        ]
+
+    def test_filters(self, tmp_path, capsys):
+        path = tmp_path / "r.csv"
+        other = made_run("other", 0, [1.0, 2.0, 3.0])
+        write_table(path, [*self.RUNS, other])
+        main(["report", str(path), "--policies", "other", "--problems", "toy"])
+        assert len(capsys.readouterr().out.splitlines()) == 3
+        with pytest.raises(SystemExit):
+            main(["report", str(path), "--policies", "othr"])
+        assert "Did you mean 'other'" in capsys.readouterr().err
+
+    def test_incomplete_runs_are_left_out(self, tmp_path, capsys):
+        path = tmp_path / "r.csv"
+        write_table(path, [*self.RUNS, self.RUNS[0][:2]])
+        main(["report", str(path)])
+        captured = capsys.readouterr()
+        assert "Incomplete runs are left out" in captured.err
+        assert "| good | 3 |" in captured.out
+
+    @pytest.mark.parametrize("text", [None, ",".join(COLUMNS) + "\n"])
+    def test_nothing_to_report(self, text, tmp_path, capsys):
+        path = tmp_path / "r.csv"
+        if text is not None:
+            path.write_text(text)
+        with pytest.raises(SystemExit) as end:
+            main(["report", str(path)])
+        assert end.value.code == 2
+        assert "r.csv" in capsys.readouterr().err
+
+
+class TestPlot:
+    def test_curves_are_regrets_padded_and_floored(self):
+        runs = [made_run("p", 0, [1.0, 10.0]), made_run("p", 1, [4.0, 2.0, 5.0])]
+        expected = [[9.0, FLOOR, FLOOR], [6.0, 6.0, 5.0]]
+        np.testing.assert_array_equal(curves(runs), expected)
+
+    def test_curves_are_best_values_without_optimum(self):
+        run = made_run("p", 0, [1.0, 0.5], optimum=math.nan)
+        np.testing.assert_array_equal(curves([run]), [[1.0, 1.0]])
+
+    def test_figure_is_written(self, tmp_path):
+        pytest.importorskip("matplotlib")
+        runs = [made_run(p, s, [1.0, 2.0 + s]) for p in ("a", "b") for s in range(3)]
+        runs.append(made_run("a", 0, [1.0], problem="other", optimum=math.nan))
+        write_table(tmp_path / "r.csv", runs)
+        out = tmp_path / "fig.png"
+        assert main(["plot", str(tmp_path / "r.csv"), "--out", str(out)]) == 0
+        assert out.read_bytes().startswith(b"\x89PNG")
+
+    def test_missing_matplotlib_names_the_remedy(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        write_table(tmp_path / "r.csv", [made_run("a", 0, [1.0])])
+        with pytest.raises(SystemExit):
+            main(["plot", str(tmp_path / "r.csv"), "--out", str(tmp_path / "f.png")])
+        assert 'pip install "skrobustbo[plot]"' in capsys.readouterr().err
+
+    def test_unknown_image_format(self, tmp_path, capsys):
+        pytest.importorskip("matplotlib")
+        write_table(tmp_path / "r.csv", [made_run("a", 0, [1.0])])
+        with pytest.raises(SystemExit):
+            main(["plot", str(tmp_path / "r.csv"), "--out", str(tmp_path / "f.xyz")])
+        assert "Could not write" in capsys.readouterr().err
+
+
+class TestStepCost:
+    def test_measure(self):
+        cost = _step_cost.measure("random", 8, 2, repeats=3, seed=0)
+        assert cost.steps.shape == cost.predictions.shape == (3,)
+        assert (cost.steps > 0).all()
+        assert (cost.predictions > 0).all()
+
+    def test_ratios(self):
+        cost = _step_cost.StepCost(np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.5, 3.0]))
+        assert cost.ratio_of_means == pytest.approx(12 / 4.5)
+        assert cost.ratio_of_medians == 2.0
+
+    def test_times_are_those_of_ask_and_tell_only(self, monkeypatch):
+        clock = iter([10.0, 10.002, 20.0, 20.003])
+        monkeypatch.setattr(_step_cost.time, "process_time", lambda: next(clock))
+
+        class Asked:
+            def ask(self):
+                return {"x1": 0.5}
+
+            def tell(self, params, value):
+                pass
+
+        data = _step_cost._Data(1, np.random.default_rng(0))
+        assert _step_cost._step(Asked(), data) == pytest.approx(5.0)
+
+    def test_yardstick_has_the_data_of_the_optimizer(self):
+        data = _step_cost._Data(2, np.random.default_rng(0))
+        points = [data.random_params() for _ in range(6)]
+        values = [data.observe(params) for params in points]
+        model = data.fitted_regressor()
+        encoded = np.array([data.space.encode(params) for params in points])
+        np.testing.assert_allclose(model.X_train_, encoded, atol=1e-9)
+        np.testing.assert_allclose(model.predict(encoded), values, atol=1e-2)
+
+    def test_command_prints_a_table(self, capsys, monkeypatch):
+        for name in _threads.VARIABLES:
+            monkeypatch.setenv(name, "1")
+        words = "step-cost --policies random --n 6 9 --dims 2 --repeats 2"
+        assert main(words.split()) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert "ratio of medians" in lines[0]
+        assert [line.split(" | ")[1] for line in lines[2:]] == ["6", "9"]
+
+    def test_starts_itself_again_with_one_thread(self, monkeypatch):
+        def fake_run(program, *, env, **options):
+            assert program[1:] == ["-m", "skrobustbo.benchmarks", *words]
+            assert {env[name] for name in _threads.VARIABLES} == {"1"}
+            return subprocess.CompletedProcess(program, 7)
+
+        words = ["step-cost", "--policies", "random"]
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        monkeypatch.setattr(subprocess, "run", fake_run)
+        assert main(words) == 7
+
+    def test_too_few_observations(self, capsys):
+        with pytest.raises(SystemExit):
+            main(["step-cost", "--policies", "random", "--n", "3"])
+        assert "--n must be at least 4. Got 3." in capsys.readouterr().err

@@ -1,0 +1,173 @@
+"""The closed-form problems hold what they state: domain, optimum, noise, design."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, minimize
+
+from skrobustbo import problems
+
+NAMES = [
+    "berkenkamp",
+    "berkenkamp-trap",
+    "branin",
+    "hartmann6",
+    "michalewicz5",
+    "wang-trap",
+]
+
+
+@pytest.fixture(params=NAMES)
+def problem(request):
+    return problems.get(request.param)
+
+
+def bounds(problem):
+    ends = np.array([[0.0], [1.0]]).repeat(len(problem.space.names), axis=1)
+    low, high = (problem.space.decode(end) for end in ends)
+    return np.array([list(low.values()), list(high.values())])
+
+
+def vector_func(problem):
+    names = list(problem.optimum_params)
+    return lambda x: problem.func(dict(zip(names, x, strict=True)))
+
+
+def test_optimum_is_reached_at_its_params(problem):
+    value = problem.func(problem.optimum_params)
+    assert value == pytest.approx(problem.optimum, abs=1e-12)
+    snapped = problem.space.decode(problem.space.encode(problem.optimum_params))
+    assert problem.func(snapped) == pytest.approx(problem.optimum, abs=1e-9)
+
+
+def test_local_search_from_the_optimum_gains_nothing(problem):
+    func, (low, high) = vector_func(problem), bounds(problem)
+    start = np.array(list(problem.optimum_params.values()))
+    found = minimize(
+        lambda x: -func(x),
+        start + 1e-4 * (high - low),
+        method="Nelder-Mead",
+        bounds=list(zip(low, high, strict=True)),
+        options={"xatol": 1e-10, "fatol": 1e-15, "maxiter": 5000, "maxfev": 5000},
+    )
+    assert -found.fun == pytest.approx(problem.optimum, abs=1e-9)
+    assert -found.fun <= problem.optimum + 1e-12
+
+
+def test_dense_sample_stays_below_the_optimum(problem):
+    func, (low, high) = vector_func(problem), bounds(problem)
+    X = np.random.default_rng(0).uniform(low, high, size=(20_000, len(low)))
+    assert max(map(func, X)) <= problem.optimum
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "digits"),
+    [
+        ("berkenkamp", 0.7452, 4),
+        ("wang-trap", 4.0, 12),
+        ("michalewicz5", 4.687658, 6),
+        ("branin", -0.397887, 6),
+        ("hartmann6", 3.32237, 5),
+    ],
+)
+def test_optimum_agrees_with_the_published_digits(name, published, digits):
+    assert round(problems.get(name).optimum, digits) == published
+
+
+def test_berkenkamp_optimum_is_the_root_of_its_derivative():
+    def slope(x):
+        density = np.exp(-0.5 * ((x - 0.2) / 0.08) ** 2) / (0.08 * np.sqrt(2 * np.pi))
+        return 0.6 - (x - 0.2) / 0.08**2 * density / 8
+
+    problem = problems.get("berkenkamp")
+    x = brentq(slope, 0.2, 0.25, xtol=1e-15)
+    assert problem.func({"x": x}) == pytest.approx(problem.optimum, abs=1e-12)
+
+
+def test_michalewicz_optimum_is_the_sum_of_dense_maxima():
+    x = np.linspace(0.0, np.pi, 200_001)
+    maxima = [(np.sin(x) * np.sin(i * x**2 / np.pi) ** 20).max() for i in range(1, 6)]
+    assert sum(maxima) == pytest.approx(problems.get("michalewicz5").optimum, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "point", [(-np.pi, 12.275), (np.pi, 2.275), (3 * np.pi, 2.475)]
+)
+def test_branin_has_three_maxima(point):
+    problem = problems.get("branin")
+    assert vector_func(problem)(point) == pytest.approx(problem.optimum, abs=1e-12)
+
+
+def test_known_values():
+    assert problems.get("berkenkamp").func({"x": 1.0}) == pytest.approx(0.6)
+    assert problems.get("wang-trap").func({"x": 0.1}) == pytest.approx(2.0)
+    middle = dict.fromkeys(problems.get("hartmann6").optimum_params, 0.5)
+    assert problems.get("hartmann6").func(middle) == pytest.approx(0.5053149917)
+
+
+@pytest.mark.parametrize("n", [1, 3, 12])
+def test_initial_design_depends_on_the_seed_only(problem, n):
+    design = problem.initial_params(4, n)
+    assert len(design) == n
+    assert design == problems.get(problem.name).initial_params(4, n)
+    assert design != problem.initial_params(5, n)
+    assert all(problem.space.decode(problem.space.encode(p)) == p for p in design)
+
+
+def test_default_size_of_the_initial_design():
+    assert len(problems.get("berkenkamp-trap").initial_params(0)) == 3
+    assert len(problems.get("hartmann6").initial_params(0)) == 14
+
+
+def test_trap_starts_hide_the_peak():
+    trap = problems.get("berkenkamp-trap")
+    for seed in range(50):
+        values = [(p["x"], trap.func(p)) for p in trap.initial_params(seed)]
+        assert all(0.5 <= x <= 1 and abs(v - 0.6 * x) < 1e-3 for x, v in values)
+        assert max(v for _, v in values) < trap.stuck_below
+
+
+def test_initial_design_refuses_bad_arguments():
+    problem = problems.get("branin")
+    with pytest.raises(ValueError, match=r"'seed' must be an integer >= 0\. Got -1"):
+        problem.initial_params(-1)
+    with pytest.raises(ValueError, match=r"'n' must be an integer >= 1\. Got 0"):
+        problem.initial_params(0, 0)
+
+
+def test_noise_has_the_stated_deviation():
+    problem, rng = problems.get("wang-trap"), np.random.default_rng(0)
+    noise = [problem.observe({"x": 0.4}, rng) for _ in range(2000)]
+    noise = np.array(noise) - problem.func({"x": 0.4})
+    assert noise.std() == pytest.approx(problem.noise_std, rel=0.1)
+    assert abs(noise.mean()) < 4 * problem.noise_std / np.sqrt(2000)
+
+
+def test_noise_free_problem_leaves_the_generator_alone():
+    problem, rng = problems.get("branin"), np.random.default_rng(0)
+    params = problem.optimum_params
+    assert problem.observe(params, rng) == problem.func(params)
+    assert rng.random() == np.random.default_rng(0).random()
+
+
+def test_problem_survives_pickling(problem):
+    copy = pickle.loads(pickle.dumps(problem))
+    assert copy.func(copy.optimum_params) == problem.func(problem.optimum_params)
+
+
+def test_names():
+    assert set(NAMES) <= set(problems.available())
+    assert problems.get("wang_trap").name == "wang-trap"
+    with pytest.raises(
+        ValueError, match=r"Got 'brannin' instead\. Did you mean 'branin'"
+    ):
+        problems.get("brannin")
+    with pytest.raises(ValueError, match=r"one of 'berkenkamp', .*'xyz' instead\.$"):
+        problems.get("xyz")
+
+
+def test_public_names_exist():
+    assert all(hasattr(problems, name) for name in problems.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'softmax'"):
+        _ = problems.softmax
