@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
 from skrobustbo.acquisition import SpaceExhausted
@@ -15,6 +16,19 @@ from skrobustbo.space import Space
 
 Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[OptimizeResult], Any]
+
+
+class SearchResult(OptimizeResult):
+    """An `OptimizeResult` whose ``values`` are those of the function.
+
+    The plain class is a dict, and would give its method of that name instead.
+    """
+
+    @property
+    def values(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """Values of the function in the order of evaluation, shape (nfev,)."""
+        found: NDArray[np.float64] = self["values"]
+        return found
 
 
 def maximize(
@@ -150,7 +164,7 @@ def _result(optimizer: Optimizer, sign: float, message: str) -> OptimizeResult:
     history = optimizer.history_
     values = np.array([sign * record["value"] for record in history], dtype=float)
     found = bool(np.isfinite(values).any())
-    return OptimizeResult(  # type: ignore[call-arg] # a dict of any keys
+    return SearchResult(  # type: ignore[call-arg] # a dict of any keys
         x=optimizer.best_params_ if found else None,
         fun=sign * optimizer.best_value_ if found else np.nan,
         params_history=[record["params"] for record in history],

@@ -324,6 +324,9 @@ class Optimizer:
     ) -> Any:
         """Return the mean of a MAP model on all the data, in units of the objective.
 
+        Values enter that model as they enter the policy's: the default raises those far
+        below the middle.
+
         Parameters
         ----------
         params : dict or list of dict

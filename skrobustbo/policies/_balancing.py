@@ -168,6 +168,27 @@ class LBGPUCB(UCBPolicy):
         self.normalize_y = normalize_y
         self.repeats = repeats
 
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        checked_smoothness(self.base_kernel())
+        _check_positive("norm_bound", self.norm_bound)
+        _check_positive("n_candidates", self.n_candidates)
+        if self.theta0 is not None:
+            _check_positive("theta0", self.theta0)
+        if not callable(self.growth) and not self.growth >= 0:
+            raise ValueError(
+                "The 'growth' of LBGPUCB must be a number >= 0 or a callable. Got "
+                f"{self.growth!r} instead."
+            )
+        if self.ratio not in ("paper", "code") and (
+            isinstance(self.ratio, str) or not self.ratio > 1
+        ):
+            raise ValueError(
+                "The 'ratio' of LBGPUCB must be 'paper', 'code' or a number > 1. Got "
+                f"{self.ratio!r} instead."
+            )
+
     def start(self, setup: Setup, models: Models) -> BalancingState:
         """Introduce the first candidates."""
         self.check()
@@ -285,3 +306,10 @@ class LBGPUCB(UCBPolicy):
     def alive(self, state: BalancingState) -> list[str]:
         """Return the labels of the surviving length scales."""
         return [theta_label(self.theta(state, i)) for i in state.alive]
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not value > 0:
+        raise ValueError(
+            f"The '{name}' of LBGPUCB must be positive. Got {value!r} instead."
+        )

@@ -226,7 +226,7 @@ def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:
     diameter of the space.
     """
     low, high = LENGTH_SCALE_BOUNDS[0], setup.diameter
-    starts = [high * 2.0**-i for i in (0, 1, 3, 5)]
+    starts = [high * 2.0**-i for i in range(7)]
     return float(models.fit(kernel, FlatPrior(), (low, high), starts)[0])
 
 

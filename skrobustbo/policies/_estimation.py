@@ -88,13 +88,13 @@ class _EstimatingUCB(UCBPolicy):
         return x, note(models, posterior, x, theta=theta.tolist())
 
     def _estimate(self, state: EstimateState, models: Models) -> Array:
-        # A cold start beside the warm one: the likelihood may have several peaks.
+        # Cold starts beside the warm one: the likelihood may have several peaks.
         warm = [np.asarray(state.theta)] if state.theta else []
         return models.fit(
             self.base_kernel(),
             self._prior(),
             LENGTH_SCALE_BOUNDS,
-            [*warm, 0.2],
+            [*warm, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6],
             per_parameter=self.anisotropic,
         )
 

@@ -169,7 +169,7 @@ class Real(Dimension):
 
     def _grid(self, u: ArrayLike) -> Rows:
         steps = 2.0**self._bits
-        grid: Rows = np.rint(np.clip(u, 0.0, 1.0) * steps) / steps
+        grid: Rows = np.rint(np.clip(u, 0.0, 1.0) * steps) / steps + 0.0
         return grid
 
     def encode(self, value: Any) -> Rows:
@@ -256,7 +256,8 @@ class Integer(Dimension):
             unit: Rows = (np.log(values) - low) / (high - low)
         else:
             unit = (values - self.low) / (self.high - self.low)
-        return np.clip(unit, 0.0, 1.0)
+        # Never -0.0: points are compared by their bytes.
+        return np.clip(unit, 0.0, 1.0) + 0.0
 
     def _values(self, u: Rows) -> NDArray[np.float64]:
         if self.log:

@@ -125,7 +125,7 @@ class _Continuous(_Frozen):
 
     def snap(self, rows: Rows) -> Rows:
         steps = 2.0**self._bits
-        grid: Rows = np.rint(np.clip(rows, 0.0, 1.0) * steps) / steps
+        grid: Rows = np.rint(np.clip(rows, 0.0, 1.0) * steps) / steps + 0.0
         return grid
 
     def from_uniform(self, u: Rows) -> Rows:

@@ -120,6 +120,7 @@ def fit_length_scale(
     bounds: tuple[float, float],
     starts: Sequence[Array],
     *,
+    n_climbs: int = 2,
     max_iter: int = 50,
 ) -> Array:
     """Return the length scales, one per group, of highest posterior.
@@ -131,19 +132,26 @@ def fit_length_scale(
     bounds : (float, float)
         Shortest and longest length scale allowed, in unit-cube coordinates.
     starts : list of arrays of shape (n_groups,)
-        Length scales to start from; the best end wins.
+        Length scales to start from.
+    n_climbs : int, default=2
+        Climbs, from the starts of highest posterior; the best end wins. Where all
+        length scales are short the likelihood is flat, and a climb that lands there
+        stays: many starts are compared before a few are climbed.
     max_iter : int, default=50
         Iterations of L-BFGS-B for each start.
     """
     low, high = np.log(bounds)
+    points = [np.clip(np.log(start), low, high) for start in starts]
+    if len(points) > n_climbs:
+        points = sorted(points, key=lambda point: likelihood(point)[0])[:n_climbs]
     best: Any = None
-    for start in starts:
+    for point in points:
         result = minimize(
             likelihood,
-            np.clip(np.log(start), low, high),
+            point,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(low, high)] * len(start),
+            bounds=[(low, high)] * len(point),
             options={"maxiter": max_iter},
         )
         if best is None or result.fun < best.fun:

@@ -1,0 +1,240 @@
+"""One contract for every policy of the registry."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats
+from sklearn.base import clone
+
+from skrobustbo import Integer, Optimizer, Real, Space, SpaceExhausted, policies
+
+NAMES = sorted(policies.available())
+
+SPACES = {
+    "continuous": {"a": Real(-3, 3), "b": Real(1e-4, 1e2, log=True)},
+    "mixed": {
+        "a": Real(0, 1),
+        "n": Integer(1, 500, log=True),
+        "c": ["red", "green", "blue"],
+        "flag": [True, False],
+        "rank": [10, 2, 30],
+        "law": scipy.stats.loguniform(1e-3, 1.0),
+        "constant": ["only"],
+    },
+    "grid": {"i": Integer(0, 4), "c": ["x", "y", "z"]},
+    "points": Space.from_points(
+        [{"u": u, "kind": kind} for u in (0.1, 0.4, 2.5, 3.0) for kind in "pq"]
+    ),
+}
+
+
+def score(params):
+    total = 0.0
+    for name, value in params.items():
+        number = value if isinstance(value, int | float) else len(str(value))
+        total += math.sin(len(name) + 3 * number)
+    return total
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(params=SPACES)
+def space(request):
+    return SPACES[request.param]
+
+
+def run(optimizer, n, values=score):
+    asked = []
+    for _ in range(n):
+        params = optimizer.ask()
+        asked.append(params)
+        optimizer.tell(params, values(params))
+    return asked
+
+
+def test_points_are_feasible_plain_and_new(name, space):
+    optimizer = Optimizer(space, name, horizon=14, random_state=0)
+    n = int(min(14, optimizer.space.size))
+    asked = run(optimizer, n)
+    for params in asked:
+        optimizer.space.encode(params)
+        for value in params.values():
+            assert type(value) in (int, float, str, bool)
+    assert len({json.dumps(params) for params in asked}) == n
+
+
+def test_equal_seeds_ask_equal_points(name, space):
+    first, second, other = (
+        run(Optimizer(space, name, horizon=12, random_state=seed), 8)
+        for seed in (3, 3, 4)
+    )
+    assert first == second
+    assert first != other
+
+
+def test_state_round_trips_at_every_step(name, space):
+    """Reading the state back after every call asks what the unbroken run asks."""
+    n = int(min(12, Space(space).size if isinstance(space, dict) else space.size))
+    whole = Optimizer(space, name, horizon=12, random_state=1)
+    expected = run(whole, n)
+
+    optimizer, asked = Optimizer(space, name, horizon=12, random_state=1), []
+    for _ in range(n):
+        asked.append(optimizer.ask())
+        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer.tell(asked[-1], score(asked[-1]))
+        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    assert asked == expected
+    assert optimizer.best_params_ == whole.best_params_
+    assert [r["model_mean"] for r in optimizer.history_][:3] == pytest.approx(
+        [r["model_mean"] for r in whole.history_][:3], nan_ok=True
+    )
+
+
+RESUME = """
+import json, math, sys
+from skrobustbo import Optimizer
+optimizer = Optimizer.from_dict(json.load(sys.stdin))
+asked = []
+for _ in range(4):
+    params = optimizer.ask()
+    asked.append(params)
+    optimizer.tell(params, math.sin(5 * params["a"]) - params["b"])
+json.dump(asked, sys.stdout)
+"""
+
+
+def test_another_process_goes_on_identically(name):
+    space = {"a": Real(0, 1), "b": Real(0, 1)}
+    optimizer = Optimizer(space, name, horizon=14, random_state=5)
+    values = lambda p: math.sin(5 * p["a"]) - p["b"]  # noqa: E731
+    run(optimizer, 9, values)
+    state = json.dumps(optimizer.to_dict())
+    expected = run(optimizer, 4, values)
+    done = subprocess.run(
+        [sys.executable, "-c", RESUME],
+        input=state,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == expected
+
+
+def test_batches_hold_no_duplicates(name, space):
+    optimizer = Optimizer(space, name, n_initial_points=3, random_state=0)
+    for params in optimizer.ask(3):
+        optimizer.tell(params, score(params))
+    batch = optimizer.ask(5)
+    assert len({json.dumps(params) for params in batch}) == 5
+    assert sum(record["pending"] for record in optimizer.history_) == 5
+
+
+def test_tells_in_any_order(name, space):
+    optimizer = Optimizer(space, name, n_initial_points=3, random_state=0)
+    batch = optimizer.ask(3)
+    for params in reversed(batch):
+        optimizer.tell(params, score(params))
+    batch = optimizer.ask(3)
+    optimizer.tell(batch[2], score(batch[2]))
+    optimizer.tell(batch[0], score(batch[0]))
+    assert optimizer.ask() not in batch
+    optimizer.tell(batch[1], math.nan)
+    optimizer.ask()
+
+
+def test_failures_are_recorded_and_avoided(name, space):
+    optimizer = Optimizer(space, name, n_initial_points=3, random_state=0)
+    failed = []
+    for i in range(8):
+        params = optimizer.ask()
+        assert params not in failed
+        value = [math.nan, 1.0 + i, math.inf, -math.inf][i % 4]
+        optimizer.tell(params, value)
+        if not math.isfinite(value):
+            failed.append(params)
+    reasons = [record["failed_reason"] for record in optimizer.history_]
+    assert sum(reason is not None for reason in reasons) == 6
+    assert optimizer.best_value_ == 6.0
+
+
+def test_only_failures_so_far(name, space):
+    optimizer = Optimizer(space, name, n_initial_points=3, random_state=0)
+    asked = run(optimizer, 6, lambda params: math.nan)
+    assert len({json.dumps(params) for params in asked}) == 6
+
+
+@pytest.mark.parametrize("constant", [0.0, 1e-300, -7.5e250, 1e12])
+def test_constant_values(name, constant):
+    optimizer = Optimizer({"x": Real(0, 1), "y": Real(0, 1)}, name, random_state=0)
+    run(optimizer, 12, lambda params: constant)
+    assert optimizer.best_value_ == constant
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_units_of_the_objective_do_not_matter(name, scale):
+    def asked(factor):
+        optimizer = Optimizer(SPACES["continuous"], name, random_state=0)
+        return run(optimizer, 10, lambda params: score(params) * factor)
+
+    # Powers of two scale exactly; others only up to rounding.
+    assert asked(1.0) == asked(2.0 ** round(math.log2(scale)))
+
+
+def test_a_space_of_one_point(name):
+    optimizer = Optimizer({"c": ["only"]}, name, random_state=0)
+    assert optimizer.ask() == {"c": "only"}
+    optimizer.tell({"c": "only"}, 1.0)
+    with pytest.raises(SpaceExhausted, match="All 1 points"):
+        optimizer.ask()
+
+
+@pytest.mark.parametrize("which", ["grid", "points"])
+def test_a_finite_space_is_exhausted_exactly(name, which):
+    optimizer = Optimizer(SPACES[which], name, random_state=0)
+    size = int(optimizer.space.size)
+    asked = run(optimizer, size)
+    assert len({json.dumps(params) for params in asked}) == size
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
+def test_unsolicited_points_are_learnt_from(name, space):
+    optimizer = Optimizer(space, name, n_initial_points=2, random_state=0)
+    told = optimizer.space.sample(3, 9)
+    optimizer.tell(told, [score(params) for params in told])
+    for _ in range(3):
+        params = optimizer.ask()
+        assert params not in told
+        optimizer.tell(params, score(params))
+
+
+def test_settings_clone_and_repr():
+    for name, cls in policies.available().items():
+        policy = policies.make_policy(name)
+        assert type(policy) is cls
+        assert clone(policy).get_params() == policy.get_params()
+        assert repr(policy).startswith(cls.__name__)
+
+
+def test_a_policy_object_is_copied(name):
+    policy = policies.make_policy(name)
+    optimizer = Optimizer({"x": Real(0, 1)}, policy)
+    assert optimizer.policy is not policy
+
+
+def test_many_duplicates_told(name):
+    """The same point told over and over must not break the factors."""
+    optimizer = Optimizer({"x": Real(0, 1)}, name, n_initial_points=2, random_state=0)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        optimizer.tell({"x": 0.5}, float(rng.normal()))
+    for params in optimizer.ask(3):
+        assert 0 <= params["x"] <= 1
