@@ -90,7 +90,7 @@ class Evaluator:
 
     @property
     def last_error(self) -> str | None:
-        """Last line of the traceback of the latest failed fit, None if there is none."""
+        """Last line of the traceback of the latest failed fit, None without one."""
         for fold in reversed(self.results):
             if fold["fit_error"] is not None:
                 return str(fold["fit_error"]).strip().splitlines()[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -14,6 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, indexable
 
+from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
     Interval,
@@ -327,12 +327,11 @@ def _check_names(space: Space, estimator: Any) -> None:
         # What a searched component will bring along is not known yet.
         inside = any(name.startswith(f"{other}__") for other in space.names)
         if name not in valid and not inside:
-            near = difflib.get_close_matches(name, valid, 1, 0)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(name, valid)
             raise ValueError(
                 f"Invalid parameter {name!r} in 'param_space' for "
-                f"{type(estimator).__name__}: {hint}Valid parameters are "
-                f"{sorted(valid)}."
+                f"{type(estimator).__name__}; {hint + ' ' if hint else ''}the valid "
+                f"parameters are {sorted(valid)}."
             )
 
 

@@ -107,6 +107,11 @@ class Maximizer:
         sobol = _shifted_sobol(self._n_sample, self.domain.n_uniform, self._sample_rng)
         return np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
 
+    @cached_property
+    def _roulette(self) -> Array:
+        """The luck of each sampled point as a start, the same in every call."""
+        return 0.3 * self._start_rng.gumbel(size=len(self.sample))
+
     def _neighbours(self) -> Array:
         """Return points around the incumbents: some columns moved, some drawn anew."""
         if not len(self._around):
@@ -176,8 +181,7 @@ class Maximizer:
         grow exponentially with the value.
         """
         spread = values.std() or 1.0
-        noisy = values / spread + self._start_rng.gumbel(size=len(values)) * 0.3
-        order: Indices = np.argsort(-noisy)[: self._n_starts]
+        order: Indices = np.argsort(-values / spread - self._roulette)[: self._n_starts]
         best = int(np.argmax(values))
         return np.array([best, *order[order != best][: self._n_starts - 1]])
 
@@ -236,8 +240,8 @@ class Maximizer:
 
 @lru_cache(maxsize=16)
 def _sobol(n: int, d: int) -> Array:
-    engine = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(0))
-    points: Array = engine.random_base2((n - 1).bit_length())[:n]
+    # Plain: the shift below is all the randomness needed, scrambled or not.
+    points: Array = qmc.Sobol(d, scramble=False).random_base2((n - 1).bit_length())[:n]
     return points
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
-from skrobustbo.problems._base import canonical, unknown_name
+from skrobustbo._names import canonical, unknown_name
 
 # In quotes, as the class takes no type argument when the program runs.
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -34,7 +34,7 @@ def checked_names(
     names = name_list(tokens)
     for name in names:
         if name not in known:
-            raise CommandError(unknown_name(f"name of a {kind}", name, known))
+            raise CommandError(str(unknown_name(f"name of a {kind}", name, known)))
     if not names:
         raise CommandError(f"Expected the name of a {kind}. Got none.")
     return names

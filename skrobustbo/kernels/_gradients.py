@@ -83,8 +83,17 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
         return (1 + math.sqrt(3) * r) * decay, 3 * decay
     if nu == 2.5:
         s = math.sqrt(5) * r
-        h = 5 / 3 * np.exp(-s)
-        return (1 + s + s * s / 3) * (h * 0.6), (1 + s) * h
+        decay = np.exp(-s)
+        # In place: at some hundred points fresh memory costs more than arithmetic.
+        k = s * s
+        k /= 3
+        s += 1
+        k += s
+        k *= decay
+        h = s
+        h *= decay
+        h *= 5 / 3
+        return k, h
     return None
 
 
@@ -106,12 +115,15 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
 # Matern is a subclass of RBF, and so served by the same function.
 @kernel_and_gradient.register
 def _(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array]:
-    scale = np.broadcast_to(kernel.length_scale, Z.shape[1:])
-    parts = radial(kernel, cdist(Z / scale, X / scale))
+    scale = np.asarray(kernel.length_scale, dtype=float)
+    Z_scaled, X_scaled = Z / scale, X / scale
+    parts = radial(kernel, cdist(Z_scaled, X_scaled))
     if parts is None:
         return kernel_and_gradient.dispatch(object)(kernel, Z, X)
     k, h = parts
-    return k, -h[:, :, None] * ((Z[:, None, :] - X) / scale**2)
+    gradient = (X_scaled - Z_scaled[:, None, :]) / scale
+    gradient *= h[:, :, None]
+    return k, gradient
 
 
 @kernel_and_gradient.register(ConstantKernel)
@@ -139,7 +151,10 @@ def _(kernel: Product, Z: Array, X: Array) -> tuple[Array, Array]:
 def _(kernel: Exponentiation, Z: Array, X: Array) -> tuple[Array, Array]:
     k, d = kernel_and_gradient(kernel.kernel, Z, X)
     p = kernel.exponent
-    return k**p, (p * k ** (p - 1))[:, :, None] * d
+    # Far from the data k may underflow to zero, where a root has no finite slope.
+    finite = (k != 0) | (p >= 1)
+    slope = p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
+    return k**p, slope[:, :, None] * d
 
 
 def diag_gradient(kernel: Kernel, Z: Array) -> Array:

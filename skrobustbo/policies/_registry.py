@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import sklearn.gaussian_process.kernels as sklearn_kernels
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._names import canonical, unknown_name
 from skrobustbo.policies._balancing import LBGPUCB
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
@@ -71,14 +71,9 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
     LBGPUCB(theta0=0.5)
     """
     if isinstance(policy, str):
-        name = policy.lower().replace("_", "-")
-        if name not in _POLICIES:
-            near = difflib.get_close_matches(name, _POLICIES, 1, 0)[0]
-            raise ValueError(
-                f"The 'policy' must be one of {sorted(_POLICIES)} or a policy object. "
-                f"Got {policy!r} instead; did you mean {near!r}?"
-            )
-        return _POLICIES[name](**settings)
+        if canonical(policy) not in _POLICIES:
+            raise unknown_name("'policy'", policy, _POLICIES)
+        return _POLICIES[canonical(policy)](**settings)
     if not isinstance(policy, Policy):
         raise ValueError(
             f"The 'policy' must be one of {sorted(_POLICIES)} or a policy object. Got "

@@ -9,7 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from skrobustbo.problems._base import Problem, canonical, unknown_name
+from skrobustbo._names import canonical, unknown_name
+from skrobustbo.problems._base import Problem
 
 if TYPE_CHECKING:
     from skrobustbo.problems._mnist import (

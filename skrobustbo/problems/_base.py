@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -155,21 +154,6 @@ class OfVector:
     def __call__(self, params: Mapping[str, Any]) -> float:
         """Return the value at `params`."""
         return float(self.formula(np.array([params[name] for name in self.names])))
-
-
-def unknown_name(kind: str, name: str, names: Collection[str]) -> ValueError:
-    """Return the error for a name that is not among `names`, with the nearest one."""
-    near = difflib.get_close_matches(canonical(name), names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return ValueError(
-        f"The {kind} must be one of {', '.join(map(repr, sorted(names)))}. "
-        f"Got {name!r} instead.{hint}"
-    )
-
-
-def canonical(name: str) -> str:
-    """Return `name` as the tables spell it: lower case, '-' for '_'."""
-    return name.strip().lower().replace("_", "-")
 
 
 def _at_least(name: str, value: int, low: int) -> int:

@@ -62,7 +62,7 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         The intercepts.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features seen in `fit`, where all of them are strings.
     n_iter_ : int
         Number of epochs run.

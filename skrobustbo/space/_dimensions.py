@@ -9,6 +9,7 @@ range is a fine grid (2**32 steps where double precision allows).
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skrobustbo.space._values import from_json, is_number, plain, same, to_json
+from skrobustbo.space._values import (
+    from_json,
+    is_finite,
+    is_listing,
+    is_number,
+    plain,
+    same,
+    to_json,
+)
 
 Rows = NDArray[np.float64]
 
@@ -26,7 +35,11 @@ Rows = NDArray[np.float64]
 _MAX_BITS = 32
 #: Ordered values up to this many are swept one by one, more are climbed by gradient.
 MAX_SWEEP = 64
+#: Least distance between distinct values of one parameter.
+MIN_GAP = 2.0**-40
 _MAX_INTEGER = 2**40
+#: Choices named by a message.
+_SHOWN = 20
 
 
 class Dimension(ABC):
@@ -82,7 +95,7 @@ class Dimension(ABC):
 
 def _checked_bound(cls: str, name: str, value: Any) -> float | int:
     value = plain(value)
-    if not is_number(value) or not math.isfinite(value):
+    if not is_finite(value):
         raise ValueError(
             f"The '{name}' of {cls} must be a finite number. Got {value!r} instead."
         )
@@ -155,8 +168,12 @@ class Real(Dimension):
     def _bits(self) -> int:
         """Bits of the grid: its step must dwarf the rounding error of a value."""
         low, high = self._ends
-        scale = max(abs(low), abs(high), 1.0 if self.log else 0.0)
-        ratio = (high / scale - low / scale) / np.finfo(float).eps
+        scale = max(abs(low), abs(high))
+        error = math.ulp(scale)
+        if self.log:
+            error = max(error, sys.float_info.epsilon, math.ulp(self.low) / self.low)
+        # Both are divided by the scale, as the range itself may exceed all floats.
+        ratio = (high / scale - low / scale) / (error / scale)
         return min(_MAX_BITS, int(math.log2(ratio)) - 4) if ratio > 0 else 0
 
     @property
@@ -262,16 +279,18 @@ class Integer(Dimension):
     def _values(self, u: Rows) -> NDArray[np.float64]:
         if self.log:
             t = np.exp(math.log(self.low) * (1 - u) + math.log(self.high) * u)
+            below = np.floor(t)
+            # Nearest on the log scale: the border is the geometric mean.
+            nearest = np.where(t > np.sqrt(below * (below + 1)), below + 1, below)
         else:
-            t = self.low + (self.high - self.low) * u
-        values: NDArray[np.float64] = np.clip(np.rint(t), self.low, self.high)
+            nearest = np.rint(self.low + (self.high - self.low) * u)
+        values: NDArray[np.float64] = np.clip(nearest, self.low, self.high)
         return values
 
     def encode(self, value: Any) -> Rows:
         value = plain(value)
-        if not is_number(value) or value != math.floor(value):
-            raise ValueError("expected a whole number")
-        if not self.low <= value <= self.high:
+        inside = is_number(value) and self.low <= value <= self.high
+        if not inside or value != int(value):
             raise ValueError(f"expected a whole number in [{self.low}, {self.high}]")
         return self._unit(np.array([float(value)]))
 
@@ -297,7 +316,7 @@ class Integer(Dimension):
         return {"type": "Integer", "low": self.low, "high": self.high, "log": self.log}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Categorical(Dimension):
     """A choice among given values; only these are ever tried.
 
@@ -325,12 +344,10 @@ class Categorical(Dimension):
     ordered: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        if isinstance(self.choices, str | bytes) or not hasattr(
-            self.choices, "__len__"
-        ):
+        if not is_listing(self.choices):
             raise ValueError(
                 f"The 'choices' of Categorical must be a list of values. Got "
-                f"{self.choices!r} instead; wrap a single value in a list."
+                f"{self.choices!r} instead; write a list, also for a single value."
             )
         choices = tuple(plain(choice) for choice in self.choices)
         if not choices:
@@ -345,6 +362,16 @@ class Categorical(Dimension):
                     f"The 'choices' of Categorical must differ. Got {choice!r} twice; "
                     "drop one of the two."
                 )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and self.ordered == other.ordered
+            and same(self.choices, other.choices)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), len(self.choices), self.ordered))
 
     @property
     def n_columns(self) -> int:
@@ -373,13 +400,18 @@ class Categorical(Dimension):
         """Return the position of a value among the choices; ValueError if absent."""
         value = plain(value)
         try:
-            return self._lookup[isinstance(value, bool), value]
+            i = self._lookup[isinstance(value, bool), value]
+            # Equal keys may hold different values, as (1,) and (True,).
+            if same(self.choices[i], value):
+                return i
         except (KeyError, TypeError):
             pass
         for i, choice in enumerate(self.choices):
             if same(choice, value):
                 return i
-        raise ValueError(f"expected one of {list(self.choices)!r}")
+        shown = [repr(choice) for choice in self.choices[:_SHOWN]]
+        more = ", ..." if len(self.choices) > _SHOWN else ""
+        raise ValueError(f"expected one of [{', '.join(shown)}{more}]")
 
     @property
     def size(self) -> float:

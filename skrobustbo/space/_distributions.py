@@ -10,7 +10,13 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from skrobustbo.space._dimensions import MAX_SWEEP, Dimension, Integer, Rows
+from skrobustbo.space._dimensions import (
+    MAX_SWEEP,
+    MIN_GAP,
+    Dimension,
+    Integer,
+    Rows,
+)
 from skrobustbo.space._values import from_json, is_number, plain, to_json
 
 #: An unbounded law is searched between these quantiles.
@@ -25,11 +31,13 @@ def is_frozen(value: Any) -> bool:
 
 def from_frozen(frozen: Any) -> Dimension:
     """Return the dimension of a frozen scipy.stats distribution."""
-    if isinstance(frozen.dist, type(scipy.stats.randint)):
-        low, high = frozen.support()
-        return Integer(int(low), int(high)) if low < high else _Discrete(frozen)
-    discrete = isinstance(frozen.dist, scipy.stats.rv_discrete)
-    return _Discrete(frozen) if discrete else _Continuous(frozen)
+    if not isinstance(frozen.dist, scipy.stats.rv_discrete):
+        return _Continuous(frozen)
+    law = _Discrete(frozen)
+    if isinstance(frozen.dist, type(scipy.stats.randint)) and law.low < law.high:
+        return Integer(int(law.low), int(law.high))
+    law.check_size()
+    return law
 
 
 class _Frozen(Dimension):
@@ -37,6 +45,11 @@ class _Frozen(Dimension):
 
     def __init__(self, frozen: Any) -> None:
         self.frozen = frozen
+        if np.ndim(frozen.support()) > 1:
+            raise ValueError(
+                f"the distribution {self!r} is several at once; give it one number "
+                "for each of its parameters"
+            )
         low, high = (float(end) for end in frozen.support())
         # A bounded end is kept, an unbounded one is clipped.
         self.low = low if math.isfinite(low) else float(frozen.ppf(_TAIL))
@@ -48,12 +61,16 @@ class _Frozen(Dimension):
             )
 
     def __repr__(self) -> str:
-        kwds = [f"{key}={value!r}" for key, value in self.frozen.kwds.items()]
-        text = ", ".join([repr(arg) for arg in self.frozen.args] + kwds)
-        return f"{self.frozen.dist.name}({text})"
+        args = [repr(plain(arg)) for arg in self.frozen.args]
+        kwds = [f"{key}={plain(value)!r}" for key, value in self.frozen.kwds.items()]
+        return f"{self.frozen.dist.name}({', '.join(args + kwds)})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self) == repr(other)
+        return (
+            type(self) is type(other)
+            and type(self.frozen.dist) is type(other.frozen.dist)
+            and repr(self) == repr(other)
+        )
 
     def __hash__(self) -> int:
         return hash(repr(self))
@@ -61,15 +78,21 @@ class _Frozen(Dimension):
     def _checked(self, value: Any) -> float:
         value = plain(value)
         if not is_number(value) or not self.low <= value <= self.high:
-            raise ValueError(f"expected a number in [{self.low:g}, {self.high:g}]")
+            raise ValueError(f"expected a number in [{self.low}, {self.high}]")
         return float(value)
 
     def to_dict(self) -> dict[str, Any]:
+        name = self.frozen.dist.name
+        if type(getattr(scipy.stats, name, None)) is not type(self.frozen.dist):
+            raise TypeError(
+                f"Expected a distribution of scipy.stats to write as JSON, got "
+                f"{self!r}; pass the space again when the state is read back."
+            )
         kwds = {key: to_json(value) for key, value in self.frozen.kwds.items()}
         args = [to_json(arg) for arg in self.frozen.args]
         return {
             "type": "frozen",
-            "name": self.frozen.dist.name,
+            "name": name,
             "args": args,
             "kwds": kwds,
         }
@@ -98,7 +121,10 @@ class _Continuous(_Frozen):
     def _bits(self) -> int:
         """Bits of the finest grid on which cdf inverts ppf with room to spare."""
         for bits in (32, 28, 24, 20, 16, 12):
-            u = np.rint(np.linspace(0, 1, 513) * 2.0**bits) / 2.0**bits
+            # Laws with a pole at an end lose their inverse there, and only there.
+            ends = 2.0 ** -np.arange(1, bits + 1)
+            u = np.concatenate([np.linspace(0, 1, 513), ends, 1 - ends])
+            u = np.rint(u * 2.0**bits) / 2.0**bits
             if np.all(np.abs(self._unit(self._values(u)) - u) < 2.0 ** -(bits + 3)):
                 return bits
         return 0
@@ -140,6 +166,15 @@ class _Discrete(_Frozen):
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
+        drawn = getattr(frozen.dist, "xk", 0)
+        if not self.low.is_integer() or np.any(drawn != np.rint(drawn)):
+            raise ValueError(
+                f"the distribution {self!r} draws other values than whole numbers; "
+                "use a list"
+            )
+
+    def check_size(self) -> None:
+        """Raise ValueError if the values are too many to be listed."""
         if self.high - self.low >= _MAX_SUPPORT:
             raise ValueError(
                 f"the distribution {self!r} has more than {_MAX_SUPPORT} values; use "
@@ -155,6 +190,8 @@ class _Discrete(_Frozen):
     @cached_property
     def _levels(self) -> Rows:
         share = np.asarray(self.frozen.pmf(self._support), dtype=float)
+        # Values of next to no probability have a place of their own, too.
+        share = np.maximum(share, MIN_GAP * share.sum())
         middle = np.cumsum(share) - share / 2
         span = middle[-1] - middle[0]
         return (middle - middle[0]) / span if span > 0 else np.zeros_like(middle)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterator, Mapping
 from typing import Any
-
-import numpy as np
 
 from skrobustbo.space._dimensions import Categorical, Dimension, Integer, Real
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
 from skrobustbo.space._distributions import from_frozen, is_frozen
-from skrobustbo.space._values import from_json, is_number, plain, same
+from skrobustbo.space._values import (
+    distinct,
+    from_json,
+    is_finite,
+    is_listing,
+    plain,
+)
 
 
 def as_dimension(name: str, value: Any) -> Dimension:
@@ -30,27 +34,45 @@ def as_dimension(name: str, value: Any) -> Dimension:
         _refuse_ambiguous(value)
         return _from_sequence(value)
     except ValueError as error:
-        raise ValueError(f"Parameter {name!r}: {error}.") from None
+        message = str(error).removesuffix(".")
+        raise ValueError(f"Parameter {name!r}: {message}.") from None
 
 
 def _refuse_ambiguous(value: Any) -> None:
     if isinstance(value, tuple):
-        text = ", ".join(repr(plain(item)) for item in value)
+        values = [plain(item) for item in value]
+        pair = len(values) == 2 and all(map(is_finite, values))
+        ends = f"{values[0]!r}, {values[1]!r}" if pair else "low, high"
         raise ValueError(
-            f"the tuple {value!r} may mean a range or a choice; write Real({text}) or "
-            f"Integer({text}) for a range, [{text}] for a choice among its values"
+            f"the tuple {value!r} may mean a range or a choice; write Real({ends}) or "
+            f"Integer({ends}) for a range, {values!r} for a choice among its values"
         )
     if isinstance(value, str | bytes):
         raise ValueError(
             f"the string {value!r} may mean one value or its letters; write "
             f"[{value!r}] for a constant, a list of strings for a choice"
         )
-    if isinstance(value, dict | set | frozenset):
+    if isinstance(value, Mapping | set | frozenset):
         raise ValueError(
             f"expected a list of values in a definite order, got the "
             f"{type(value).__name__} {value!r}; write a list"
         )
-    if not (isinstance(value, Iterable) and isinstance(value, Sized)):
+    if isinstance(value, Iterator):
+        raise ValueError(
+            f"expected values that can be read again, got {value!r}; write list(...) "
+            "around it"
+        )
+    if getattr(value, "ndim", 0) > 1:
+        raise ValueError(
+            f"expected a one-dimensional array of values, got one of shape "
+            f"{value.shape}; write a list of what is to be chosen from"
+        )
+    if hasattr(value, "ppf"):
+        raise ValueError(
+            f"expected a frozen distribution, got {getattr(value, 'name', value)} "
+            "without its parameters; call it with them"
+        )
+    if not is_listing(value):
         raise ValueError(
             f"expected a Real, Integer or Categorical, a list of values or a frozen "
             f"scipy.stats distribution, got {value!r}; write [{value!r}] for a constant"
@@ -59,20 +81,15 @@ def _refuse_ambiguous(value: Any) -> None:
 
 def _from_sequence(values: Any) -> Categorical:
     """Return the choice among a sequence's values; numbers are ordered by rank."""
-    distinct: list[Any] = []
-    numeric = all(is_number(plain(value)) for value in values)
-    # Sorted neighbours suffice for numbers: a long grid must not cost k**2 compares.
-    for value in sorted(map(plain, values)) if numeric else map(plain, values):
-        if not any(same(value, other) for other in distinct[-1 if numeric else 0 :]):
-            distinct.append(value)
-    if not distinct:
+    choices = distinct(values)
+    if not choices:
         raise ValueError(
             "expected at least one value, got an empty sequence; add a value or drop "
             "the parameter"
         )
-    if numeric and not np.isfinite(distinct).all():
-        return Categorical(distinct)  # nan and inf have no rank among the others
-    return Categorical(distinct, ordered=numeric)
+    if all(map(is_finite, choices)):
+        return Categorical(sorted(choices), ordered=True)
+    return Categorical(choices)  # nan and inf have no place among the other numbers
 
 
 def dimension_from_dict(state: dict[str, Any]) -> Dimension:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +14,17 @@ from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from skrobustbo.space._dimensions import Categorical, Dimension, Rows
+from skrobustbo._names import did_you_mean
+from skrobustbo.space._dimensions import MIN_GAP, Categorical, Dimension, Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
-from skrobustbo.space._values import from_json, is_number, plain, same, to_json
+from skrobustbo.space._values import (
+    distinct,
+    from_json,
+    is_finite,
+    plain,
+    same,
+    to_json,
+)
 
 Params = dict[str, Any]
 
@@ -105,7 +112,12 @@ class Space:
         return f"Space({{{inner}}})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self) == repr(other)
+        # The order counts: it is the order of the encoded columns.
+        return (
+            isinstance(other, Space)
+            and type(self) is type(other)
+            and list(self.dimensions.items()) == list(other.dimensions.items())
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -127,10 +139,10 @@ class Space:
     def _check_names(self, names: Any, *, complete: bool = True) -> None:
         for name in names:
             if name not in self._columns:
-                near = difflib.get_close_matches(str(name), self._columns, 1, 0)
+                hint = did_you_mean(str(name), self._columns)
                 raise ValueError(
-                    f"Expected the parameters {self.names}, got {name!r}; did you mean "
-                    f"{near[0]!r}?"
+                    f"Expected the parameters {self.names}, got {name!r}; "
+                    f"{hint or 'leave it out.'}"
                 )
         missing = [name for name in self._columns if complete and name not in names]
         if missing:
@@ -163,7 +175,13 @@ class Space:
 
     def decode(self, x: ArrayLike) -> Params:
         """Return the params dict of an encoded point, shape (n_columns,)."""
-        return self.decode_many(np.atleast_2d(np.asarray(x, dtype=float)))[0]
+        row = np.asarray(x, dtype=float)
+        if row.shape != (self.n_columns,):
+            raise ValueError(
+                f"Expected an encoded point of shape ({self.n_columns},), got "
+                f"{row.shape}; use decode_many for several points."
+            )
+        return self.decode_many(row[None, :])[0]
 
     def decode_many(self, X: Rows) -> list[Params]:
         """Return the params dicts of encoded points, shape (n, n_columns)."""
@@ -179,7 +197,7 @@ class Space:
 
     def snap(self, X: Rows) -> Rows:
         """Return the feasible points nearest to `X`, shape (n, n_columns)."""
-        snapped = np.zeros_like(X)
+        snapped = np.zeros(X.shape)
         for name, dimension in self.dimensions.items():
             columns = self._columns[name]
             snapped[:, columns] = dimension.snap(X[:, columns])
@@ -222,12 +240,12 @@ class Space:
             raise ValueError(
                 "Expected a finite space, got one with a continuous range."
             )
-        tables = [dimension.table() for dimension in self.dimensions.values()]
+        # Constants have no column, and NumPy allows no grid of very many axes.
+        varying = [d for d in self.dimensions.values() if d.size > 1]
+        tables = [d.table() for d in varying] or [np.zeros((1, 1))]
         grid = np.indices([len(table) for table in tables]).reshape(len(tables), -1)
         rows = [table[index] for table, index in zip(tables, grid, strict=True)]
-        X = np.zeros((grid.shape[1], self.n_columns))
-        X[:, : sum(row.shape[1] for row in rows)] = np.concatenate(rows, axis=1)
-        return X
+        return np.concatenate(rows, axis=1)
 
     # What the acquisition maximiser and the policies need ----------------------------
 
@@ -303,7 +321,11 @@ class PointSpace(Space):
         return f"Space.from_points(<{len(self.points)} points of {self.names}>)"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PointSpace) and same(self.points, other.points)
+        return (
+            isinstance(other, PointSpace)
+            and self.names == other.names
+            and same(self.points, other.points)
+        )
 
     __hash__ = None
 
@@ -316,7 +338,7 @@ class PointSpace(Space):
         if not (self._rows == row).all(axis=1).any():
             raise ValueError(
                 f"Expected one of the space's {len(self.points)} points, got "
-                f"{dict(params)!r}."
+                f"{dict(params)!r}; change a value or add it to the points."
             )
         return row
 
@@ -368,10 +390,15 @@ def sobol(n: int, d: int, seed: int) -> Rows:
 def _one_branch(param_space: Any) -> Mapping[str, Any]:
     if isinstance(param_space, list | tuple) and len(param_space) == 1:
         param_space = param_space[0]
+    if isinstance(param_space, list | tuple) and len(param_space) > 1:
+        raise ValueError(
+            f"Expected one dict of parameters, got {len(param_space)} of them; a list "
+            "of several is not supported yet, search them one by one."
+        )
     if not isinstance(param_space, Mapping):
         raise ValueError(
             f"Expected a dict from parameter names to their values, got "
-            f"{param_space!r}; a list of several dicts is not supported yet."
+            f"{param_space!r}; write one, such as {{'C': Real(1e-3, 1e3, log=True)}}."
         )
     if not param_space:
         raise ValueError(
@@ -390,11 +417,22 @@ def _checked_name(name: Any) -> str:
 
 
 def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
-    plained = [{_checked_name(k): plain(v) for k, v in p.items()} for p in points]
+    if not isinstance(points, Iterable) or isinstance(points, Mapping):
+        raise ValueError(
+            f"Expected a list of params dicts, got {points!r}; write a list."
+        )
+    plained = []
+    for point in points:
+        if not isinstance(point, Mapping):
+            raise ValueError(
+                f"Expected every point to be a params dict, got {point!r}; of a "
+                "DataFrame, give df.to_dict('records')."
+            )
+        plained.append({_checked_name(k): plain(v) for k, v in point.items()})
     if not plained or not plained[0]:
         raise ValueError(
-            "Expected at least one point with at least one parameter, got "
-            f"{points!r}; give a list of params dicts."
+            "Expected at least one point with at least one parameter, got none; give "
+            "a list of params dicts."
         )
     for point in plained:
         if point.keys() != plained[0].keys():
@@ -407,13 +445,10 @@ def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
 
 def _seen_dimension(values: list[Any]) -> Dimension:
     """Return a dimension over exactly the values seen, numbers placed by value."""
-    if all(is_number(value) for value in values) and np.isfinite(values).all():
-        return _Levels(sorted(set(values)))
-    distinct: list[Any] = []
-    for value in values:
-        if not any(same(value, other) for other in distinct):
-            distinct.append(value)
-    return Categorical(distinct)
+    choices = distinct(values)
+    if all(map(is_finite, choices)):
+        return _Levels(sorted(choices))
+    return Categorical(choices)
 
 
 class _Levels(Categorical):
@@ -424,10 +459,15 @@ class _Levels(Categorical):
 
     @cached_property
     def _table(self) -> Rows:
-        values = np.asarray(self.choices, dtype=float)
-        span = values[-1] - values[0]
-        table: Rows = ((values - values[0]) / (span or 1.0))[:, None]
-        return table[:, : self.n_columns]
+        # Halves keep the span finite, whatever the values.
+        half = np.asarray(self.choices, dtype=float) / 2
+        unit = (half - half[0]) / (half[-1] - half[0] or 1.0)
+        gaps = np.diff(unit)
+        if np.any(gaps < MIN_GAP):  # too close to be told apart by their value
+            unit = np.cumsum([0.0, *np.maximum(gaps, MIN_GAP)])
+            unit /= unit[-1]
+        table: Rows = unit[:, None][:, : self.n_columns]
+        return table
 
     def _indices(self, rows: Rows) -> NDArray[np.intp]:
         if self.n_columns == 0:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,36 @@ _FLOAT, _TUPLE = "$float", "$tuple"
 
 
 def plain(value: Any) -> Any:
-    """Return a NumPy scalar as the Python number it holds, all else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Return NumPy scalars, also in lists and tuples, as the Python values they hold.
+
+    All else is returned as it is, dates too: Python's are less precise.
+    """
+    if type(value) in (list, tuple):
+        return type(value)(map(plain, value))
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.floating):
+        return float(value)
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        return value.item()
+    return value
 
 
 def is_number(value: Any) -> bool:
     """Tell whether a plain value is a real number (booleans are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_finite(value: Any) -> bool:
+    """Tell whether a plain value is a real number within the range of floats."""
+    return is_number(value) and abs(value) <= sys.float_info.max
+
+
+def is_listing(value: Any) -> bool:
+    """Tell whether a value lists others in a definite order, as a list does."""
+    other = isinstance(value, str | bytes | Mapping | set | frozenset)
+    several = isinstance(value, Iterable) and isinstance(value, Sized)
+    return several and not other and getattr(value, "ndim", 1) == 1
 
 
 def same(a: Any, b: Any) -> bool:
@@ -47,6 +71,22 @@ def same(a: Any, b: Any) -> bool:
         return bool(a == b)
     except Exception:  # an __eq__ that is not a yes or a no: not the same choice
         return False
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Return the values in plain types and each once, in the order given."""
+    found: list[Any] = []
+    keys: set[tuple[bool, Any]] = set()
+    for value in map(plain, values):
+        if value is None or isinstance(value, bool | str) or is_finite(value):
+            key = isinstance(value, bool), value
+            known = key in keys
+            keys.add(key)
+        else:
+            known = any(same(value, other) for other in found)
+        if not known:
+            found.append(value)
+    return found
 
 
 def to_json(value: Any) -> Any:

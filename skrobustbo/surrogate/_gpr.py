@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Self
 
 import numpy as np
@@ -133,12 +134,13 @@ class IncrementalGPR(GaussianProcessRegressor):
                 f"in fit, got {y_new.shape}."
             )
         n = len(self.X_train_)
-        self.X_train_ = np.concatenate([self.X_train_, X_new])
-        rows = self.kernel_(X_new, self.X_train_)
+        X_all = np.concatenate([self.X_train_, X_new])
+        rows = self.kernel_(X_new, X_all)
         # k(x, x) from the kernel of one set: white noise counts there only.
         rows[:, n:] = self.kernel_(X_new)
         for i, row in enumerate(rows, start=n):
             self._factor.append(row[:i], float(row[i] + self.alpha))
+        self.X_train_ = X_all
         return self._with_targets(np.concatenate([self._y_raw, y_new]))
 
     def retarget(self, y: ArrayLike) -> Self:
@@ -154,11 +156,11 @@ class IncrementalGPR(GaussianProcessRegressor):
         self : IncrementalGPR
         """
         check_is_fitted(self, "X_train_")
-        y = np.asarray(y, dtype=float)
-        if len(y) != len(self.X_train_) or not np.isfinite(y).all():
+        y = np.array(y, dtype=float)
+        if y.shape != self._y_raw.shape or not np.isfinite(y).all():
             raise ValueError(
-                f"Expected {len(self.X_train_)} finite targets, one for each point "
-                f"held, got {y!r}; use partial_fit to add points."
+                f"Expected finite targets of shape {self._y_raw.shape}, one for each "
+                f"point held, got {y!r}; use partial_fit to add points."
             )
         return self._with_targets(y)
 
@@ -175,6 +177,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         self : IncrementalGPR
         """
         check_is_fitted(self, "X_train_")
+        n = operator.index(n)
         if not 1 <= n <= len(self.X_train_):
             raise ValueError(
                 f"Expected to keep between 1 and {len(self.X_train_)} points, got {n}; "

@@ -72,12 +72,19 @@ class LengthScaleLikelihood:
         X = self._scaled / self.columns(log_theta)
         K, h = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
         K[np.diag_indices_from(K)] += self.noise**2
-        value, alpha, K_inverse = _solve(K, self.z)
-        # d(-log p)/dlog(l_j) = -1/2 sum_ab G_ab (x_aj - x_bj)^2, the scaled distances
-        G = (np.outer(alpha, alpha) - K_inverse) * h
-        moments = G.sum(axis=0) @ X**2 - np.einsum(
-            "aj,ab,bj->j", X, G, X, optimize=True
-        )
+        value, alpha, L = _solve(K, self.z)
+        if L is None:
+            return self._penalised(log_theta, value, np.zeros(len(log_theta)))
+        # d(-log p)/dlog(l_j) = -1/2 sum_ab G_ab (x_aj - x_bj)^2, the scaled distances,
+        # G = (alpha alpha^T - K^-1) h. LAPACK gives one half of K^-1: it counts twice,
+        # and the diagonal, where distances are zero, not at all.
+        half_inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+        G = np.outer(alpha, alpha)
+        half_inverse *= 2
+        G -= half_inverse
+        G *= h
+        sums = 0.5 * (G.sum(axis=0) + G.sum(axis=1))
+        moments = sums @ X**2 - np.einsum("aj,aj->j", X, G @ X)
         slopes = np.array([-moments[columns].sum() for columns in self.groups])
         return self._penalised(log_theta, value, slopes)
 
@@ -102,17 +109,19 @@ class LengthScaleLikelihood:
         )
 
 
-def _solve(K: Array, z: Array) -> tuple[float, Array, Array]:
-    """Return minus the log likelihood, K^-1 z, and K^-1; infinite if K is singular."""
-    L, failed = lapack.dpotrf(K, lower=1)
+def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:
+    """Return minus the log likelihood, K^-1 z and K's factor; K is overwritten.
+
+    Where K is singular the likelihood is minus infinite, and there is no factor.
+    """
+    # The transpose of a symmetric matrix is itself, in the order that LAPACK reads.
+    L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)
     if failed:
-        return math.inf, np.zeros_like(z), np.zeros_like(K)
+        return math.inf, np.zeros_like(z), None
     alpha, _ = lapack.dpotrs(L, z, lower=1)
-    inverse, _ = lapack.dpotri(L, lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
     log_diagonal = float(np.log(L.diagonal()).sum())
     value = 0.5 * float(z @ alpha) + log_diagonal + 0.5 * len(z) * _LOG_2PI
-    return value, alpha, inverse
+    return value, alpha, L
 
 
 def fit_length_scale(

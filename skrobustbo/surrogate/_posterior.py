@@ -17,8 +17,9 @@ from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 Array = NDArray[np.float64]
 
-#: Points per block of a prediction: larger blocks fall out of the processor's cache.
-_BLOCK = 512
+#: Covariances per block of a prediction: larger blocks fall out of the processor's
+#: cache, and each of their temporary arrays comes fresh from the operating system.
+_BLOCK = 2**15
 _STEP = 1e-6
 _MIN_VARIANCE = 1e-20
 
@@ -122,18 +123,17 @@ class Posterior:
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and deviation at `Z`, both of shape (m,)."""
         mu, sigma = np.empty(len(Z)), np.empty(len(Z))
-        for start in range(0, len(Z), _BLOCK):
-            block = slice(start, start + _BLOCK)
+        size = max(32, _BLOCK // (len(self.X) + 1))
+        for start in range(0, len(Z), size):
+            block = slice(start, start + size)
             mu[block], sigma[block] = self._predict_block(Z[block])
         return mu, sigma
 
     def _predict_block(self, Z: Array) -> tuple[Array, Array]:
         kernel = self.candidate.kernel
-        V = (
-            self._factor.solve(kernel(self.X, Z))
-            if len(self.X)
-            else np.empty((0, len(Z)))
-        )
+        # k(Z, X)^T has the column order in which the factor solves.
+        K = kernel(Z, self.X).T if len(self.X) else np.empty((0, len(Z)))
+        V = self._factor.solve(K)
         mu = self._w @ V
         variance = kernel.diag(Z) - np.einsum("ij,ij->j", V, V)
         return self._shifted(mu, Z), np.sqrt(np.maximum(variance, _MIN_VARIANCE))

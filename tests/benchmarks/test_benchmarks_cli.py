@@ -109,8 +109,8 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("option", "typo", "message"),
         [
-            ("--problems", "brannin", "name of a problem .* Did you mean 'branin'"),
-            ("--policies", "sobool", "name of a policy .* Did you mean 'sobol'"),
+            ("--problems", "brannin", "name of a problem .* did you mean 'branin'"),
+            ("--policies", "sobool", "name of a policy .* did you mean 'sobol'"),
             ("--n-iter", "0", "must be an integer >= 1"),
             ("--jobs", "two", "must be an integer >= 1"),
         ],
@@ -437,7 +437,7 @@ class TestReport:
         assert len(capsys.readouterr().out.splitlines()) == 3
         with pytest.raises(SystemExit):
             main(["report", str(path), "--policies", "othr"])
-        assert "Did you mean 'other'" in capsys.readouterr().err
+        assert "did you mean 'other'" in capsys.readouterr().err
 
     def test_incomplete_runs_are_left_out(self, tmp_path, capsys):
         path = tmp_path / "r.csv"

@@ -160,7 +160,7 @@ def test_names():
     assert set(NAMES) <= set(problems.available())
     assert problems.get("wang_trap").name == "wang-trap"
     with pytest.raises(
-        ValueError, match=r"Got 'brannin' instead\. Did you mean 'branin'"
+        ValueError, match=r"Got 'brannin' instead; did you mean 'branin'"
     ):
         problems.get("brannin")
     with pytest.raises(ValueError, match=r"one of 'berkenkamp', .*'xyz' instead\.$"):

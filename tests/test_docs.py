@@ -1,0 +1,57 @@
+"""What the documentation says is what the package does."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skrobustbo
+from skrobustbo import acquisition, datasets, kernels, policies, problems, surrogate
+
+MODULES = [skrobustbo, acquisition, datasets, kernels, policies, problems, surrogate]
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for block in BLOCK.findall(page.read_text()):
+        exec(compile(block, str(page), "exec"), {"__name__": "__docs__"})
+
+
+def test_every_public_name_is_on_the_api_page():
+    page = (ROOT / "docs" / "api.md").read_text()
+    listed = set(re.findall(r"^   (\w+)$", page, flags=re.MULTILINE))
+    public = {name for module in MODULES for name in module.__all__}
+    assert public - {"__version__"} == listed
+
+
+def test_every_public_name_has_a_docstring():
+    for module in MODULES:
+        for name in module.__all__:
+            if name != "__version__":
+                assert getattr(module, name).__doc__, name
+
+
+def test_import_is_light():
+    """Plots and the benchmark command load only when used."""
+    code = (
+        "import sys, skrobustbo; "
+        "print([m for m in ('matplotlib', 'skrobustbo.benchmarks') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_readme_names_the_commands_that_ci_runs():
+    text = (ROOT / "README.md").read_text()
+    for name in ("main-job", "tests"):
+        block = text.split(f"<!-- command: {name} -->")[1]
+        assert block.strip().splitlines()[1].startswith("python3 -m venv")

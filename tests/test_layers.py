@@ -1,0 +1,85 @@
+"""Imports point one way: the picture in docs/architecture.md, enforced."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import skrobustbo
+
+ROOT = Path(skrobustbo.__file__).parent
+
+#: What each part may import of the others.
+MAY_IMPORT = {
+    "_names": set(),
+    "kernels": set(),
+    "space": {"_names"},
+    "history": set(),
+    "_threads": set(),
+    "_sklearn_compat": set(),
+    "surrogate": {"kernels"},
+    "acquisition": set(),
+    "policies": {"acquisition", "surrogate", "kernels", "_names"},
+    "optimizer": {
+        "policies",
+        "acquisition",
+        "surrogate",
+        "space",
+        "history",
+        "_threads",
+    },
+    "_functional": {"optimizer", "policies", "acquisition", "space"},
+    "evaluation": {"_sklearn_compat"},
+    "model_selection": {
+        "evaluation",
+        "optimizer",
+        "policies",
+        "acquisition",
+        "space",
+        "_sklearn_compat",
+        "_names",
+    },
+}
+BESIDE = {"problems", "benchmarks", "datasets"}  # public names only
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module, [alias.name for alias in node.names]
+
+
+def part_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    own = part_of(path)
+    for module, names in imports(path):
+        if not module.startswith("skrobustbo"):
+            private = [name for name in names if name.startswith("_")]
+            hidden = module.startswith("sklearn") and (private or "._" in module)
+            assert not hidden or own == "_sklearn_compat", f"private: {module} {names}"
+            continue
+        parts = module.split(".")[1:]
+        other = parts[0] if parts else None
+        if own == "__init__" or other == own:
+            continue
+        if own in BESIDE:
+            crossed = [part for part in parts[1:] if part.startswith("_")]
+            assert not crossed, f"not a public name: {module}"
+            assert other in (None, "_names") or not other.startswith("_"), module
+        else:
+            assert other in MAY_IMPORT[own], f"{own} imports {other}"
+
+
+def test_every_part_is_in_the_picture():
+    parts = {part_of(path) for path in FILES} - {"__init__"}
+    assert parts == set(MAY_IMPORT) | BESIDE
