@@ -70,47 +70,52 @@ class History:
     def __init__(self, n_columns: int) -> None:
         self.trials: list[Trial] = []
         self.told: list[Trial] = []
-        self._buffer = np.empty((16, n_columns))
+        #: Trials asked and not told, in the order asked.
+        self.pending: list[Trial] = []
+        self._seen: set[bytes] = set()
+        self._X = np.empty((16, n_columns))
+        self._values = np.empty(16)
 
     def __len__(self) -> int:
         return len(self.told)
 
     def add(self, trial: Trial) -> None:
-        """Add a trial that is not told yet."""
+        """Add a trial; it is pending if it has no value."""
         self.trials.append(trial)
+        self._seen.add(trial.x.tobytes())
+        if trial.pending:
+            self.pending.append(trial)
 
     def tell(self, trial: Trial, value: float, time: float) -> None:
-        """Record the value of a pending trial."""
+        """Record the value of a trial that was added before."""
+        self.pending = [other for other in self.pending if other is not trial]
         trial.value, trial.time = value, time
         n = len(self.told)
-        if n == len(self._buffer):
-            self._buffer = np.concatenate([self._buffer, np.empty_like(self._buffer)])
-        self._buffer[n] = trial.x
+        if n == len(self._X):
+            self._X = np.concatenate([self._X, np.empty_like(self._X)])
+            self._values = np.concatenate([self._values, np.empty_like(self._values)])
+        self._X[n] = trial.x
+        self._values[n] = value if math.isfinite(value) else math.nan
         self.told.append(trial)
 
     @property
     def X(self) -> Array:
         """Encoded told points, shape (n, n_columns)."""
-        return self._buffer[: len(self.told)]
+        return self._X[: len(self.told)]
 
     @property
     def values(self) -> Array:
         """Raw values of the told points, shape (n,); nan where a point failed."""
-        values = np.array([trial.value for trial in self.told], dtype=float)
-        return np.where(np.isfinite(values), values, np.nan)
+        return self._values[: len(self.told)]
 
-    @property
-    def pending(self) -> list[Trial]:
-        """Trials asked and not told, in the order asked."""
-        return [trial for trial in self.trials if trial.pending]
+    def seen(self, x: Array) -> bool:
+        """Tell whether an encoded point has been asked or told."""
+        return x.tobytes() in self._seen
 
     def find_pending(self, x: Array) -> Trial | None:
         """Return the pending trial of an encoded point that was asked first."""
         key = x.tobytes()
-        for trial in self.trials:
-            if trial.pending and trial.x.tobytes() == key:
-                return trial
-        return None
+        return next((t for t in self.pending if t.x.tobytes() == key), None)
 
     @property
     def best(self) -> int | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from skrobustbo._sobol import sobol
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import Maximizer
 from skrobustbo.history import History, Trial
@@ -23,7 +24,6 @@ from skrobustbo.policies._registry import (
     policy_to_dict,
 )
 from skrobustbo.space import Space
-from skrobustbo.space._space import sobol
 from skrobustbo.space._values import from_json, plain, to_json
 from skrobustbo.surrogate import FactorBank, Models, Posterior
 
@@ -169,15 +169,14 @@ class Optimizer:
 
     def _initial_trial(self) -> Trial | None:
         """Return the next point of the initial design, None if it is over."""
-        taken = {trial.x.tobytes() for trial in self._history.trials}
         for params, x in self._first:
-            if x.tobytes() not in taken:
+            if not self._history.seen(x):
                 return Trial(dict(params), x, label="initial")
         position = len(self._history.trials)
         if position >= self.n_initial_points and self._history.best is not None:
             return None
         x = self._design_point(position)
-        if x.tobytes() in taken:
+        if self._history.seen(x):
             x = self._maximizer().random()
         return Trial(self.space.decode(x), x, label="initial")
 
@@ -207,7 +206,7 @@ class Optimizer:
     def _models(self, *, pending: bool = True) -> Models:
         history = self._history
         z, shift, scale = self.policy.targets(history.values)
-        waiting = [trial.x for trial in history.pending] if pending else []
+        waiting = [trial.x for trial in history.pending if pending]
         return Models(
             self._bank,
             history.X,

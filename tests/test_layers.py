@@ -12,13 +12,14 @@ ROOT = Path(skrobustbo.__file__).parent
 #: What each part may import of the others.
 MAY_IMPORT = {
     "_names": set(),
+    "_sobol": set(),
     "kernels": set(),
-    "space": {"_names"},
+    "space": {"_names", "_sobol"},
     "history": set(),
     "_threads": set(),
     "_sklearn_compat": set(),
     "surrogate": {"kernels"},
-    "acquisition": set(),
+    "acquisition": {"_sobol"},
     "policies": {"acquisition", "surrogate", "kernels", "_names"},
     "optimizer": {
         "policies",
@@ -27,6 +28,7 @@ MAY_IMPORT = {
         "space",
         "history",
         "_threads",
+        "_sobol",
     },
     "_functional": {"optimizer", "policies", "acquisition", "space"},
     "evaluation": {"_sklearn_compat"},

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.stats import qmc
 
+from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._functions import Acquisition
 
 Array = NDArray[np.float64]
@@ -239,10 +239,8 @@ class Maximizer:
 
 
 @lru_cache(maxsize=16)
-def _sobol(n: int, d: int) -> Array:
-    # Plain: the shift below is all the randomness needed, scrambled or not.
-    points: Array = qmc.Sobol(d, scramble=False).random_base2((n - 1).bit_length())[:n]
-    return points
+def _base_points(n: int, d: int) -> Array:
+    return sobol(n, d, seed=0)
 
 
 def _shifted_sobol(n: int, d: int, rng: np.random.Generator) -> Array:
@@ -250,4 +248,4 @@ def _shifted_sobol(n: int, d: int, rng: np.random.Generator) -> Array:
 
     A fresh scrambling at every step would cost more than the posterior at its points.
     """
-    return (_sobol(n, d) + rng.random(d)) % 1.0
+    return (_base_points(n, d) + rng.random(d)) % 1.0

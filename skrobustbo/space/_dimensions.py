@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skrobustbo.space._values import (
+    distinct,
     from_json,
     is_finite,
     is_listing,
@@ -267,9 +268,15 @@ class Integer(Dimension):
         """Whether there are too many values to sweep one by one."""
         return self.size > MAX_SWEEP
 
+    @cached_property
+    def _logs(self) -> tuple[float, float]:
+        # By NumPy's logarithm, which may differ in the last digit from Python's.
+        low, high = np.log([float(self.low), float(self.high)])
+        return float(low), float(high)
+
     def _unit(self, values: NDArray[np.float64]) -> Rows:
         if self.log:
-            low, high = math.log(self.low), math.log(self.high)
+            low, high = self._logs
             unit: Rows = (np.log(values) - low) / (high - low)
         else:
             unit = (values - self.low) / (self.high - self.low)
@@ -278,7 +285,8 @@ class Integer(Dimension):
 
     def _values(self, u: Rows) -> NDArray[np.float64]:
         if self.log:
-            t = np.exp(math.log(self.low) * (1 - u) + math.log(self.high) * u)
+            low, high = self._logs
+            t = np.exp(low * (1 - u) + high * u)
             below = np.floor(t)
             # Nearest on the log scale: the border is the geometric mean.
             nearest = np.where(t > np.sqrt(below * (below + 1)), below + 1, below)
@@ -356,12 +364,16 @@ class Categorical(Dimension):
                 "empty sequence instead; add a value or drop the parameter."
             )
         object.__setattr__(self, "choices", choices)
-        for i, choice in enumerate(choices):
-            if self.index(choice) != i:
-                raise ValueError(
-                    f"The 'choices' of Categorical must differ. Got {choice!r} twice; "
-                    "drop one of the two."
-                )
+        if len(distinct(choices)) < len(choices):
+            twice = next(
+                choice
+                for i, choice in enumerate(choices)
+                if any(same(choice, other) for other in choices[:i])
+            )
+            raise ValueError(
+                f"The 'choices' of Categorical must differ. Got {twice!r} twice; drop "
+                "one of the two."
+            )
 
     def __eq__(self, other: object) -> bool:
         return (

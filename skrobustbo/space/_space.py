@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
-from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from skrobustbo._names import did_you_mean
+from skrobustbo._sobol import sobol
 from skrobustbo.space._dimensions import MIN_GAP, Categorical, Dimension, Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
 from skrobustbo.space._values import (
@@ -60,8 +60,8 @@ class Space:
     >>> space = Space({"C": Real(1e-2, 1e2, log=True), "degree": Integer(1, 3)})
     >>> space.encode({"C": 1.0, "degree": 3})
     array([0.5, 1. ])
-    >>> space.decode([0.5, 1.0])
-    {'C': 1.0, 'degree': 3}
+    >>> space.decode([1.0, 0.0])
+    {'C': 100.0, 'degree': 1}
     """
 
     def __init__(self, param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]]):
@@ -280,18 +280,18 @@ class Space:
         TypeError
             If a choice is an object that JSON cannot hold, such as an estimator.
         """
-        return {"dimensions": {k: v.to_dict() for k, v in self.dimensions.items()}}
+        # A list: the order of the columns must survive a writer that sorts keys.
+        return {"dimensions": [[k, v.to_dict()] for k, v in self.dimensions.items()]}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Space:
         """Return the space that `to_dict` wrote."""
         if "points" in state:
-            columns = [[from_json(v) for v in vs] for vs in state["points"].values()]
+            names = [name for name, _ in state["points"]]
+            columns = [[from_json(v) for v in values] for _, values in state["points"]]
             rows = zip(*columns, strict=True)
-            return cls.from_points(
-                [dict(zip(state["points"], r, strict=True)) for r in rows]
-            )
-        return cls({k: dimension_from_dict(v) for k, v in state["dimensions"].items()})
+            return cls.from_points([dict(zip(names, r, strict=True)) for r in rows])
+        return cls({k: dimension_from_dict(v) for k, v in state["dimensions"]})
 
     def params_to_json(self, params: Params) -> dict[str, Any]:
         """Return a params dict in JSON types; choices by their index."""
@@ -300,7 +300,7 @@ class Space:
     def params_from_json(self, state: Mapping[str, Any]) -> Params:
         """Return the params dict that `params_to_json` wrote."""
         self._check_names(state)
-        return {k: self.dimensions[k].value_from_json(v) for k, v in state.items()}
+        return {k: v.value_from_json(state[k]) for k, v in self.dimensions.items()}
 
 
 class PointSpace(Space):
@@ -375,16 +375,8 @@ class PointSpace(Space):
         return [(np.arange(self.n_columns), self._rows)]
 
     def to_dict(self) -> dict[str, Any]:
-        columns = {k: [to_json(p[k]) for p in self.points] for k in self.dimensions}
-        return {"points": columns}
-
-
-def sobol(n: int, d: int, seed: int) -> Rows:
-    """Return the first `n` points in d dimensions of a scrambled Sobol sequence."""
-    engine = qmc.Sobol(max(d, 1), scramble=True, rng=np.random.default_rng(seed))
-    # A balanced power of two, cut: scipy warns of any other number.
-    points: Rows = engine.random_base2(max(n - 1, 0).bit_length())[:n, :d]
-    return points
+        values = [[k, [to_json(p[k]) for p in self.points]] for k in self.dimensions]
+        return {"points": values}
 
 
 def _one_branch(param_space: Any) -> Mapping[str, Any]:

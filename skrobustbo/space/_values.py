@@ -56,7 +56,7 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if is_number(a) and is_number(b):
-        return bool(a == b) or (math.isnan(a) and math.isnan(b))
+        return bool(a == b) or bool(a != a and b != b)  # nan is nan
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 _CHUNK = 32
 #: Factors kept; the one used longest ago goes first (and is rebuilt bit by bit).
 _MAX_FACTORS = 32
+_MIN_NOISE = 1e-6
 
 
 class FactorBank:
@@ -33,11 +34,12 @@ class FactorBank:
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in the units that the model sees.
+        Standard deviation of the noise, in the units that the model sees. Below 1e-6 it
+        counts as 1e-6: double precision tells no smaller one from singular matrices.
     """
 
     def __init__(self, noise: float) -> None:
-        self.noise = noise
+        self.noise = max(noise, _MIN_NOISE)
         self._factors: OrderedDict[object, tuple[CholeskyFactor, int]] = OrderedDict()
 
     def factor(self, candidate: Candidate, X: Array, n_told: int) -> CholeskyFactor:
@@ -59,12 +61,11 @@ class FactorBank:
             K = kernel(X[:whole])
             K[np.diag_indices_from(K)] += self.noise**2
             factor.restart(K)
-        first = factor.n
-        if first < len(X):
-            rows = kernel(X[first:], X)
-            diagonal = kernel.diag(X[first:]) + self.noise**2
-            for i in range(first, len(X)):
-                factor.append(rows[i - first, :i], float(diagonal[i - first]))
+        for i in range(factor.n, len(X)):
+            # One by one: what BLAS makes of a row depends on how many it is given.
+            x = X[i : i + 1]
+            row, variance = kernel(x, X[: i + 1])[0, :i], kernel.diag(x)[0]
+            factor.append(row, float(variance) + self.noise**2)
 
 
 class Models:

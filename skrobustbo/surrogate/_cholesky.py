@@ -14,15 +14,16 @@ from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
 
-_EPS = float(np.finfo(float).eps)
+#: Relative pivots up to the first are rounding errors, and are lifted to the second:
+#: a mere lift to the first would magnify the errors of the rows that follow.
+_LOST, _LIFTED = 1e-13, 1e-8
 
 
 class CholeskyFactor:
     """L with L L^T = K, for a positive definite K given row by row.
 
-    A pivot that rounding has made zero or negative (duplicate points, tiny noise) is
-    lifted to the rounding error of its diagonal entry, so that no sequence of rows can
-    break the factor.
+    A pivot lost to rounding (duplicate points, tiny noise) is lifted, as if that one
+    row had more noise: positive semidefinite matrices do not break the factor.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class CholeskyFactor:
         L, failed = lapack.dpotrf(K, lower=1, clean=1)
         self.n = 0
         self._reserve(n)
-        if not failed:
+        if not failed and (L.diagonal() ** 2 > _LOST * K.diagonal()).all():
             self._buffer[:n, :n] = L
             self.n = n
             return
@@ -64,13 +65,26 @@ class CholeskyFactor:
             self.append(K[i, :i], K[i, i])
 
     def append(self, row: Array, diagonal: float) -> None:
-        """Append one row of K: its entries with the rows before, and its diagonal."""
+        """Append one row of K: its entries with the rows before, and its diagonal.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the row is far from that of a positive definite matrix.
+        """
         n = self.n
         self._reserve(n + 1)
         solved = self.solve(row) if n else row
         pivot = diagonal - float(solved @ solved)
+        if not pivot > -diagonal:  # nan is not
+            raise np.linalg.LinAlgError(
+                "Expected a positive definite kernel, got one that is not so on these "
+                "points (ExpSineSquared is one in a single column only); change the "
+                "kernel or raise the noise."
+            )
         self._buffer[n, :n] = solved
-        self._buffer[n, n] = math.sqrt(max(pivot, _EPS * diagonal))
+        lost = pivot <= _LOST * diagonal
+        self._buffer[n, n] = math.sqrt(_LIFTED * diagonal if lost else pivot)
         self.n = n + 1
 
     def truncate(self, n: int) -> None:

@@ -134,6 +134,7 @@ class IncrementalGPR(GaussianProcessRegressor):
                 f"in fit, got {y_new.shape}."
             )
         n = len(self.X_train_)
+        self._factor.truncate(n)  # rows that an earlier call failed to complete
         X_all = np.concatenate([self.X_train_, X_new])
         rows = self.kernel_(X_new, X_all)
         # k(x, x) from the kernel of one set: white noise counts there only.

@@ -73,6 +73,8 @@ def _frozen(value: Any) -> Any:
         return _frozen_params(value)
     if isinstance(value, np.ndarray):
         return (value.shape, value.tobytes())
+    if isinstance(value, dict):
+        return tuple((k, _frozen(v)) for k, v in sorted(value.items()))
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 

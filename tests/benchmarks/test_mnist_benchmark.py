@@ -205,7 +205,7 @@ def test_report_compares_in_pairs():
     assert "| 0.8900 | 0.8300 | +0.0600 ± 0.0058 |" in text
     assert f"| {p:.2g} |" in text
     assert "+0.0300 ± 0.0029" in text
-    assert "Tuner: 10.0 ms per candidate" in text
+    assert "CPU: tuner 10.0 ms per candidate" in text
 
 
 @pytest.mark.parametrize("seeds", [[0], []])

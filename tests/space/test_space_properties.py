@@ -110,7 +110,7 @@ LAWS = [
     lambda real, whole: scipy.stats.randint(whole(-9, 9), whole(10, 10**9)),
     lambda real, whole: scipy.stats.randint(4, 5, loc=whole(-9, 9)),
     lambda real, whole: scipy.stats.poisson(real(1e-6, 500), loc=whole(-9, 9)),
-    lambda real, whole: scipy.stats.binom(whole(1, 300), real(0, 1)),
+    lambda real, whole: scipy.stats.binom(whole(1, 300), real(1e-6, 0.9999)),
     lambda real, whole: scipy.stats.geom(real(0.01, 0.9999)),
 ]
 
@@ -215,9 +215,7 @@ small_laws = st.sampled_from(
         scipy.stats.rv_discrete(values=([-2, 1, 8], [0.2, 0.3, 0.5]))(),
     ]
 )
-small = st.one_of(
-    small_integers, categories(JSONABLE), values_of(JSONABLE), small_laws
-)
+small = st.one_of(small_integers, categories(JSONABLE), values_of(JSONABLE), small_laws)
 small_spaces = st.lists(small, min_size=1, max_size=3).map(
     lambda dimensions: Space({f"p{i}": d for i, d in enumerate(dimensions)})
 )

@@ -1,0 +1,368 @@
+"""Choices and sequences: what is ordered, what is the same value, which columns."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skrobustbo import Categorical, Integer, Real, Space
+
+
+def only(value):
+    """Return the one dimension of a space."""
+    return Space({"a": value}).dimensions["a"]
+
+
+# Columns ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 20])
+def test_unordered_categories_are_at_distance_one(k):
+    rows = Space({"a": [f"c{i}" for i in range(k)]}).enumerate()
+    np.testing.assert_allclose(pdist(rows), 1.0, rtol=1e-15)
+    assert rows.shape[1] == (1 if k == 2 else k)
+
+
+def test_ordered_choices_lie_evenly_on_one_axis():
+    sizes = Categorical(["S", "M", "L", "XL", "XXL"], ordered=True)
+    np.testing.assert_array_equal(sizes.table().ravel(), [0, 0.25, 0.5, 0.75, 1])
+    assert sizes.n_columns == 1
+
+
+def test_a_constant_has_no_column():
+    space = Space({"a": ["x"], "b": Real(0, 1), "c": [3], "d": ["p", "q"]})
+    assert space.n_columns == 2
+    assert [space.columns(name).tolist() for name in "abcd"] == [[], [0], [], [1]]
+    assert space.decode([0.25, 1.0]) == {"a": "x", "b": 0.25, "c": 3, "d": "q"}
+
+
+def test_columns_follow_the_order_of_the_parameters():
+    space = Space(
+        {
+            "C": Real(1e-3, 1e3, log=True),
+            "kernel": ["rbf", "linear", "poly"],
+            "shrinking": [True, False],
+            "degree": Integer(1, 5),
+            "estimator": Categorical([SVC(), None, "x", 3], ordered=True),
+        }
+    )
+    assert space.names == ["C", "kernel", "shrinking", "degree", "estimator"]
+    columns = [space.columns(name).tolist() for name in space.names]
+    assert columns == [[0], [1, 2, 3], [4], [5], [6]]
+    assert [group.tolist() for group in space.groups] == columns
+    # What is climbed and what is swept make up the whole.
+    moved = [*space.climbed, *np.concatenate([c for c, _ in space.swept])]
+    assert sorted(moved) == list(range(space.n_columns))
+    assert space.size == math.inf
+
+
+def test_a_space_of_constants_has_one_idle_column():
+    space = Space({"a": ["x"], "b": [1]})
+    assert space.n_columns == 1
+    assert space.size == 1
+    assert space.encode({"a": "x", "b": 1}).tolist() == [0.0]
+    assert space.snap(np.array([[0.7], [0.1]])).tolist() == [[0.0], [0.0]]
+    assert space.enumerate().tolist() == [[0.0]]
+    assert space.decode([0.3]) == {"a": "x", "b": 1}
+    assert space.sample(2, 0) == [{"a": "x", "b": 1}] * 2
+    assert [group.tolist() for group in space.groups] == [[0]]
+
+
+def test_many_constants_do_not_hinder_enumeration():
+    constants = {f"constant{i}": [i] for i in range(100)}
+    space = Space({**constants, "a": [1, 2, 3], "b": ["x", "y"]})
+    assert space.enumerate().shape == (6, 2)
+
+
+def test_large_integer_ranges_are_climbed_and_small_ones_swept():
+    space = Space({"many": Integer(1, 1000), "few": Integer(1, 10)})
+    assert space.climbed.tolist() == space.columns("many").tolist()
+    [(columns, table)] = space.swept
+    assert columns.tolist() == space.columns("few").tolist()
+    np.testing.assert_allclose(table, np.linspace(0, 1, 10)[:, None], rtol=1e-15)
+
+
+def test_an_infinite_space_is_not_listed():
+    with pytest.raises(ValueError, match="finite space"):
+        Space({"a": Real(0, 1)}).enumerate()
+
+
+# Sequences -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [100, 1, 10],
+        [10, 100, 1, 10, 1],
+        [1.0, 100, np.int64(10)],
+        np.array([100, 10, 1]),
+        np.array([1, 10, 100], dtype=np.float32),
+        pd.Series([10, 1, 100], index=[5, 6, 7]),
+        pd.Index([10, 1, 100]),
+        {1: 0, 100: 0, 10: 0}.keys(),
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_numbers_are_ordered_by_rank(values):
+    space = Space({"a": values})
+    assert space.n_columns == 1
+    assert space.size == 3
+    assert [space.encode({"a": v}).item() for v in (1, 10, 100)] == [0.0, 0.5, 1.0]
+    for params in space.decode_many(space.enumerate()):
+        assert type(params["a"]) in (int, float)
+
+
+def test_ranges_and_grids():
+    assert only(range(10, 0, -3)).choices == (1, 4, 7, 10)
+    assert only(range(10, 0, -3)).ordered
+    assert only(np.linspace(1, 0, 5)).choices == (0.0, 0.25, 0.5, 0.75, 1.0)
+    assert only([3]).n_columns == 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, False, None],
+        ["1", "2", "3"],
+        [1, 2, "auto"],
+        [1, 2, None],
+        [0.5, math.nan, 1.0],
+        [0.5, math.inf, 1.0],
+        [(1,), (2,), (3,)],
+    ],
+)
+def test_other_sequences_are_unordered(values):
+    dimension = only(values)
+    assert not dimension.ordered
+    assert dimension.n_columns == 3
+    assert dimension.choices == tuple(values)
+
+
+def test_booleans_are_unordered_and_keep_their_order():
+    assert only([True, False]) == Categorical([True, False])
+    assert only(np.array([True, False])) == Categorical([True, False])
+
+
+def test_duplicates_are_dropped():
+    assert only([3, 1, 3.0, np.int8(1), 2]).choices == (1, 2, 3)
+    assert only(["b", "a", "b", np.str_("a")]).choices == ("b", "a")
+    assert only([1, math.nan, 1, math.nan, None]).choices[0::2] == (1, None)
+    assert only([SVC(), SVC(C=1.0), SVC(C=2.0)]).size == 2
+    assert only([[1], [1], [True]]).size == 2
+    assert only([None, None]).size == 1
+
+
+def test_a_long_sequence_is_read_quickly():
+    # Comparing each value with each would take minutes.
+    names = [f"name{i}" for i in range(3000)]
+    assert only(names * 2).choices == tuple(names)
+    assert only(np.arange(200_000)).size == 200_000
+
+
+# Sameness --------------------------------------------------------------------------
+
+
+def test_true_and_one_are_different_values():
+    space = Space({"a": [1, True, 0, False, "1"]})
+    assert space.size == 5
+    for value in (1, True, 0, False, "1"):
+        found = space.decode(space.encode({"a": value}))["a"]
+        assert found == value
+        assert type(found) is type(value)
+    assert Space({"a": [1]}) != Space({"a": [True]})
+    for choices, other in [([1, 2], True), ([True, False], 1), ([True, False], 0.0)]:
+        with pytest.raises(ValueError, match="outside the space"):
+            Space({"a": choices}).encode({"a": other})
+
+
+def test_true_and_one_differ_inside_tuples_too():
+    space = Space({"a": [(1,), (True,), [1], [True]]})
+    for value in ((1,), (True,), [1], [True]):
+        found = space.decode(space.encode({"a": value}))["a"]
+        assert repr(found) == repr(value)
+    with pytest.raises(ValueError, match="outside the space"):
+        Space({"a": [(1,), (2,)]}).encode({"a": (True,)})
+
+
+@pytest.mark.parametrize("three", [3, 3.0, np.int64(3), np.float32(3), np.array(3)])
+@pytest.mark.parametrize(
+    "values",
+    [[1, 3, 9], [1, 3, "x"], Integer(1, 9), Real(1, 9), scipy.stats.randint(1, 9)],
+)
+def test_numbers_are_found_by_value_whatever_their_type(three, values):
+    space = Space({"a": values})
+    np.testing.assert_array_equal(space.encode({"a": three}), space.encode({"a": 3}))
+    assert space.decode(space.encode({"a": three})) == {"a": 3}
+
+
+def test_numpy_scalars_become_plain_in_containers_too():
+    [choice] = only([(np.int64(10), [np.float64(0.5), np.bool_(True)])]).choices
+    assert repr(choice) == "(10, [0.5, True])"
+
+
+def test_dates_keep_their_precision():
+    days = np.array(["2020-01-01", "2021-01-01"], dtype="M8[ns]")
+    space = Space({"a": days})
+    assert space.decode(space.encode({"a": days[1]}))["a"] == days[1]
+
+
+def test_estimators_are_found_by_class_and_parameters():
+    first = make_pipeline(StandardScaler(), SVC(C=2.0))
+    space = Space({"a": [first, SVC(), LogisticRegression(), "passthrough"]})
+    found = space.decode(space.encode({"a": clone(first)}))["a"]
+    assert found is first
+    np.testing.assert_array_equal(
+        space.encode({"a": SVC()}), space.encode({"a": SVC(C=1.0)})
+    )
+    with pytest.raises(ValueError, match="outside the space"):
+        space.encode({"a": SVC(C=3.0)})
+
+
+@pytest.mark.parametrize(
+    ("choices", "equal"),
+    [
+        ([{"a": 1}, {"a": 2}, None], {"a": 1.0}),
+        ([[1, 2], [2, 1], None], [1, 2]),
+        ([{1, 2}, {3}, None], {2, 1}),
+        ([np.arange(3), np.arange(4), None], np.arange(3)),
+        ([math.nan, 1.0, None], float("nan")),
+    ],
+)
+def test_unhashable_and_odd_values_are_found(choices, equal):
+    space = Space({"a": choices})
+    found = space.decode(space.encode({"a": equal}))["a"]
+    np.testing.assert_equal(found, choices[0])
+
+
+def test_values_that_cannot_be_compared_are_found_by_identity():
+    frames = [pd.DataFrame({"x": [i]}) for i in range(3)]
+    space = Space({"a": frames})
+    assert space.decode(space.encode({"a": frames[1]}))["a"] is frames[1]
+    with pytest.raises(ValueError, match="outside the space"):
+        space.encode({"a": frames[1].copy()})
+
+
+# Equality --------------------------------------------------------------------------
+
+
+def test_equal_spaces():
+    def build():
+        return Space(
+            {
+                "C": Real(1, 10, log=True),
+                "estimator": [SVC(), SVC(C=2.0), None],
+                "weights": [np.arange(2000), np.arange(3)],
+                "law": scipy.stats.norm(np.float64(0), 1),
+            }
+        )
+
+    assert build() == build()
+    assert build() == pickle.loads(pickle.dumps(build()))
+    assert hash(build().dimensions["estimator"]) == hash(
+        build().dimensions["estimator"]
+    )
+
+
+def wide(i):
+    """Return an array whose repr does not show what it holds at i."""
+    array = np.zeros(5000)
+    array[i] = 1.0
+    return array
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": Real(0, 1)}, {"a": Real(0, 2)}),
+        ({"a": Real(0, 1)}, {"b": Real(0, 1)}),
+        ({"a": Real(1, 2)}, {"a": Real(1, 2, log=True)}),
+        ({"a": Real(0, 1)}, {"a": Integer(0, 1)}),
+        ({"a": ["x", "y"]}, {"a": ["y", "x"]}),
+        ({"a": ["x", "y"]}, {"a": Categorical(["x", "y"], ordered=True)}),
+        ({"a": [1, 2]}, {"a": [True, 2]}),
+        ({"a": [wide(2000), 1]}, {"a": [wide(3000), 1]}),
+        ({"a": scipy.stats.norm(0, 1)}, {"a": scipy.stats.norm(0, 2)}),
+        ({"a": scipy.stats.norm(0, 1)}, {"a": scipy.stats.cauchy(0, 1)}),
+        ({"a": [1, 2], "b": [3, 4]}, {"b": [3, 4], "a": [1, 2]}),
+    ],
+)
+def test_unequal_spaces(one, other):
+    assert Space(one) == Space(one)
+    assert Space(one) != Space(other)
+    assert Space(one) != one
+
+
+# Laws ------------------------------------------------------------------------------
+
+
+def test_the_shape_of_a_law_is_the_scale_of_distances():
+    law = scipy.stats.expon()
+    x = Space({"a": law}).encode({"a": law.median()}).item()
+    assert x == pytest.approx(0.5, abs=1e-3)  # the upper tail is clipped at 0.999
+    space = Space({"a": scipy.stats.loguniform(1e-2, 1e2)})
+    for value, x in [(0.01, 0.0), (0.1, 0.25), (1.0, 0.5), (10.0, 0.75), (100.0, 1.0)]:
+        assert space.encode({"a": value}).item() == pytest.approx(x, abs=1e-9)
+
+
+def test_unbounded_laws_are_clipped_and_bounded_ends_kept():
+    [low, high] = Space({"a": scipy.stats.norm(5, 2)}).decode_many(
+        np.array([[0.0], [1.0]])
+    )
+    expected = scipy.stats.norm(5, 2).ppf([0.001, 0.999])
+    np.testing.assert_allclose([low["a"], high["a"]], expected, rtol=1e-12)
+    assert only(scipy.stats.expon(loc=-1)).low == -1
+    assert only(scipy.stats.beta(2, 3)).low == 0
+    assert only(scipy.stats.beta(2, 3)).high == 1
+
+
+def test_randint_is_an_integer_without_its_upper_end():
+    assert only(scipy.stats.randint(2, 7)) == Integer(2, 6)
+    assert only(scipy.stats.randint(2, 7, loc=10)) == Integer(12, 16)
+    assert only(scipy.stats.randint(0, 10**9)) == Integer(0, 10**9 - 1)
+    constant = only(scipy.stats.randint(5, 6))
+    assert constant.n_columns == 0
+    assert constant.decode(np.zeros((1, 0))) == [5]
+
+
+def test_values_of_almost_no_probability_keep_their_own_place():
+    space = Space({"a": scipy.stats.binom(100, 0.01)})
+    assert space.size == 101
+    X = space.enumerate()
+    assert (np.diff(X[:, 0]) > 1e-13).all()
+    assert [params["a"] for params in space.decode_many(X)] == list(range(101))
+
+
+def test_gaps_in_a_discrete_law_are_no_values():
+    space = Space({"a": scipy.stats.rv_discrete(values=([1, 5, 9], [0.5, 0.2, 0.3]))()})
+    assert [params["a"] for params in space.decode_many(space.enumerate())] == [1, 5, 9]
+    with pytest.raises(ValueError, match="outside the space"):
+        space.encode({"a": 4})
+
+
+def test_laws_of_ones_own_work_but_are_not_written_as_json():
+    class Tent(scipy.stats.rv_continuous):
+        def _cdf(self, x):
+            return np.where(x < 0.5, 2 * x**2, 1 - 2 * (1 - x) ** 2)
+
+        def _ppf(self, q):
+            return np.where(q < 0.5, np.sqrt(q / 2), 1 - np.sqrt((1 - q) / 2))
+
+    space = Space({"a": Tent(a=0, b=1, name="tent")()})
+    assert space.encode({"a": 0.25}).item() == pytest.approx(0.125, abs=1e-9)
+    with pytest.raises(TypeError, match="tent"):
+        space.to_dict()
+
+
+def test_estimators_are_not_written_as_json():
+    with pytest.raises(TypeError, match="SVC"):
+        Space({"a": [SVC(), None]}).to_dict()
