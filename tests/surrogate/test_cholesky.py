@@ -37,6 +37,7 @@ def check(factor, K):
     assert factor.log_diagonal() == pytest.approx(np.log(np.diag(L)).sum(), abs=1e-9)
 
 
+FULL = positive_definite(np.random.default_rng(0), 600)
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.integers(1, 9)),
@@ -50,8 +51,7 @@ OPERATIONS = st.lists(
 @given(operations=OPERATIONS)
 @settings(max_examples=60, deadline=None)
 def test_any_sequence_gives_the_factor_of_the_rows_held(operations):
-    full = positive_definite(np.random.default_rng(0), 600)
-    fresh = iter(range(600))
+    full, fresh = FULL, iter(range(600))
     factor, held = CholeskyFactor(), []
     for name, n in operations:
         if name == "append":
@@ -139,7 +139,7 @@ SINGULAR = {
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_singular_matrix_has_a_factor(name, noise, whole):
     kernel, kind = SINGULAR[name]
-    n = 200
+    n = 100
     X = np.random.default_rng(0).random((n, 1))
     if kind == "grid":
         X = np.linspace(0, 1, n)[:, None]
@@ -167,11 +167,11 @@ def test_a_duplicate_without_noise_tells_nothing_new():
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_kernel_that_is_none_is_told_from_rounding(whole):
-    X = np.random.default_rng(0).random((200, 5))
+    X = np.random.default_rng(0).random((100, 5))
     K = ExpSineSquared(1.0, 0.5)(X)  # positive definite in one dimension only
     factor = CholeskyFactor()
     with pytest.raises(np.linalg.LinAlgError, match="positive definite kernel"):
         factor.restart(K) if whole else [
-            factor.append(K[i, :i], K[i, i]) for i in range(200)
+            factor.append(K[i, :i], K[i, i]) for i in range(100)
         ]
     assert np.isfinite(factor.lower).all()

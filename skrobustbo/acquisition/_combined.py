@@ -1,0 +1,109 @@
+"""Acquisition functions made of others: over several models, over perturbations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.acquisition._functions import Acquisition
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class UnionMax:
+    """The largest of several acquisition functions, point by point.
+
+    The doubly optimistic choice: over points and candidate models in one sweep.
+
+    Parameters
+    ----------
+    acqs : sequence of Acquisition
+        At least one.
+    """
+
+    acqs: Sequence[Acquisition]
+
+    def __call__(self, Z: Array) -> Array:
+        """Return the largest value at points of shape (m, n_columns)."""
+        values: Array = np.max([acq(Z) for acq in self.acqs], axis=0)
+        return values
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Return the largest value and the gradient of the function that attains it."""
+        values, gradients = zip(
+            *(acq.with_gradient(Z) for acq in self.acqs), strict=True
+        )
+        top, rows = np.argmax(values, axis=0), np.arange(len(Z))
+        return np.array(values)[top, rows], np.array(gradients)[top, rows]
+
+    def attained_by(self, x: Array) -> int:
+        """Return which function attains the largest value at one point, first of ties."""
+        return int(np.argmax([acq(x[None, :])[0] for acq in self.acqs]))
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """A weighted sum of acquisition functions: their mean over a posterior of models.
+
+    Parameters
+    ----------
+    acqs : sequence of Acquisition
+        At least one.
+    weights : array of shape (n_acqs,)
+        Their weights.
+    """
+
+    acqs: Sequence[Acquisition]
+    weights: Array
+
+    def __call__(self, Z: Array) -> Array:
+        """Return the weighted sum at points of shape (m, n_columns)."""
+        values: Array = self.weights @ np.array([acq(Z) for acq in self.acqs])
+        return values
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Return the weighted sum and its gradient in x."""
+        values, gradients = zip(
+            *(acq.with_gradient(Z) for acq in self.acqs), strict=True
+        )
+        return self.weights @ np.array(values), np.einsum(
+            "a,amj->mj", self.weights, np.array(gradients)
+        )
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """The smallest value of an acquisition function over perturbations of a point.
+
+    Parameters
+    ----------
+    acq : Acquisition
+        The function.
+    ball : callable
+        Points of shape (m, n_columns) to their feasible perturbations, shape
+        (m, k, n_columns), the point itself among them.
+    """
+
+    acq: Acquisition
+    ball: Callable[[Array], Array]
+
+    def __call__(self, Z: Array) -> Array:
+        """Return the smallest value around points of shape (m, n_columns)."""
+        around = self.ball(Z)
+        m, k, d = around.shape
+        values: Array = self.acq(around.reshape(m * k, d)).reshape(m, k).min(axis=1)
+        return values
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Return the smallest value and the gradient at the perturbation of it.
+
+        By the envelope theorem: the worst perturbation moves with the point.
+        """
+        around = self.ball(Z)
+        m, k, d = around.shape
+        worst = self.acq(around.reshape(m * k, d)).reshape(m, k).argmin(axis=1)
+        return self.acq.with_gradient(around[np.arange(m), worst])
