@@ -35,6 +35,8 @@ class Trial:
         The value told, as told; None while pending.
     time : float or None
         When it was told, in seconds since the epoch.
+    reset : bool
+        Whether its value made the policy forget what came before.
     """
 
     params: dict[str, Any]
@@ -46,6 +48,7 @@ class Trial:
     alive: list[str] = field(default_factory=list)
     value: float | None = None
     time: float | None = None
+    reset: bool = False
 
     @property
     def pending(self) -> bool:

@@ -189,8 +189,7 @@ class Optimizer:
     def _model_trial(self) -> Trial:
         models = self._models()
         if self._state is None:
-            setup = Setup(len(self.space.groups), self.horizon)
-            self._state = self.policy.start(setup, self._models(pending=False))
+            self._state = self.policy.start(self._setup(), self._models(pending=False))
         pending = [t.memo for t in self._history.pending if t.memo is not None]
         x, memo = self.policy.suggest(self._state, models, self._maximizer(), pending)
         return Trial(
@@ -201,6 +200,14 @@ class Optimizer:
             mean=memo.get("mean", math.nan),
             std=memo.get("std", math.nan),
             alive=self.policy.alive(self._state),
+        )
+
+    def _setup(self) -> Setup:
+        size = self.space.size
+        return Setup(
+            len(self.space.groups),
+            self.horizon,
+            n_points=int(size) if math.isfinite(size) else None,
         )
 
     def _models(self, *, pending: bool = True) -> Models:
@@ -215,6 +222,7 @@ class Optimizer:
             shift=shift,
             scale=scale,
             groups=self.space.groups,
+            rng=np.random.default_rng([self._seed, self._n_asked, 1]),
         )
 
     def _maximizer(self) -> Maximizer:
@@ -276,7 +284,9 @@ class Optimizer:
             self._history.add(trial)
         self._history.tell(trial, value, time.time())
         if trial.memo is not None:
-            self.policy.learn(self._state, trial.memo, self._history)
+            trial.reset = bool(
+                self.policy.learn(self._state, trial.memo, self._history)
+            )
 
     # Look ----------------------------------------------------------------------------
 
@@ -305,16 +315,18 @@ class Optimizer:
         return [_record(trial) for trial in self._history.trials]
 
     def recommend(self) -> Params:
-        """Return the point to deploy: the told one of best posterior mean.
+        """Return the point to deploy: in most policies the told one of best mean.
 
         The mean is that of a model with MAP length scales on all the data, which
-        trusts no single lucky value.
+        trusts no single lucky value. Policies for perturbed or changing objectives have
+        rules of their own.
         """
         self._best()
         with self._lock, one_blas_thread():
-            mu, _ = self._map_posterior().predict(self._history.X)
-        mu[~np.isfinite(self._history.values)] = -np.inf
-        return dict(self._history.told[int(np.argmax(mu))].params)
+            models = self._models(pending=False)
+            x = self.policy.recommend(self._state, models, self._history)
+        known = next((t for t in self._history.trials if np.array_equal(t.x, x)), None)
+        return self.space.decode(x) if known is None else dict(known.params)
 
     def predict(
         self,
@@ -459,7 +471,7 @@ def _record(trial: Trial) -> dict[str, Any]:
         "alive": list(trial.alive),
         "pending": trial.pending,
         "failed_reason": trial.failed_reason,
-        "reset": False,
+        "reset": trial.reset,
     }
 
 

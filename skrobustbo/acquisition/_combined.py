@@ -41,7 +41,7 @@ class UnionMax:
         return np.array(values)[top, rows], np.array(gradients)[top, rows]
 
     def attained_by(self, x: Array) -> int:
-        """Return which function attains the largest value at one point, first of ties."""
+        """Return which function attains the largest value at a point, first of ties."""
         return int(np.argmax([acq(x[None, :])[0] for acq in self.acqs]))
 
 

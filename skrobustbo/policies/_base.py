@@ -61,10 +61,13 @@ class Setup:
         Number of parameters that vary: the dimension d of the papers.
     horizon : int or None
         Evaluations planned in all, if known.
+    n_points : int or None
+        Number of feasible points, None if there are infinitely many.
     """
 
     n_parameters: int
     horizon: int | None = None
+    n_points: int | None = None
 
     @property
     def diameter(self) -> float:
@@ -136,8 +139,25 @@ class Policy(BaseEstimator):
         """
         raise NotImplementedError
 
-    def learn(self, state: Any, memo: Memo, history: Told) -> None:
-        """Update the state: the last value of `history` is that of the memo's point."""
+    def learn(self, state: Any, memo: Memo, history: Told) -> bool | None:
+        """Update the state: the last value of `history` is that of the memo's point.
+
+        Returns
+        -------
+        reset : bool or None
+            True if what was told before this value is forgotten from now on.
+        """
+        return None
+
+    def recommend(self, state: Any, models: Models, history: Told) -> Array:
+        """Return the point to deploy, encoded: the told one of best MAP mean.
+
+        `state` is None while the initial design goes on.
+        """
+        mu, _ = map_posterior(self, models).predict(models.X)
+        mu[~np.isfinite(history.values)] = -np.inf
+        x: Array = models.X[int(np.argmax(mu))]
+        return x
 
     def alive(self, state: Any) -> list[str]:
         """Return the labels of the candidate models that survive."""

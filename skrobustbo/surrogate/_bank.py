@@ -11,7 +11,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
-from skrobustbo.surrogate._posterior import Candidate, Posterior
+from skrobustbo.surrogate._posterior import (
+    Candidate,
+    Posterior,
+    PresentPosterior,
+)
 from skrobustbo.surrogate._priors import Prior
 
 Array = NDArray[np.float64]
@@ -42,13 +46,19 @@ class FactorBank:
         self.noise = max(noise, _MIN_NOISE)
         self._factors: OrderedDict[object, tuple[CholeskyFactor, int]] = OrderedDict()
 
-    def factor(self, candidate: Candidate, X: Array, n_told: int) -> CholeskyFactor:
-        """Return the candidate's factor over `X`, whose last rows may be pending."""
-        factor, valid = self._factors.pop(candidate.key, (CholeskyFactor(), 0))
+    def factor(
+        self, candidate: Candidate, X: Array, n_told: int, view: object = None
+    ) -> CholeskyFactor:
+        """Return the candidate's factor over `X`, whose last rows may be pending.
+
+        `view` names the rows: those of one view only ever grow.
+        """
+        key = (candidate.key, view)
+        factor, valid = self._factors.pop(key, (CholeskyFactor(), 0))
         # What was pending last time may have been told since in another order.
         factor.truncate(min(valid, n_told))
         self._grow(factor, candidate.kernel, X, n_told)
-        self._factors[candidate.key] = factor, n_told
+        self._factors[key] = factor, n_told
         if len(self._factors) > _MAX_FACTORS:
             self._factors.popitem(last=False)
         return factor
@@ -88,6 +98,8 @@ class Models:
         A value y of the objective is ``(y - shift) / scale`` to the model.
     groups : list of integer arrays
         Encoded columns of each parameter that varies.
+    rng : numpy.random.Generator, optional
+        Source of the draws of `sample`.
     """
 
     def __init__(
@@ -100,8 +112,12 @@ class Models:
         shift: float = 0.0,
         scale: float = 1.0,
         groups: Sequence[NDArray[np.intp]] | None = None,
+        rng: np.random.Generator | None = None,
     ) -> None:
         self._bank, self.X, self.z = bank, X, z
+        self.rng = np.random.default_rng(0) if rng is None else rng
+        self._start = 0
+        self._now: float | None = None
         self.shift, self.scale = shift, scale
         self.groups = [np.arange(X.shape[1])] if groups is None else list(groups)
         pending = X[:0] if X_pending is None else X_pending
@@ -121,11 +137,73 @@ class Models:
     def __getitem__(self, candidate: Candidate) -> Posterior:
         """Return the candidate's posterior."""
         if candidate not in self._posteriors:
-            factor = self._bank.factor(candidate, self._rows, self.n)
-            self._posteriors[candidate] = Posterior(
-                candidate, self._rows, factor, self.z, self.noise, self._mean(candidate)
-            )
+            view = (self._start, self._now is not None)
+            factor = self._bank.factor(candidate, self._rows, self.n, view)
+            self._posteriors[candidate] = self._posterior(candidate, factor)
         return self._posteriors[candidate]
+
+    def _posterior(self, candidate: Candidate, factor: CholeskyFactor) -> Posterior:
+        settings = (candidate, self._rows, factor, self.z, self.noise)
+        if self._now is not None:
+            return PresentPosterior(*settings, self._mean(candidate), now=self._now)
+        return Posterior(*settings, self._mean(candidate))
+
+    def at(self, candidate: Candidate) -> Posterior:
+        """Return the posterior of a candidate to be looked at once: nothing is kept."""
+        factor = FactorBank(self.noise).factor(candidate, self._rows, self.n)
+        return self._posterior(candidate, factor)
+
+    def weighted(self, candidate: Candidate, weights: Array) -> Posterior:
+        """Return the posterior with noise variance divided by a weight for each row.
+
+        Parameters
+        ----------
+        candidate : Candidate
+            The model.
+        weights : array of shape (n,)
+            Positive weights of the told points; pending ones have weight 1.
+        """
+        each = np.concatenate([weights, np.ones(len(self._rows) - self.n)])
+        K = candidate.kernel(self._rows)
+        K[np.diag_indices_from(K)] += self.noise**2 / each
+        factor = CholeskyFactor()
+        factor.restart(K)
+        return self._posterior(candidate, factor)
+
+    def since(self, start: int) -> Models:
+        """Return the view over the told points from index `start` on.
+
+        Event triggers and windows forget this way; nothing is deleted.
+        """
+        return self._view(self.X[start:], self._rows[start:], self.z[start:], start)
+
+    def timed(self) -> Models:
+        """Return the view whose last column is time, seen from the present.
+
+        The i-th value told belongs to time i, counted from 1; pending points follow,
+        and the point to be chosen comes next. Kernels of this view see the time in the
+        last column; its posteriors are asked at points without it, and answer for the
+        present.
+        """
+        times = 1.0 + self._start + np.arange(len(self._rows))
+        rows = np.column_stack([self._rows, times])
+        view = self._view(rows[: self.n], rows, self.z, 0)
+        view._now = float(self._start + len(rows) + 1)
+        return view
+
+    def _view(self, X: Array, rows: Array, z: Array, start: int) -> Models:
+        view = Models(
+            self._bank,
+            X,
+            z,
+            X_pending=rows[len(X) :],
+            shift=self.shift,
+            scale=self.scale,
+            groups=self.groups,
+            rng=self.rng,
+        )
+        view._start, view._now = self._start + start, self._now
+        return view
 
     def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:
         mean = candidate.mean

@@ -198,3 +198,35 @@ class Posterior:
         """Information gain of the told points, 1/2 log|I + K / noise**2|."""
         n = self.n_told
         return self._factor.log_diagonal(n) - n * math.log(self.noise)
+
+
+class PresentPosterior(Posterior):
+    """A posterior over points and time, asked at points and answering for one time.
+
+    Parameters
+    ----------
+    *args
+        Those of `Posterior`; the last column of ``X`` is time.
+    now : float
+        The time that answers speak of.
+    """
+
+    def __init__(self, *args: Any, now: float) -> None:
+        super().__init__(*args)
+        self.now = now
+
+    def _at_present(self, Z: Array) -> Array:
+        return np.column_stack([Z, np.full(len(Z), self.now)])
+
+    def predict(self, Z: Array) -> tuple[Array, Array]:
+        """Return mean and deviation at `Z`, shape (m, n_columns), now."""
+        return super().predict(self._at_present(Z))
+
+    def told_deviation(self, x: Array) -> float:
+        """Return the deviation at one point now, pending points left out."""
+        return super().told_deviation(np.append(x, self.now))
+
+    def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
+        """Return mean, deviation and their gradients at points, now."""
+        mu, sigma, d_mu, d_sigma = super().gradient(self._at_present(Z))
+        return mu, sigma, d_mu[:, :-1], d_sigma[:, :-1]

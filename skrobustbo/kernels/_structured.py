@@ -1,0 +1,229 @@
+"""Kernels on some columns: a subset of them, and sums over groups of them.
+
+Both wrap one kernel and have its hyperparameters, under the prefix ``kernel__``, the
+way scikit-learn's `Exponentiation` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+from skrobustbo.kernels._checks import checked_columns
+
+Array = NDArray[np.float64]
+
+
+class _Wrapper(Kernel):
+    """A kernel whose hyperparameters are those of the one kernel it wraps."""
+
+    kernel: Kernel
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those of the wrapped kernel included if `deep`."""
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            nested = self.kernel.get_params().items()
+            params.update((f"kernel__{name}", value) for name, value in nested)
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Specifications of the wrapped kernel's hyperparameters."""
+        return [
+            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the free hyperparameters, shape (n_dims,)."""
+        theta: Array = self.kernel.theta
+        return theta
+
+    @theta.setter
+    def theta(self, theta: Array) -> None:
+        self.kernel.theta = theta
+
+    @property
+    def bounds(self) -> Array:
+        """Logarithms of the bounds of the free hyperparameters, shape (n_dims, 2)."""
+        bounds: Array = self.kernel.bounds
+        return bounds
+
+    def is_stationary(self) -> bool:
+        """Return whether the wrapped kernel is stationary."""
+        return bool(self.kernel.is_stationary())
+
+
+class SubsetKernel(_Wrapper):
+    """A kernel that sees some of the columns only: k(x, x') = k0(x[dims], x'[dims]).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k0 on points of ``len(dims)`` columns; if anisotropic, it has one
+        length scale for each of `dims`, in their order.
+    dims : sequence of int
+        Distinct columns, from 0; negative ones count from the end.
+
+    Raises
+    ------
+    ValueError
+        When evaluated, if `dims` are not distinct columns of the points.
+
+    Examples
+    --------
+    Distances in the first two columns, forgetting in the last one, the time:
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skrobustbo.kernels import ForgettingKernel, SubsetKernel
+    >>> kernel = SubsetKernel(RBF([0.2, 0.4]), dims=[0, 1]) * ForgettingKernel(0.19)
+    >>> kernel(np.array([[0.5, 0.5, 1.0]]), np.array([[0.5, 0.5, 3.0]]))
+    array([[0.81]])
+    """
+
+    def __init__(self, kernel: Kernel, dims: Sequence[int]) -> None:
+        self.kernel = kernel
+        self.dims = dims
+
+    def select(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the columns of `X` that the wrapped kernel sees."""
+        X = np.atleast_2d(X)
+        return X[:, checked_columns(self.dims, X.shape[1], "'dims' of SubsetKernel")]
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Any:
+        Y = None if Y is None else self.select(Y)
+        return self.kernel(self.select(X), Y, eval_gradient=eval_gradient)
+
+    def diag(self, X: ArrayLike) -> Array:
+        """Return k(x, x) of each row, shape (n,)."""
+        variances: Array = self.kernel.diag(self.select(X))
+        return variances
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, SubsetKernel)
+            and list(self.dims) == list(other.dims)
+            and bool(self.kernel == other.kernel)
+        )
+
+    def __repr__(self) -> str:
+        return f"SubsetKernel({self.kernel}, dims={self.dims!r})"
+
+
+class AdditiveKernel(_Wrapper):
+    """The mean of copies of one kernel over groups of columns.
+
+    For a decomposition g of the columns, with k0 the base kernel::
+
+        k(x, x') = 1/|g| sum over c in g of k0(x[c], x'[c])
+
+    the kernel of functions that are sums of functions of a few columns each
+    [1]_ [2]_. In [3]_ the decomposition is the unknown hyperparameter, one candidate
+    model for each.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The base kernel k0, on all columns; if anisotropic, with one length scale for
+        each of them. The copy for a group sees the other columns as zero. For a kernel
+        of differences or of inner products that is to leave them out: each copy has the
+        length scales of its own columns.
+    groups : sequence of sequences of int
+        The decomposition: columns from 0, negative ones counting from the end. Groups
+        may overlap [2]_ but not be equal, and columns in no group have no influence.
+
+    Raises
+    ------
+    ValueError
+        When evaluated, if a group does not consist of distinct columns of the points or
+        two groups are equal.
+
+    Notes
+    -----
+    The papers write the plain sum of the copies and assume k(x, x) <= 1; the mean is
+    that sum with k0/\\|g\\| for k0, so that the assumption holds for each decomposition
+    whenever it holds for k0. ``len(groups) * AdditiveKernel(k0, groups)`` is the sum.
+
+    All copies share the hyperparameters of the base kernel. Copies of different kernels
+    are a sum of `SubsetKernel`.
+
+    References
+    ----------
+    .. [1] K. Kandasamy, J. Schneider, B. Poczos, "High dimensional Bayesian
+       optimisation and bandits via additive models", ICML 2015.
+    .. [2] P. Rolland, J. Scarlett, I. Bogunovic, V. Cevher, "High-dimensional Bayesian
+       optimization via additive models with overlapping groups", AISTATS 2018.
+    .. [3] J. Ziomek, M. Adachi, M. A. Osborne, "Beyond lengthscales: no-regret Bayesian
+       optimisation with unknown hyperparameters of any type", section 7 and
+       appendix J.3.
+
+    Examples
+    --------
+    Points that agree in the second group and lie far apart in the first:
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skrobustbo.kernels import AdditiveKernel
+    >>> kernel = AdditiveKernel(RBF(0.1), groups=[(0,), (1, 2)])
+    >>> kernel(np.array([[0.0, 0.3, 0.6]]), np.array([[1.0, 0.3, 0.6]])).round(3)
+    array([[0.5]])
+    """
+
+    def __init__(self, kernel: Kernel, groups: Sequence[Sequence[int]]) -> None:
+        self.kernel = kernel
+        self.groups = groups
+
+    def masks(self, n_columns: int) -> NDArray[np.bool_]:
+        """Return which columns each group holds, shape (n_groups, n_columns)."""
+        groups = list(self.groups) if np.iterable(self.groups) else []
+        masks = np.zeros((len(groups), n_columns), dtype=bool)
+        for mask, group in zip(masks, groups, strict=True):
+            mask[checked_columns(group, n_columns, "groups of AdditiveKernel")] = True
+        if not groups or len(np.unique(masks, axis=0)) < len(groups):
+            raise ValueError(
+                "Expected the groups of AdditiveKernel to be different groups of "
+                f"columns, got {self.groups!r}; name each group once."
+            )
+        return masks
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Any:
+        copies = self._copies(X, Y, eval_gradient)
+        if not eval_gradient:
+            return _mean(copies)
+        values, gradients = zip(*copies, strict=True)
+        return _mean(values), _mean(gradients)
+
+    def _copies(
+        self, X: ArrayLike, Y: ArrayLike | None, eval_gradient: bool
+    ) -> Iterator[Any]:
+        X = np.atleast_2d(X)
+        for mask in self.masks(X.shape[1]):
+            other = None if Y is None else np.where(mask, Y, 0.0)
+            yield self.kernel(np.where(mask, X, 0.0), other, eval_gradient)
+
+    def diag(self, X: ArrayLike) -> Array:
+        """Return k(x, x) of each row, shape (n,)."""
+        X = np.atleast_2d(X)
+        masks = self.masks(X.shape[1])
+        return _mean(self.kernel.diag(np.where(mask, X, 0.0)) for mask in masks)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, AdditiveKernel)
+            and list(map(list, self.groups)) == list(map(list, other.groups))
+            and bool(self.kernel == other.kernel)
+        )
+
+    def __repr__(self) -> str:
+        return f"AdditiveKernel({self.kernel}, groups={self.groups!r})"
