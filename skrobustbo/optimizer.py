@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any, Self, overload
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from skrobustbo._sobol import sobol
 from skrobustbo._threads import one_blas_thread
-from skrobustbo.acquisition import Maximizer
+from skrobustbo.acquisition import Maximizer, SpaceExhausted
 from skrobustbo.history import History, Trial
 from skrobustbo.policies._base import Policy, Setup, map_posterior
 from skrobustbo.policies._registry import (
@@ -26,10 +27,13 @@ from skrobustbo.policies._registry import (
 from skrobustbo.space import Space
 from skrobustbo.space._values import from_json, plain, to_json
 from skrobustbo.surrogate import FactorBank, Models, Posterior
+from skrobustbo.surrogate._posterior import Ground
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
+#: Finite spaces up to this size are bounded whole, others on a Sobol sample.
+_GROUND, _GROUND_SAMPLE = 4096, 512
 _FORMAT = 1  # of to_dict; to be raised when an older reader would misread it
 
 
@@ -177,8 +181,15 @@ class Optimizer:
             return None
         x = self._design_point(position)
         if self._history.seen(x):
-            x = self._maximizer().random()
+            x = self._random_point()
         return Trial(self.space.decode(x), x, label="initial")
+
+    def _random_point(self) -> Array:
+        """Return a random point; a new one, as long as there are any."""
+        try:
+            return self._maximizer(repeats=False).random()
+        except SpaceExhausted:
+            return self._maximizer(repeats=self.policy.repeats).random()
 
     def _design_point(self, position: int) -> Array:
         position -= len(self._first)
@@ -191,7 +202,8 @@ class Optimizer:
         if self._state is None:
             self._state = self.policy.start(self._setup(), self._models(pending=False))
         pending = [t.memo for t in self._history.pending if t.memo is not None]
-        x, memo = self.policy.suggest(self._state, models, self._maximizer(), pending)
+        argmax = self._maximizer(repeats=self.policy.repeats)
+        x, memo = self.policy.suggest(self._state, models, argmax, pending)
         return Trial(
             self.space.decode(x),
             x,
@@ -223,12 +235,23 @@ class Optimizer:
             scale=scale,
             groups=self.space.groups,
             rng=np.random.default_rng([self._seed, self._n_asked, 1]),
+            ground=self._ground,
+            ball=self.space.ball,
         )
 
-    def _maximizer(self) -> Maximizer:
+    @cached_property
+    def _ground(self) -> Ground:
+        """The feasible points, or the same sample of them whatever the seed."""
+        space, n_points = self.space, self._setup().n_points
+        if n_points is not None and n_points <= _GROUND:
+            return Ground(space.enumerate(), n_points)
+        U = sobol(_GROUND_SAMPLE, space.n_uniform, 0)
+        return Ground(space.from_uniform(U), n_points)
+
+    def _maximizer(self, *, repeats: bool) -> Maximizer:
         """Return the maximiser of this ask; its draws depend on the count of asks."""
         history = self._history
-        barred = history.pending if self.policy.repeats else history.trials
+        barred = history.pending if repeats else history.trials
         best = history.best
         return Maximizer(
             self.space,

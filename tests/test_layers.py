@@ -51,7 +51,11 @@ def imports(path):
             yield from ((alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield node.module, [alias.name for alias in node.names]
+            names = [alias.name for alias in node.names]
+            if node.module == "skrobustbo":  # parts of it, or its public names
+                yield from ((f"skrobustbo.{name}", []) for name in names)
+            else:
+                yield node.module, names
 
 
 def part_of(path):

@@ -1,6 +1,17 @@
 """Acquisition functions and their maximisation over mixed spaces."""
 
+from skrobustbo.acquisition._combined import UnionMax, WeightedSum, WorstCase
 from skrobustbo.acquisition._functions import UCB, Acquisition
+from skrobustbo.acquisition._improvement import EI
 from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted
 
-__all__ = ["UCB", "Acquisition", "Maximizer", "SpaceExhausted"]
+__all__ = [
+    "EI",
+    "UCB",
+    "Acquisition",
+    "Maximizer",
+    "SpaceExhausted",
+    "UnionMax",
+    "WeightedSum",
+    "WorstCase",
+]

@@ -146,19 +146,23 @@ class Maximizer:
         """
         X, values = self.sample, acq(self.sample)
         if not self.whole:
-            best = self._improved(acq, X[self._starts(values)])
+            best = self._improved(acq, X[self._starts(values)], inner)
             X, values = np.concatenate([best, X]), np.concatenate([acq(best), values])
         # A stable sort puts the improved points before a sampled one of equal value.
         for i in np.argsort(-values, kind="stable"):
-            if inner or X[i].tobytes() not in self._taken:
+            if inner or self.free(X[i]):
                 return X[i], float(values[i])
         x = self.random()
         return x, float(acq(x[None, :])[0])
 
+    def free(self, x: Array) -> bool:
+        """Return whether a point, shape (n_columns,), may still be proposed."""
+        return x.tobytes() not in self._taken
+
     def random(self) -> Array:
         """Return a random feasible point that is not taken, shape (n_columns,)."""
         for x in itertools.chain(self._draws(), self._listing()):
-            if x.tobytes() not in self._taken:
+            if self.free(x):
                 return x
         raise SpaceExhausted(
             f"All {self.domain.size:.0f} points of the space have been proposed; "
@@ -185,11 +189,11 @@ class Maximizer:
         best = int(np.argmax(values))
         return np.array([best, *order[order != best][: self._n_starts - 1]])
 
-    def _improved(self, acq: Acquisition, X: Array) -> Array:
+    def _improved(self, acq: Acquisition, X: Array, inner: bool) -> Array:
         """Alternate climbs and sweeps until no sweep changes a point."""
         X = self._climbed(acq, X)
         for _ in range(4 if self.domain.swept else 0):
-            swept = self._swept(acq, X)
+            swept = self._swept(acq, X, inner)
             if np.array_equal(swept, X):
                 break
             X = self._climbed(acq, swept)
@@ -224,17 +228,22 @@ class Maximizer:
         better = acq(ends) > acq(X)
         return np.where(better[:, None], ends, X)
 
-    def _swept(self, acq: Acquisition, X: Array) -> Array:
-        """Try every row of each discrete parameter's table, all points in one call."""
+    def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
+        """Try every row of each discrete parameter's table, all points in one call.
+
+        Unless `inner`, points step around those taken, which lie where values are high.
+        """
         X = X.copy()
         for columns, table in self.domain.swept:
-            trials = np.repeat(X, len(table), axis=0)
-            trials[:, columns] = np.tile(table, (len(X), 1))
-            values = acq(trials).reshape(len(X), len(table))
+            trials = np.repeat(X[:, None], len(table), axis=1)
+            trials[:, :, columns] = table
+            values = acq(trials.reshape(-1, X.shape[1])).reshape(trials.shape[:2])
             # The present row wins a tie, or the alternation might not end.
             present = (table == X[:, None, columns]).all(axis=2)
             values[present] = np.nextafter(values[present], np.inf)
-            X[:, columns] = table[np.argmax(values, axis=1)]
+            for i, order in enumerate(np.argsort(-values, axis=1, kind="stable")):
+                free = (x for x in trials[i, order] if inner or self.free(x))
+                X[i] = next(free, X[i])
         return X
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skrobustbo.space import Space
+from skrobustbo.surrogate import Candidate
 
 Params = dict[str, Any]
 
@@ -33,12 +34,22 @@ class Setup:
         Number of evaluations of the run, the initial ones included.
     seed : int
         Seed of everything random in the method.
+    candidates : list of Candidate, optional
+        The models that the problem's paper gives its algorithms; a single one of an
+        objective that changes in time is the true one, in the objective's units.
+    noise_std : float, default=0.0
+        Standard deviation of the noise.
+    varies : bool, default=False
+        Whether the objective changes in time.
     """
 
     space: Space
     initial: list[Params]
     n_iter: int
     seed: int
+    candidates: list[Candidate] | None = None
+    noise_std: float = 0.0
+    varies: bool = False
 
 
 class Method(ABC):
@@ -62,11 +73,11 @@ class PolicyMethod(Method):
     """One of the package's policies, by name."""
 
     def __init__(self, policy: str, setup: Setup):
-        from skrobustbo import Optimizer
+        from skrobustbo import Optimizer, policies
 
         self._optimizer = Optimizer(
             setup.space,
-            policy,
+            policies.make_policy(policy, **_known(policy, setup)),
             initial_params=setup.initial,
             n_initial_points=len(setup.initial),
             horizon=setup.n_iter,
@@ -91,6 +102,31 @@ class PolicyMethod(Method):
     def label(self) -> str:
         """Label of the candidate model that proposed the point."""
         return str(self._optimizer.history_[-1]["model_label"])
+
+
+def _known(policy: str, setup: Setup) -> dict[str, Any]:
+    """Return the settings of a policy that follow from what a problem tells of itself.
+
+    Where a paper gives its algorithms the candidate models, policies that choose among
+    candidates get them; where it gives the true model of a changing objective, all do,
+    with the noise, in raw units and with one logarithmic beta.
+    """
+    from skrobustbo import policies
+
+    names = policies.available()[policy]().get_params(deep=False)
+    if setup.candidates is None:
+        return {}
+    if setup.varies:
+        known = {
+            "kernel": setup.candidates[0].kernel,
+            "noise": setup.noise_std,
+            "normalize_y": False,
+            "beta": "log",
+            "repeats": True,
+        }
+        return {name: value for name, value in known.items() if name in names}
+    several = len(setup.candidates) > 1 and "candidates" in names
+    return {"candidates": setup.candidates} if several else {}
 
 
 class SobolMethod(Method):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -35,12 +35,22 @@ def run_one(key: RunKey) -> Run:
     """Return the evaluations of a run, which depend on nothing but its key.
 
     All methods meet the same initial design and, evaluation by evaluation, the same
-    draws of noise.
+    draws of noise. Where the problem is a law of functions, the seed draws one.
     """
     problem = problems.get(key.problem)
+    if problem.sample_function is not None:
+        problem = problem.sample_function(key.seed)
     n_initial = initial_count(problem, key.n_iter)
     initial = problem.initial_params(key.seed, n_initial)
-    setup = Setup(problem.space, initial, key.n_iter, key.seed)
+    setup = Setup(
+        problem.space,
+        initial,
+        key.n_iter,
+        key.seed,
+        problem.candidates,
+        problem.noise_std,
+        problem.varies,
+    )
     steps = list(_evaluate(problem, make_method(key.policy, setup), setup))
     return _rows(key, problem, n_initial, steps)
 
@@ -57,14 +67,14 @@ def initial_count(problem: Problem, n_iter: int) -> int:
 
 def _evaluate(problem: Problem, method: Method, setup: Setup) -> Iterator[Step]:
     rng = np.random.default_rng([setup.seed, _NOISE_STREAM])
-    for _ in range(setup.n_iter):
+    for t in range(1, setup.n_iter + 1):
         start = time.process_time()
         try:
             params = method.ask()
         except ExhaustedError:
             return
         cpu_seconds = time.process_time() - start
-        value = problem.func(params)
+        value = problem.value_at(params, t)
         observed = value + problem.noise_std * float(rng.standard_normal())
         start = time.process_time()
         method.tell(params, observed)
@@ -74,7 +84,9 @@ def _evaluate(problem: Problem, method: Method, setup: Setup) -> Iterator[Step]:
 
 def _rows(key: RunKey, problem: Problem, n_initial: int, steps: list[Step]) -> Run:
     # fmax ignores the nan of a failed evaluation where there is a finite value.
-    bests = accumulate((step.value for step in steps), np.fmax)
+    bests: Iterable[float] = accumulate((step.value for step in steps), np.fmax)
+    if problem.varies:  # what was best then is not what is good now
+        bests = [step.value for step in steps]
     return [
         Evaluation(
             problem=key.problem,
@@ -87,13 +99,17 @@ def _rows(key: RunKey, problem: Problem, n_initial: int, steps: list[Step]) -> R
             value=step.value,
             observed=step.observed,
             best=float(best),
-            optimum=_or_nan(problem.optimum),
+            optimum=_optimum(problem, number),
             stuck_below=_or_nan(problem.stuck_below),
             cpu_seconds=step.cpu_seconds,
             model_label=step.label,
         )
         for number, (step, best) in enumerate(zip(steps, bests, strict=True), start=1)
     ]
+
+
+def _optimum(problem: Problem, t: int) -> float:
+    return _or_nan(problem.optimum_at(t) if problem.varies else problem.optimum)
 
 
 def _or_nan(value: float | None) -> float:

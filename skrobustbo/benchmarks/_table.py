@@ -53,9 +53,10 @@ class Evaluation:
     observed : float
         What the method was told.
     best : float
-        Largest `value` so far in the run, nan before the first finite one.
+        Largest `value` so far in the run, nan before the first finite one; `value`
+        itself where the objective changes in time.
     optimum : float
-        The problem's optimum, nan where it is not known.
+        The problem's optimum (at this step), nan where it is not known.
     stuck_below : float
         The problem's `stuck_below`, nan where it has none.
     cpu_seconds : float

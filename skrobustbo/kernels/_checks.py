@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Indices = NDArray[np.intp]
 
@@ -29,31 +28,43 @@ def checked_columns(columns: Any, n_columns: int, name: str) -> Indices:
         If there is none, or one is no whole number, out of range or named twice.
     """
     given = list(columns) if np.iterable(columns) else []
-    indices = {
-        int(column) % n_columns
-        for column in given
-        if isinstance(column, Integral)
-        and not isinstance(column, bool)
-        and -n_columns <= column < n_columns
-    }
+    indices = {int(c) % n_columns for c in given if _is_column(c, n_columns)}
     if not given or len(indices) < len(given):
         raise ValueError(
-            f"Expected the {name} to be a sequence of distinct columns out of "
-            f"{n_columns}, got {columns!r}; count the columns of X from 0."
+            f"Expected {name} to be a sequence of distinct columns out of {n_columns}, "
+            f"got {columns!r}; count the columns of X from 0."
         )
     return np.array(given, dtype=np.intp) % n_columns
 
 
-def check_one_set(Y: Any, eval_gradient: bool) -> None:
-    """Refuse gradients in the hyperparameters between two sets, as scikit-learn does.
+def _is_column(value: Any, n_columns: int) -> bool:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and -n_columns <= value < n_columns
+
+
+def checked_sets(
+    X: ArrayLike, Y: ArrayLike | None, eval_gradient: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the two sets of points of a kernel, as arrays of two dimensions.
 
     Raises
     ------
     ValueError
-        If a gradient is asked for while `Y` is given.
+        If the sets differ in their columns, or if there are two and a gradient in the
+        hyperparameters is asked for, which scikit-learn's kernels refuse as well.
     """
-    if eval_gradient and Y is not None:
+    X = np.atleast_2d(X)
+    if Y is None:
+        return X, None
+    Y = np.atleast_2d(Y)
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"Expected X and Y with equally many columns, got {X.shape[1]} and "
+            f"{Y.shape[1]}; encode both in the same way."
+        )
+    if eval_gradient:
         raise ValueError(
             "Expected Y=None together with eval_gradient=True, got an array of shape "
-            f"{np.shape(Y)}; evaluate the gradient on one set of points."
+            f"{Y.shape}; evaluate the gradient on one set of points."
         )
+    return X, Y

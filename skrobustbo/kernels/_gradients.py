@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,9 +30,14 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from skrobustbo.kernels._empirical import EmpiricalKernel
+from skrobustbo.kernels._structured import AdditiveKernel, SubsetKernel
+from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
+
 Array = NDArray[np.float64]
 
 _STEP = 1e-6  # of the unit cube, for central differences
+_KINK = 1e-8  # distance up to which a point counts as the same
 
 
 def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
@@ -44,18 +48,26 @@ def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
     kernel : Kernel
         A scikit-learn kernel; its own length scales are the ratios to keep.
     theta : float or array of shape (n_columns,)
-        The factor, one for all encoded columns or one each. Kernels with a single
-        length scale (`RationalQuadratic`, `ExpSineSquared`) take its geometric mean.
+        The factor, one for all encoded columns or one each; a `SubsetKernel` takes
+        those of its columns. Kernels with a single length scale (`RationalQuadratic`,
+        `ExpSineSquared`) take the geometric mean.
     """
-    theta = np.asarray(theta, dtype=float)
-    scaled: dict[str, Any] = {}
-    for name, value in kernel.get_params().items():
-        if name.rpartition("__")[2] == "length_scale":
-            owner = kernel.get_params().get(name.rpartition("__")[0], kernel)
-            many = isinstance(owner, RBF)  # Matern is one too
+    copy = clone(kernel)
+    _stretch(copy, np.asarray(theta, dtype=float))
+    return copy
+
+
+def _stretch(kernel: Kernel, theta: Array) -> None:
+    """Multiply the length scales of a kernel in place."""
+    if isinstance(kernel, SubsetKernel) and theta.ndim:
+        theta = kernel.select(theta)[0]
+    for name, value in kernel.get_params(deep=False).items():
+        if isinstance(value, Kernel):
+            _stretch(value, theta)
+        elif name == "length_scale":
+            many = isinstance(kernel, RBF)  # Matern is one too
             factor = theta if many else math.exp(np.log(theta).mean())
-            scaled[name] = value * factor
-    return clone(kernel).set_params(**scaled)
+            kernel.set_params(length_scale=value * factor)
 
 
 def smoothness(kernel: Kernel) -> float | None:
@@ -73,11 +85,12 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
     nu = smoothness(kernel)
     if nu == math.inf:
         k = np.exp(-0.5 * r**2)
-        return k, k
+        return k, k.copy()
     if nu == 0.5:
         k = np.exp(-r)
-        # At r = 0 the kernel has a kink; its central slope there is zero.
-        return k, k / np.where(r > 0, r, np.inf)
+        # At r = 0 the kernel has a kink; its central slope there is zero. Next to it
+        # the likelihood's gradient, a difference of products with h, would be lost.
+        return k, k / np.where(r > _KINK, r, np.inf)
     if nu == 1.5:
         decay = np.exp(-math.sqrt(3) * r)
         return (1 + math.sqrt(3) * r) * decay, 3 * decay
@@ -101,8 +114,10 @@ def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
 def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array]:
     """Return k(Z, X), shape (m, n), and its gradient in Z, shape (m, n, n_columns).
 
-    Exact for Matern with nu = 1/2, 3/2, 5/2, RBF, constants and white noise, and for
-    sums, products and powers of those; central differences for any other kernel.
+    Exact for Matern with nu = 1/2, 3/2, 5/2, RBF, constants, white noise and the
+    kernels in time, and for sums, products, powers, subsets and additive decompositions
+    of those; zero on a finite set, which has no directions; central differences for any
+    other kernel.
     """
     gradient = np.empty((len(Z), len(X), Z.shape[1]))
     for j in range(Z.shape[1]):
@@ -128,6 +143,7 @@ def _(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array]:
 
 @kernel_and_gradient.register(ConstantKernel)
 @kernel_and_gradient.register(WhiteKernel)
+@kernel_and_gradient.register(EmpiricalKernel)
 def _(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array]:
     k: Array = kernel(Z, X)
     return k, np.zeros((*k.shape, Z.shape[1]))
@@ -150,13 +166,60 @@ def _(kernel: Product, Z: Array, X: Array) -> tuple[Array, Array]:
 @kernel_and_gradient.register
 def _(kernel: Exponentiation, Z: Array, X: Array) -> tuple[Array, Array]:
     k, d = kernel_and_gradient(kernel.kernel, Z, X)
+    return k**kernel.exponent, _power_slope(kernel, k)[:, :, None] * d
+
+
+def _power_slope(kernel: Exponentiation, k: Array) -> Array:
+    """Return the derivative of k**p in k."""
     p = kernel.exponent
     # Far from the data k may underflow to zero, where a root has no finite slope.
     finite = (k != 0) | (p >= 1)
-    slope = p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
-    return k**p, slope[:, :, None] * d
+    slope: Array = p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
+    return slope
 
 
+@kernel_and_gradient.register
+def _(kernel: SubsetKernel, Z: Array, X: Array) -> tuple[Array, Array]:
+    k, inner = kernel_and_gradient(kernel.kernel, kernel.select(Z), kernel.select(X))
+    gradient = np.zeros((*k.shape, Z.shape[1]))
+    gradient[:, :, list(kernel.dims)] = inner
+    return k, gradient
+
+
+@kernel_and_gradient.register
+def _(kernel: AdditiveKernel, Z: Array, X: Array) -> tuple[Array, Array]:
+    masks = kernel.masks(Z.shape[1])
+    k, gradient = np.zeros((len(Z), len(X))), np.zeros((len(Z), len(X), Z.shape[1]))
+    for mask in masks:
+        copy, inner = kernel_and_gradient(
+            kernel.kernel, np.where(mask, Z, 0.0), np.where(mask, X, 0.0)
+        )
+        k += copy
+        gradient += inner * mask
+    return k / len(masks), gradient / len(masks)
+
+
+@kernel_and_gradient.register
+def _(kernel: ForgettingKernel, Z: Array, X: Array) -> tuple[Array, Array]:
+    k: Array = kernel(Z, X)
+    gradient = np.zeros((*k.shape, Z.shape[1]))
+    # At equal times the kernel has a kink; its central slope there is zero.
+    direction = np.sign(kernel.times(Z)[:, None] - kernel.times(X))
+    gradient[:, :, kernel.column] = -kernel.decay * direction * k
+    return k, gradient
+
+
+@kernel_and_gradient.register
+def _(kernel: WienerKernel, Z: Array, X: Array) -> tuple[Array, Array]:
+    k: Array = kernel(Z, X)
+    gradient = np.zeros((*k.shape, Z.shape[1]))
+    # At equal times min(i, j) has a kink; its central slope there is one half.
+    before = np.heaviside(kernel.times(X) - kernel.times(Z)[:, None], 0.5)
+    gradient[:, :, kernel.column] = kernel.variance * before
+    return k, gradient
+
+
+@singledispatch
 def diag_gradient(kernel: Kernel, Z: Array) -> Array:
     """Return the gradient of k(z, z), shape (m, n_columns); zero if stationary."""
     gradient = np.zeros_like(Z)
@@ -167,4 +230,52 @@ def diag_gradient(kernel: Kernel, Z: Array) -> Array:
             gradient[:, j] = (kernel.diag(Z + step) - kernel.diag(Z - step)) / (
                 2 * _STEP
             )
+    return gradient
+
+
+# Composite kernels pass the question on: their parts may know more than differences do,
+# which leave the set of an EmpiricalKernel and the range of a WienerKernel.
+@diag_gradient.register
+def _(kernel: Sum, Z: Array) -> Array:
+    return diag_gradient(kernel.k1, Z) + diag_gradient(kernel.k2, Z)
+
+
+@diag_gradient.register
+def _(kernel: Product, Z: Array) -> Array:
+    d1, d2 = diag_gradient(kernel.k1, Z), diag_gradient(kernel.k2, Z)
+    gradient: Array = d1 * kernel.k2.diag(Z)[:, None] + d2 * kernel.k1.diag(Z)[:, None]
+    return gradient
+
+
+@diag_gradient.register
+def _(kernel: Exponentiation, Z: Array) -> Array:
+    slope = _power_slope(kernel, kernel.kernel.diag(Z))
+    return slope[:, None] * diag_gradient(kernel.kernel, Z)
+
+
+@diag_gradient.register
+def _(kernel: SubsetKernel, Z: Array) -> Array:
+    gradient = np.zeros_like(Z)
+    gradient[:, list(kernel.dims)] = diag_gradient(kernel.kernel, kernel.select(Z))
+    return gradient
+
+
+@diag_gradient.register
+def _(kernel: AdditiveKernel, Z: Array) -> Array:
+    masks = kernel.masks(Z.shape[1])
+    gradient = np.zeros_like(Z)
+    for mask in masks:
+        gradient += mask * diag_gradient(kernel.kernel, np.where(mask, Z, 0.0))
+    return gradient / len(masks)
+
+
+@diag_gradient.register
+def _(kernel: EmpiricalKernel, Z: Array) -> Array:
+    return np.zeros_like(Z)
+
+
+@diag_gradient.register
+def _(kernel: WienerKernel, Z: Array) -> Array:
+    gradient = np.zeros_like(Z)
+    gradient[:, kernel.column] = kernel.variance
     return gradient

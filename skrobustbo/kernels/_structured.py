@@ -6,14 +6,14 @@ way scikit-learn's `Exponentiation` does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
-from skrobustbo.kernels._checks import checked_columns
+from skrobustbo.kernels._checks import checked_columns, checked_sets
 
 Array = NDArray[np.float64]
 
@@ -95,13 +95,15 @@ class SubsetKernel(_Wrapper):
     def select(self, X: ArrayLike) -> NDArray[Any]:
         """Return the columns of `X` that the wrapped kernel sees."""
         X = np.atleast_2d(X)
-        return X[:, checked_columns(self.dims, X.shape[1], "'dims' of SubsetKernel")]
+        columns = checked_columns(self.dims, X.shape[1], "the dims of SubsetKernel")
+        return X[:, columns]
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
-        Y = None if Y is None else self.select(Y)
-        return self.kernel(self.select(X), Y, eval_gradient=eval_gradient)
+        X, Y = checked_sets(X, Y, eval_gradient)
+        seen = None if Y is None else self.select(Y)
+        return self.kernel(self.select(X), seen, eval_gradient)
 
     def diag(self, X: ArrayLike) -> Array:
         """Return k(x, x) of each row, shape (n,)."""
@@ -136,7 +138,8 @@ class AdditiveKernel(_Wrapper):
         The base kernel k0, on all columns; if anisotropic, with one length scale for
         each of them. The copy for a group sees the other columns as zero. For a kernel
         of differences or of inner products that is to leave them out: each copy has the
-        length scales of its own columns.
+        length scales of its own columns. Where the points have further columns, such as
+        the time, wrap the whole in a `SubsetKernel`.
     groups : sequence of sequences of int
         The decomposition: columns from 0, negative ones counting from the end. Groups
         may overlap [2]_ but not be equal, and columns in no group have no influence.
@@ -150,8 +153,9 @@ class AdditiveKernel(_Wrapper):
     Notes
     -----
     The papers write the plain sum of the copies and assume k(x, x) <= 1; the mean is
-    that sum with k0/\\|g\\| for k0, so that the assumption holds for each decomposition
-    whenever it holds for k0. ``len(groups) * AdditiveKernel(k0, groups)`` is the sum.
+    that sum with ``k0 / |g|`` for k0, so that the assumption holds for each
+    decomposition whenever it holds for k0. The plain sum is
+    ``len(groups) * AdditiveKernel(k0, groups)``.
 
     All copies share the hyperparameters of the base kernel. Copies of different kernels
     are a sum of `SubsetKernel`.
@@ -187,7 +191,7 @@ class AdditiveKernel(_Wrapper):
         groups = list(self.groups) if np.iterable(self.groups) else []
         masks = np.zeros((len(groups), n_columns), dtype=bool)
         for mask, group in zip(masks, groups, strict=True):
-            mask[checked_columns(group, n_columns, "groups of AdditiveKernel")] = True
+            mask[checked_columns(group, n_columns, "a group of AdditiveKernel")] = True
         if not groups or len(np.unique(masks, axis=0)) < len(groups):
             raise ValueError(
                 "Expected the groups of AdditiveKernel to be different groups of "
@@ -198,25 +202,25 @@ class AdditiveKernel(_Wrapper):
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
-        copies = self._copies(X, Y, eval_gradient)
+        X, Y = checked_sets(X, Y, eval_gradient)
+        copies = [
+            self.kernel(
+                np.where(mask, X, 0.0),
+                None if Y is None else np.where(mask, Y, 0.0),
+                eval_gradient,
+            )
+            for mask in self.masks(X.shape[1])
+        ]
         if not eval_gradient:
             return _mean(copies)
         values, gradients = zip(*copies, strict=True)
         return _mean(values), _mean(gradients)
 
-    def _copies(
-        self, X: ArrayLike, Y: ArrayLike | None, eval_gradient: bool
-    ) -> Iterator[Any]:
-        X = np.atleast_2d(X)
-        for mask in self.masks(X.shape[1]):
-            other = None if Y is None else np.where(mask, Y, 0.0)
-            yield self.kernel(np.where(mask, X, 0.0), other, eval_gradient)
-
     def diag(self, X: ArrayLike) -> Array:
         """Return k(x, x) of each row, shape (n,)."""
         X = np.atleast_2d(X)
         masks = self.masks(X.shape[1])
-        return _mean(self.kernel.diag(np.where(mask, X, 0.0)) for mask in masks)
+        return _mean([self.kernel.diag(np.where(mask, X, 0.0)) for mask in masks])
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -227,3 +231,8 @@ class AdditiveKernel(_Wrapper):
 
     def __repr__(self) -> str:
         return f"AdditiveKernel({self.kernel}, groups={self.groups!r})"
+
+
+def _mean(arrays: Sequence[Array]) -> Array:
+    total: Array = sum(arrays[1:], start=arrays[0])
+    return total / len(arrays)

@@ -1,21 +1,45 @@
 """Policies: how the next point is chosen. One file for each family of algorithms."""
 
-from skrobustbo.policies._balancing import LBGPUCB
+from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
 from skrobustbo.policies._base import Policy, Setup
+from skrobustbo.policies._bayes import MCMCGPUCB
+from skrobustbo.policies._boho import BOHO
+from skrobustbo.policies._elimination import HEGPUCB, ExpectedUCB
 from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
-from skrobustbo.policies._fixed import GPUCB, RandomPolicy
+from skrobustbo.policies._event import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
+from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
+from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
+from skrobustbo.policies._growing import AGPUCB
 from skrobustbo.policies._registry import available, make_policy
 from skrobustbo.policies._robust import RobustUCB
+from skrobustbo.policies._stable import HEStableOpt, StableOpt
 
 __all__ = [
+    "AGPUCB",
+    "BOHO",
+    "BRGPUCB",
+    "ETGPUCB",
     "GPUCB",
+    "HBGPUCB",
+    "HEGPUCB",
+    "IGPUCB",
     "LBGPUCB",
+    "LNBGPUCB",
     "MAPGPUCB",
+    "MCMCGPUCB",
     "MLEGPUCB",
+    "RGPUCB",
+    "SWGPUCB",
+    "TVGPUCB",
+    "UITVBO",
+    "WGPUCB",
+    "ExpectedUCB",
+    "HEStableOpt",
     "Policy",
     "RandomPolicy",
     "RobustUCB",
     "Setup",
+    "StableOpt",
     "available",
     "make_policy",
 ]

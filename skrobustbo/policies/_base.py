@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from skrobustbo.acquisition import Acquisition
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.policies._beta import check_beta, resolve_beta
+from skrobustbo.policies._beta import check_beta, gain_of, resolve_beta
 from skrobustbo.surrogate import (
     Candidate,
     FlatPrior,
@@ -39,6 +39,10 @@ class Argmax(Protocol):
 
     def random(self) -> Array:
         """Return a free random draw of a feasible point."""
+        ...
+
+    def free(self, x: Array) -> bool:
+        """Return whether a feasible point may still be proposed."""
         ...
 
 
@@ -281,10 +285,22 @@ class UCBPolicy(Policy):
         super().check()
         check_beta(self.beta, self.information_gain, self.delta)
 
+    def gain_of(self, posterior: Posterior, n_parameters: int) -> float:
+        """Return the information gain of the told points, as the schedules get it."""
+        return gain_of(self.information_gain, posterior, n_parameters)
+
     def beta_of(
-        self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
+        self,
+        posterior: Posterior,
+        n_parameters: int,
+        t: int,
+        share: float = 1.0,
+        n_points: int | None = None,
     ) -> float:
-        """Return beta at query `t` for one model; `share` of delta goes to its band."""
+        """Return beta at query `t` for one model; `share` of delta goes to its band.
+
+        `n_points` is the size of a finite space; without it the posterior's own counts.
+        """
         return resolve_beta(
             self.beta,
             t=t,
@@ -292,4 +308,5 @@ class UCBPolicy(Policy):
             n_parameters=n_parameters,
             delta=self.delta * share,
             information_gain=self.information_gain,
+            n_points=n_points,
         )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from skrobustbo.kernels import smoothness
+from skrobustbo.policies._gain import bound_gain
 from skrobustbo.surrogate import Posterior
 
 
@@ -48,6 +50,64 @@ def self_normalised_beta(norm: float, gain: float, delta: float) -> float:
     The one that holds for our posterior, whatever the noise.
     """
     return norm + math.sqrt(2 * (gain + math.log(1 / delta)))
+
+
+def bayes_finite_beta(n_points: int | None, t: int, delta: float) -> float:
+    """Return sqrt(2 ln(m pi**2 t**2 / (6 delta))) for a space of m points.
+
+    For an objective drawn from the Gaussian process (Ziomek et al., Beyond
+    lengthscales, Theorem 3.1, which gives the band half of its delta: 3 for 6).
+
+    Parameters
+    ----------
+    n_points : int or None
+        Number m of feasible points, None if there are infinitely many.
+    t : int
+        Number of the query, from 1.
+    delta : float
+        Probability that the band may fail at any step.
+
+    Raises
+    ------
+    ValueError
+        If the space is infinite.
+    """
+    if n_points is None:
+        raise ValueError(
+            "The 'beta' of a policy may be 'bayes-finite' in finite spaces only. Got "
+            "an infinite space instead; use 'bayes-continuous'."
+        )
+    return math.sqrt(2 * math.log(n_points * math.pi**2 * t**2 / (6 * delta)))
+
+
+def bayes_continuous_beta(
+    d: int, t: int, delta: float, *, a: float = 1.0, b: float = 1.0, r: float = 1.0
+) -> float:
+    """Return the schedule for an objective drawn from the process on [0, r]^d.
+
+    It is sqrt(2 ln(pi**2 t**2 / (3 delta)) + 2 d ln(d t**2 b r sqrt(ln(2 d a /
+    delta)))): Ziomek et al., Beyond lengthscales, Theorem 3.2 (their Theorem 4.2B
+    prints a smaller one). The second logarithm counts the points of a grid along one
+    parameter; a grid has one at least, so it is never negative here.
+
+    Parameters
+    ----------
+    d : int
+        Dimension.
+    t : int
+        Number of the query, from 1.
+    delta : float
+        Probability that the band may fail at any step.
+    a, b : float, default=1.0
+        Each partial derivative exceeds L with probability at most a exp(-L**2 / b**2).
+    r : float, default=1.0
+        Side of the cube.
+    """
+    slope = b * math.sqrt(max(0.0, math.log(2 * d * a / delta)))
+    grid = max(1.0, d * t**2 * r * slope)
+    return math.sqrt(
+        2 * math.log(math.pi**2 * t**2 / (3 * delta)) + 2 * d * math.log(grid)
+    )
 
 
 def rate_gain(n: int, theta: float, d: int, nu: float) -> float:
@@ -99,23 +159,85 @@ def checked_smoothness(kernel: Any) -> float:
     return nu
 
 
+def _bound_gain_of(posterior: Posterior, d: int) -> float:
+    ground = posterior.ground
+    if ground is None:
+        raise ValueError(
+            "The 'information_gain' of a policy may be 'bound' for models of points "
+            "alone, on a known set of them. Got another model instead; use 'posterior'."
+        )
+    kernel, n = posterior.candidate.kernel, posterior.n_told
+    return bound_gain(kernel, ground.points, n, posterior.noise)
+
+
 _GAINS: dict[str, Callable[[Posterior, int], float]] = {
     "posterior": _posterior_gain,
     "rate": _rate_gain_of,
+    "bound": _bound_gain_of,
 }
 
-_SCHEDULES: dict[str, Callable[[int, Posterior, float, float], float]] = {
-    "log": lambda t, p, gain, delta: log_beta(t),
-    "igp": lambda t, p, gain, delta: igp_beta(
-        p.candidate.norm_bound, p.noise, gain, delta
+
+def gain_of(information_gain: str, posterior: Posterior, n_parameters: int) -> float:
+    """Return the information gain that an `information_gain` setting stands for."""
+    return _GAINS[information_gain](posterior, n_parameters)
+
+
+@dataclass(frozen=True)
+class Band:
+    """What a schedule may depend on.
+
+    Attributes
+    ----------
+    t : int
+        Number of the query, from 1.
+    delta : float
+        Probability that the band may fail.
+    norm : float
+        Bound B on the objective's norm.
+    noise : float
+        Standard deviation s of the noise.
+    gain : callable
+        Gives the information gain I; called only by schedules that need it.
+    n_parameters : int
+        Dimension d.
+    n_points : int or None
+        Number of feasible points, None if there are infinitely many.
+    """
+
+    t: int
+    delta: float
+    norm: float
+    noise: float
+    gain: Callable[[], float]
+    n_parameters: int
+    n_points: int | None = None
+
+
+_SCHEDULES: dict[str, Callable[[Band], float]] = {
+    "log": lambda band: log_beta(band.t),
+    "igp": lambda band: igp_beta(band.norm, band.noise, band.gain(), band.delta),
+    "a-gp": lambda band: a_gp_beta(band.norm, band.noise, band.gain(), band.delta),
+    "self-normalised": lambda band: self_normalised_beta(
+        band.norm, band.gain(), band.delta
     ),
-    "a-gp": lambda t, p, gain, delta: a_gp_beta(
-        p.candidate.norm_bound, p.noise, gain, delta
-    ),
-    "self-normalised": lambda t, p, gain, delta: self_normalised_beta(
-        p.candidate.norm_bound, gain, delta
+    "bayes-finite": lambda band: bayes_finite_beta(band.n_points, band.t, band.delta),
+    "bayes-continuous": lambda band: bayes_continuous_beta(
+        band.n_parameters, band.t, band.delta
     ),
 }
+_OF_NORM = ("igp", "a-gp", "self-normalised")
+
+
+def depends_on_norm(beta: float | str) -> bool:
+    """Return whether a `beta` setting grows with the norm bound."""
+    return beta in _OF_NORM
+
+
+def band_beta(beta: float | str, band: Band) -> float:
+    """Return the number that a `beta` setting stands for."""
+    if not isinstance(beta, str):
+        return constant_beta(float(beta))
+    return _SCHEDULES[beta](band)
 
 
 def resolve_beta(
@@ -126,12 +248,24 @@ def resolve_beta(
     n_parameters: int,
     delta: float,
     information_gain: str,
+    n_points: int | None = None,
 ) -> float:
-    """Return the number that a `beta` setting stands for at query `t`."""
-    if not isinstance(beta, str):
-        return constant_beta(float(beta))
-    gain = _GAINS[information_gain](posterior, n_parameters)
-    return _SCHEDULES[beta](t, posterior, gain, delta)
+    """Return the number that a `beta` setting stands for at query `t`.
+
+    Without `n_points` the size of the space is the one that the posterior knows.
+    """
+    if n_points is None and beta == "bayes-finite" and posterior.ground is not None:
+        n_points = posterior.ground.n_points
+    band = Band(
+        t=t,
+        delta=delta,
+        norm=posterior.candidate.norm_bound,
+        noise=posterior.noise,
+        gain=lambda: gain_of(information_gain, posterior, n_parameters),
+        n_parameters=n_parameters,
+        n_points=n_points,
+    )
+    return band_beta(beta, band)
 
 
 def check_beta(beta: Any, information_gain: str, delta: float) -> None:

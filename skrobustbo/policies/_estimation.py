@@ -22,7 +22,12 @@ from skrobustbo.policies._base import (
     note,
     theta_label,
 )
-from skrobustbo.surrogate import FlatPrior, GammaPrior, Models, Prior
+from skrobustbo.policies._candidates import (
+    Given,
+    candidate_models,
+    check_candidates,
+)
+from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, Models, Prior
 
 Array = NDArray[np.float64]
 
@@ -39,11 +44,14 @@ class EstimateState:
         The latest estimate: one length scale, or one per parameter; empty at first.
     t : int
         Queries told so far.
+    chosen : int or None
+        The latest choice, where there are candidates to choose from.
     """
 
     n_parameters: int
     theta: list[float] = field(default_factory=list)
     t: int = 0
+    chosen: int | None = None
 
 
 class _EstimatingUCB(UCBPolicy):
@@ -112,7 +120,8 @@ class MLEGPUCB(_EstimatingUCB):
     """GP-UCB with the maximum likelihood length scale, the usual practice.
 
     The baseline of the papers: when the data so far look smooth, the likelihood favours
-    a long length scale, and the search stays where it is.
+    a long length scale, and the search stays where it is. Given a finite set of
+    candidates, of any form, theta is the one under which the data are likeliest.
 
     Pseudo-code::
 
@@ -125,6 +134,8 @@ class MLEGPUCB(_EstimatingUCB):
     ----------
     kernel : Kernel, default=None
         The kernel at length scale 1; Matern-5/2 if None.
+    candidates : list of Kernel or Candidate, default=None
+        The models to choose from. None: `kernel` with any length scale.
     noise : float, default=0.01
         Standard deviation of the noise in the units that the model sees.
     anisotropic : bool, default=False
@@ -151,6 +162,7 @@ class MLEGPUCB(_EstimatingUCB):
         self,
         kernel: Kernel | None = None,
         *,
+        candidates: Given | None = None,
         noise: float = 0.01,
         anisotropic: bool = False,
         beta: float | str = 1.0,
@@ -160,6 +172,7 @@ class MLEGPUCB(_EstimatingUCB):
         repeats: bool = False,
     ) -> None:
         self.kernel = kernel
+        self.candidates = candidates
         self.noise = noise
         self.anisotropic = anisotropic
         self.beta = beta
@@ -170,6 +183,43 @@ class MLEGPUCB(_EstimatingUCB):
 
     def _prior(self) -> Prior:
         return FlatPrior()
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        check_candidates(self, self.candidates)
+
+    def suggest(
+        self,
+        state: EstimateState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> tuple[Array, Memo]:
+        """Estimate the model, then return the maximiser of its bound."""
+        if self.candidates is None:
+            return super().suggest(state, models, argmax, pending)
+        posteriors = [models[candidate] for candidate in self._candidates()]
+        fit = [posterior.log_marginal_likelihood for posterior in posteriors]
+        chosen = int(np.argmax(fit))  # line 2
+        posterior, t = posteriors[chosen], state.t + len(pending) + 1
+        beta = self.beta_of(posterior, state.n_parameters, t)
+        x, _ = argmax(UCB(posterior, beta))  # line 3
+        return x, note(models, posterior, x, chosen=chosen)
+
+    def learn(self, state: EstimateState, memo: Memo, history: Told) -> None:
+        """Keep the estimate."""
+        super().learn(state, {"theta": [], **memo}, history)
+        state.chosen = memo.get("chosen")
+
+    def alive(self, state: EstimateState) -> list[str]:
+        """Return the label of the latest estimate."""
+        if state.chosen is None:
+            return super().alive(state)
+        return [self._candidates()[state.chosen].label]
+
+    def _candidates(self) -> list[Candidate]:
+        return candidate_models(self.candidates, self.base_kernel(), ())
 
 
 class MAPGPUCB(_EstimatingUCB):

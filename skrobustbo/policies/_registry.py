@@ -9,20 +9,45 @@ import sklearn.gaussian_process.kernels as sklearn_kernels
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+import skrobustbo.kernels as own_kernels
 from skrobustbo._names import canonical, unknown_name
-from skrobustbo.policies._balancing import LBGPUCB
+from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
 from skrobustbo.policies._base import Policy
+from skrobustbo.policies._bayes import MCMCGPUCB
+from skrobustbo.policies._boho import BOHO
+from skrobustbo.policies._elimination import HEGPUCB, ExpectedUCB
 from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
-from skrobustbo.policies._fixed import GPUCB, RandomPolicy
+from skrobustbo.policies._event import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
+from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
+from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
+from skrobustbo.policies._growing import AGPUCB
 from skrobustbo.policies._robust import RobustUCB
-from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
+from skrobustbo.policies._stable import HEStableOpt, StableOpt
+from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, LogNormalPrior
 
 _POLICIES: dict[str, type[Policy]] = {
     "robust": RobustUCB,
     "gp-ucb": GPUCB,
+    "igp-ucb": IGPUCB,
     "mle-gp-ucb": MLEGPUCB,
     "map-gp-ucb": MAPGPUCB,
+    "mcmc-gp-ucb": MCMCGPUCB,
     "lb-gp-ucb": LBGPUCB,
+    "lnb-gp-ucb": LNBGPUCB,
+    "hb-gp-ucb": HBGPUCB,
+    "he-gp-ucb": HEGPUCB,
+    "expected-ucb": ExpectedUCB,
+    "he-stableopt": HEStableOpt,
+    "stableopt": StableOpt,
+    "a-gp-ucb": AGPUCB,
+    "boho": BOHO,
+    "et-gp-ucb": ETGPUCB,
+    "r-gp-ucb": RGPUCB,
+    "tv-gp-ucb": TVGPUCB,
+    "ui-tvbo": UITVBO,
+    "sw-gp-ucb": SWGPUCB,
+    "br-gp-ucb": BRGPUCB,
+    "w-gp-ucb": WGPUCB,
     "random": RandomPolicy,
 }
 _PRIORS = {cls.__name__: cls for cls in (FlatPrior, GammaPrior, LogNormalPrior)}
@@ -124,6 +149,12 @@ def _to_json(name: str, value: Any) -> Any:
         return {"kernel": kind, "params": {k: _to_json(k, v) for k, v in params}}
     if type(value) in _PRIORS.values():
         return {"prior": type(value).__name__, "params": vars(value).copy()}
+    if isinstance(value, Candidate) and value.mean is None:
+        fields = {"kernel": value.kernel, "label": value.label}
+        written = {k: _to_json(k, v) for k, v in fields.items()}
+        return {"candidate": {**written, "norm_bound": value.norm_bound}}
+    if isinstance(value, dict):
+        return {"dict": {str(k): _to_json(k, v) for k, v in value.items()}}
     raise TypeError(
         f"Expected a setting that JSON can hold, got {name}={value!r}; pass 'policy' "
         "to from_dict when the state is read back."
@@ -135,10 +166,15 @@ def _from_json(value: Any) -> Any:
         return tuple(_from_json(item) for item in value)
     if not isinstance(value, dict):
         return value
+    if "dict" in value:
+        return {key: _from_json(item) for key, item in value["dict"].items()}
+    if "candidate" in value:
+        return Candidate(**{k: _from_json(v) for k, v in value["candidate"].items()})
     params = {key: _from_json(item) for key, item in value["params"].items()}
     if "prior" in value:
         return _PRIORS[value["prior"]](**params)
-    kind = getattr(sklearn_kernels, str(value["kernel"]), None)
+    name = str(value["kernel"])
+    kind = getattr(sklearn_kernels, name, getattr(own_kernels, name, None))
     if not (isinstance(kind, type) and issubclass(kind, Kernel)):
         raise ValueError(f"Expected the name of a kernel, got {value['kernel']!r}.")
     return kind(**params)

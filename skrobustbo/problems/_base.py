@@ -1,4 +1,4 @@
-"""What every test problem offers, and the error for a name that does not exist."""
+"""What every test problem offers, and the designs that it may start from."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.space import Space
+from skrobustbo.surrogate import Candidate
 
 Params: TypeAlias = dict[str, Any]
 
@@ -29,12 +30,14 @@ class Problem:
     space : Space
         Domain.
     func : callable
-        ``func(params) -> float``, the objective **without noise**, larger is better. It
-        is a pure function of `params`, and picklable.
+        ``func(params) -> float``, the objective **without noise**, larger is better;
+        ``func(params, t)`` at the t-th evaluation, t = 1, 2, ..., where it changes in
+        time. Its value depends on nothing else, and it is picklable.
     source : str
         Definition, units and origin in a sentence or two.
     optimum : float or None, default=None
-        Largest value of `func` on `space`; None where it is not known.
+        Largest value of `func` on `space`; None where it is not known, and where it
+        changes in time (see `optimum_at`).
     optimum_params : dict or None, default=None
         A point of `space` (or beside it by less than its resolution) where the optimum
         is reached; None where it is not known.
@@ -48,6 +51,22 @@ class Problem:
     initial_design : callable or None, default=None
         ``initial_design(seed, n) -> list of n params dicts`` where the problem has a
         design of its own; the default is a scrambled Sobol sample.
+    candidates : list of Candidate or None, default=None
+        The models that the problem's source gives its algorithms to choose from; one
+        where they know the right one, None where they estimate it.
+    true_candidate : int or None, default=None
+        Index in `candidates` of the model that `func` comes from, or that the source
+        calls the true one.
+    sample_function : callable or None, default=None
+        ``sample_function(seed) -> Problem`` where the problem is a distribution over
+        functions: the same problem with the function that belongs to the seed. None
+        where it is one function.
+    horizon : int or None, default=None
+        Evaluations of a run in the source of a function that changes in time. None
+        where the function does not change.
+    optimum_over_time : callable or None, default=None
+        ``optimum_over_time(t) -> (value, params)``, the largest value of a function
+        that changes in time and where it is reached.
 
     Examples
     --------
@@ -55,11 +74,22 @@ class Problem:
     >>> problem = problems.get("branin")
     >>> round(problem.func({"x1": 3.0, "x2": 2.0}), 4)
     -0.6445
+
+    A distribution over functions, and a function that changes in time:
+
+    >>> hills = problems.get("unknown-mean").sample_function(seed=5)
+    >>> hills.candidates[hills.true_candidate].label
+    'hill=4'
+    >>> moving = problems.get("slow-change")
+    >>> moving.func({"x": 0.3}, 1), round(moving.func({"x": 0.3}, 500), 4)
+    (1.0, 0.1353)
+    >>> moving.optimum_at(500)
+    1.0
     """
 
     name: str
     space: Space
-    func: Callable[[Mapping[str, Any]], float] = field(repr=False)
+    func: Callable[..., float] = field(repr=False)
     source: str = field(repr=False)
     optimum: float | None = None
     optimum_params: Params | None = None
@@ -69,8 +99,75 @@ class Problem:
     initial_design: Callable[[int, int], list[Params]] | None = field(
         default=None, repr=False
     )
+    candidates: list[Candidate] | None = field(default=None, repr=False)
+    true_candidate: int | None = field(default=None, repr=False)
+    sample_function: Callable[[int], Problem] | None = field(default=None, repr=False)
+    horizon: int | None = None
+    optimum_over_time: Callable[[int], tuple[float, Params]] | None = field(
+        default=None, repr=False
+    )
 
-    def observe(self, params: Mapping[str, Any], rng: np.random.Generator) -> float:
+    @property
+    def varies(self) -> bool:
+        """Whether the objective changes in time."""
+        return self.horizon is not None
+
+    def value_at(self, params: Mapping[str, Any], t: int | None = None) -> float:
+        """Return the objective without noise at the t-th evaluation.
+
+        It lets one loop serve the problems that change in time and those that do not.
+
+        Parameters
+        ----------
+        params : dict
+            A point of `space`.
+        t : int or None, default=None
+            Number of the evaluation, from 1; needed where the problem changes in time,
+            and without effect elsewhere.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If the problem changes in time and `t` is not given, or `t` is below 1.
+        """
+        if not self.varies:
+            return self.func(params)
+        return self.func(params, self._checked_time(t))
+
+    def optimum_at(self, t: int) -> float | None:
+        """Return the largest value of the objective at the t-th evaluation.
+
+        It is `optimum` where the problem does not change in time, and None where it is
+        not known.
+        """
+        if self.optimum_over_time is None:
+            return self.optimum
+        return self.optimum_over_time(self._checked_time(t))[0]
+
+    def optimum_params_at(self, t: int) -> Params | None:
+        """Return a point where `optimum_at` is reached, None where it is not known."""
+        if self.optimum_over_time is None:
+            return self.optimum_params
+        return self.optimum_over_time(self._checked_time(t))[1]
+
+    def _checked_time(self, t: int | None) -> int:
+        if t is None:
+            raise ValueError(
+                f"The problem {self.name!r} changes in time: give the number 't' of "
+                "the evaluation, from 1."
+            )
+        return at_least("t", t, 1)
+
+    def observe(
+        self,
+        params: Mapping[str, Any],
+        rng: np.random.Generator,
+        t: int | None = None,
+    ) -> float:
         """Evaluate the objective once, noise included.
 
         Parameters
@@ -79,13 +176,15 @@ class Problem:
             A point of `space`.
         rng : numpy.random.Generator
             Source of the noise. It is drawn from only if `noise_std` is positive.
+        t : int or None, default=None
+            Number of the evaluation, from 1; needed where the problem changes in time.
 
         Returns
         -------
         float
-            ``func(params)`` plus Gaussian noise of deviation `noise_std`.
+            The value of `func` plus Gaussian noise of deviation `noise_std`.
         """
-        value = self.func(params)
+        value = self.value_at(params, t)
         if self.noise_std:
             value += self.noise_std * float(rng.standard_normal())
         return value
@@ -111,8 +210,8 @@ class Problem:
         ValueError
             If `seed` is negative or `n` is not positive.
         """
-        seed = _at_least("seed", seed, 0)
-        count = self._default_count() if n is None else _at_least("n", n, 1)
+        seed = at_least("seed", seed, 0)
+        count = self._default_count() if n is None else at_least("n", n, 1)
         if self.initial_design is not None:
             return self.initial_design(seed, count)
         return sobol_design(self.space, seed, count)
@@ -124,6 +223,12 @@ class Problem:
 def sobol_design(space: Space, seed: int, n: int) -> list[Params]:
     """Return `n` points of a scrambled Sobol sequence on `space`."""
     return list(space.sample(n, design_seed(seed)))
+
+
+def uniform_design(space: Space, seed: int, n: int) -> list[Params]:
+    """Return `n` independent uniform points of `space`."""
+    rng = np.random.default_rng(design_seed(seed))
+    return space.decode_many(space.from_uniform(rng.random((n, space.n_uniform))))
 
 
 def design_seed(seed: int) -> int:
@@ -156,7 +261,8 @@ class OfVector:
         return float(self.formula(np.array([params[name] for name in self.names])))
 
 
-def _at_least(name: str, value: int, low: int) -> int:
+def at_least(name: str, value: int, low: int) -> int:
+    """Return `value` as an int, or say that it must be one and at least `low`."""
     if (number := operator.index(value)) < low:
         raise ValueError(
             f"{name!r} must be an integer >= {low}. Got {value!r} instead."

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from skrobustbo._names import did_you_mean
 from skrobustbo._sobol import sobol
+from skrobustbo.space._ball import Perturb, ball
 from skrobustbo.space._dimensions import MIN_GAP, Categorical, Dimension, Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
 from skrobustbo.space._values import (
@@ -269,6 +270,48 @@ class Space:
         """Encoded columns of each parameter that varies, in order."""
         varying = [columns for columns in self._columns.values() if len(columns)]
         return varying or [np.zeros(1, dtype=np.intp)]
+
+    def ball(
+        self,
+        eps: float | Mapping[str, float],
+        metric: str = "max",
+        units: str = "cube",
+    ) -> Perturb:
+        """Return the function from points to their feasible perturbations.
+
+        Unordered choices are not perturbed. Finite spaces of up to 4,096 points have
+        their neighbours looked up; elsewhere the perturbations are the point itself,
+        the ends of the axes, corners and a few points between, drawn inward to feasible
+        values, always the same ones.
+
+        Parameters
+        ----------
+        eps : float or dict of str to float
+            Radius, or one for each parameter to be perturbed.
+        metric : {"max", "l2"}, default="max"
+            Whether every parameter may move by its radius, or all together.
+        units : {"cube", "user"}, default="cube"
+            Whether radii are in unit-cube coordinates or the parameters' own units.
+
+        Returns
+        -------
+        perturb : callable
+            Encoded points, shape (m, n_columns), to perturbed ones, shape
+            (m, k, n_columns), the point itself first.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown or its values have no order.
+
+        Examples
+        --------
+        >>> from skrobustbo import Integer, Space
+        >>> space = Space({"n": Integer(0, 10)})
+        >>> space.ball(0.1)(space.encode({"n": 3})[None, :]).ravel()
+        array([0.3, 0.2, 0.3, 0.4])
+        """
+        return ball(self, eps, metric, units)
 
     # JSON ----------------------------------------------------------------------------
 

@@ -1,18 +1,30 @@
 """Gaussian process surrogates that grow by a row at a time."""
 
+from skrobustbo.kernels import (
+    AdditiveKernel,
+    EmpiricalKernel,
+    ForgettingKernel,
+    SubsetKernel,
+    WienerKernel,
+)
 from skrobustbo.surrogate._bank import FactorBank, Models
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import Candidate, Posterior
 from skrobustbo.surrogate._priors import FlatPrior, GammaPrior, LogNormalPrior, Prior
 
 __all__ = [
+    "AdditiveKernel",
     "Candidate",
+    "EmpiricalKernel",
     "FactorBank",
     "FlatPrior",
+    "ForgettingKernel",
     "GammaPrior",
     "IncrementalGPR",
     "LogNormalPrior",
     "Models",
     "Posterior",
     "Prior",
+    "SubsetKernel",
+    "WienerKernel",
 ]

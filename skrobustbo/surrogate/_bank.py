@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
 from skrobustbo.surrogate._posterior import (
     Candidate,
+    Ground,
     Posterior,
     PresentPosterior,
 )
 from skrobustbo.surrogate._priors import Prior
+from skrobustbo.surrogate._sampling import slice_sample
 
 Array = NDArray[np.float64]
 
@@ -100,6 +104,10 @@ class Models:
         Encoded columns of each parameter that varies.
     rng : numpy.random.Generator, optional
         Source of the draws of `sample`.
+    ground : Ground, optional
+        The feasible points, or a sample of them, for bounds of the information gain.
+    ball : callable, optional
+        Radius, metric and units to the function from points to their perturbations.
     """
 
     def __init__(
@@ -113,8 +121,11 @@ class Models:
         scale: float = 1.0,
         groups: Sequence[NDArray[np.intp]] | None = None,
         rng: np.random.Generator | None = None,
+        ground: Ground | None = None,
+        ball: Callable[..., Callable[[Array], Array]] | None = None,
     ) -> None:
         self._bank, self.X, self.z = bank, X, z
+        self.ground, self._ball = ground, ball
         self.rng = np.random.default_rng(0) if rng is None else rng
         self._start = 0
         self._now: float | None = None
@@ -146,7 +157,9 @@ class Models:
         settings = (candidate, self._rows, factor, self.z, self.noise)
         if self._now is not None:
             return PresentPosterior(*settings, self._mean(candidate), now=self._now)
-        return Posterior(*settings, self._mean(candidate))
+        posterior = Posterior(*settings, self._mean(candidate))
+        posterior.ground = self.ground
+        return posterior
 
     def at(self, candidate: Candidate) -> Posterior:
         """Return the posterior of a candidate to be looked at once: nothing is kept."""
@@ -168,7 +181,9 @@ class Models:
         K[np.diag_indices_from(K)] += self.noise**2 / each
         factor = CholeskyFactor()
         factor.restart(K)
-        return self._posterior(candidate, factor)
+        posterior = self._posterior(candidate, factor)
+        posterior.log_weight = float(np.log(weights).sum())
+        return posterior
 
     def since(self, start: int) -> Models:
         """Return the view over the told points from index `start` on.
@@ -201,9 +216,37 @@ class Models:
             scale=self.scale,
             groups=self.groups,
             rng=self.rng,
+            ground=self.ground,
+            ball=self._ball,
         )
         view._start, view._now = self._start + start, self._now
         return view
+
+    def ball(
+        self, eps: float | Mapping[str, float], metric: str, units: str
+    ) -> Callable[[Array], Array]:
+        """Return the function from points to their feasible perturbations.
+
+        Parameters
+        ----------
+        eps : float or dict of str to float
+            Radius, or one for each parameter to be perturbed.
+        metric : {"max", "l2"}
+            How distances over several parameters are measured.
+        units : {"cube", "user"}
+            Units of the radius.
+
+        Returns
+        -------
+        perturb : callable
+            Points of shape (m, n_columns) to perturbed ones, shape (m, k, n_columns).
+        """
+        if self._ball is None:
+            raise ValueError(
+                "Expected models that know what perturbations are feasible, got some "
+                "without; pass 'ball', such as the method of that name of a Space."
+            )
+        return self._ball(eps, metric, units)
 
     def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:
         mean = candidate.mean
@@ -215,7 +258,7 @@ class Models:
         self,
         kernel: Kernel,
         prior: Prior,
-        bounds: tuple[float, float],
+        bounds: tuple[float | Array, float | Array],
         starts: Sequence[float | Array],
         *,
         per_parameter: bool = False,
@@ -228,8 +271,8 @@ class Models:
             The kernel at length scale 1.
         prior : Prior
             Prior of each length scale.
-        bounds : (float, float)
-            Shortest and longest length scale allowed.
+        bounds : (float, float) or pair of arrays of shape (n_parameters,) or (1,)
+            Shortest and longest length scale allowed, the same for all or one each.
         starts : list of float or array
             Length scales to start from.
         per_parameter : bool, default=False
@@ -240,12 +283,111 @@ class Models:
         theta : array of shape (n_parameters,) or (1,)
             In unit-cube coordinates.
         """
+        likelihood = self._likelihood(kernel, prior, per_parameter)
+        return fit_length_scale(likelihood, bounds, _shaped(starts, likelihood))
+
+    def sample(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        bounds: tuple[float, float],
+        starts: Sequence[float | Array],
+        n: int,
+        *,
+        burn_in: int = 0,
+        thin: int = 1,
+        per_parameter: bool = False,
+    ) -> Array:
+        """Return draws from the posterior of the length scales given the told points.
+
+        Slice sampling of their logarithms, with `rng`.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel at length scale 1.
+        prior : Prior
+            Prior of each length scale.
+        bounds : (float, float)
+            Shortest and longest length scale allowed.
+        starts : list of float or array
+            Length scales; the chain starts from those of highest posterior.
+        n : int
+            Number of draws.
+        burn_in, thin : int
+            Sweeps before the first draw, and for each draw.
+        per_parameter : bool, default=False
+            One length scale per parameter instead of one for all.
+
+        Returns
+        -------
+        thetas : array of shape (n, n_parameters) or (n, 1)
+            In unit-cube coordinates; a chain goes on from the last one.
+        """
+        likelihood = self._likelihood(kernel, prior, per_parameter)
+        points = [np.log(np.clip(s, *bounds)) for s in _shaped(starts, likelihood)]
+        draws = slice_sample(
+            likelihood.log_density,
+            max(points, key=likelihood.log_density) if len(points) > 1 else points[0],
+            n,
+            rng=self.rng,
+            bounds=(math.log(bounds[0]), math.log(bounds[1])),
+            burn_in=burn_in,
+            thin=thin,
+        )
+        return np.clip(np.exp(draws), *bounds)
+
+    def _likelihood(
+        self, kernel: Kernel, prior: Prior, per_parameter: bool
+    ) -> LengthScaleLikelihood:
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
-        likelihood = LengthScaleLikelihood(
+        return LengthScaleLikelihood(
             kernel, self.X, self.z, noise=self.noise, groups=groups, prior=prior
         )
-        shaped = [np.broadcast_to(start, len(groups)).astype(float) for start in starts]
-        return fit_length_scale(likelihood, bounds, shaped)
+
+    def fit_value(
+        self,
+        model: Callable[[float], Candidate],
+        bounds: tuple[float, float],
+        start: float,
+    ) -> float:
+        """Return a positive hyperparameter of highest likelihood on the told points.
+
+        Brent's bounded search in its logarithm, no further than a factor e**2 from
+        where it starts: one that is repeated as values come in follows a maximum.
+
+        Parameters
+        ----------
+        model : callable
+            Value of the hyperparameter to candidate.
+        bounds : (float, float)
+            Least and greatest value allowed.
+        start : float
+            An earlier estimate.
+
+        Returns
+        -------
+        value : float
+        """
+        around, reach = math.log(start), 2.0
+        result = minimize_scalar(
+            lambda log_value: -self._evidence(model(math.exp(log_value))),
+            bounds=(
+                max(math.log(bounds[0]), around - reach),
+                min(math.log(bounds[1]), around + reach),
+            ),
+            method="bounded",
+            options={"xatol": 0.02},
+        )
+        return math.exp(float(result.x))
+
+    def _evidence(self, candidate: Candidate) -> float:
+        K = candidate.kernel(self.X)
+        K[np.diag_indices_from(K)] += self.noise**2
+        factor, mean = CholeskyFactor(), self._mean(candidate)
+        factor.restart(K)
+        posterior = Posterior(candidate, self.X, factor, self.z, self.noise, mean)
+        return posterior.log_marginal_likelihood
 
     def spread(self, theta: Array) -> Array:
         """Return one length scale per encoded column from one per parameter."""
@@ -255,3 +397,11 @@ class Models:
         ):
             columns[group] = value
         return columns
+
+
+def _shaped(
+    starts: Sequence[float | Array], likelihood: LengthScaleLikelihood
+) -> list[Array]:
+    """Return each start as one length scale per group."""
+    k = len(likelihood.groups)
+    return [np.broadcast_to(start, k).astype(float) for start in starts]

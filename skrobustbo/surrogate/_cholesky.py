@@ -23,7 +23,7 @@ class CholeskyFactor:
     """L with L L^T = K, for a positive definite K given row by row.
 
     A pivot lost to rounding (duplicate points, tiny noise) is lifted, as if that one
-    row had more noise: positive semidefinite matrices do not break the factor.
+    row had more noise: K may be singular, but for a diagonal raised by some 1e-15.
     """
 
     def __init__(self) -> None:

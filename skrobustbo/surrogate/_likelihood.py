@@ -71,7 +71,7 @@ class LengthScaleLikelihood:
             return self._by_differences(log_theta)
         X = self._scaled / self.columns(log_theta)
         K, h = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
-        K[np.diag_indices_from(K)] += self.noise**2
+        K.flat[:: len(K) + 1] += self.noise**2  # the diagonal
         value, alpha, L = _solve(K, self.z)
         if L is None:
             return self._penalised(log_theta, value, np.zeros(len(log_theta)))
@@ -94,19 +94,31 @@ class LengthScaleLikelihood:
         log_prior, prior_slopes = self.prior.log_density(log_theta)
         return value - log_prior, slopes - prior_slopes
 
+    def log_density(self, log_theta: Array) -> float:
+        """Return the log posterior density with respect to log theta, for samplers.
+
+        Up to a constant. The prior enters by its density of log theta, while calls
+        maximise with the one of its usual mode.
+        """
+        return self.prior.log_density_of_log(log_theta) - self._value(log_theta)
+
     def _value(self, log_theta: Array) -> float:
-        K = with_length_scale(self.kernel, self.columns(log_theta))(self.X)
-        K[np.diag_indices_from(K)] += self.noise**2
+        if self._scaled is None:
+            K = with_length_scale(self.kernel, self.columns(log_theta))(self.X)
+        else:
+            X = self._scaled / self.columns(log_theta)
+            K, _ = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
+        K.flat[:: len(K) + 1] += self.noise**2  # the diagonal
         return _solve(K, self.z)[0]
 
     def _by_differences(self, log_theta: Array) -> tuple[float, Array]:
         steps = _STEP * np.eye(len(log_theta))
-        slopes = [
-            self._value(log_theta + e) - self._value(log_theta - e) for e in steps
+        values = [
+            (self._value(log_theta + e), self._value(log_theta - e)) for e in steps
         ]
-        return self._penalised(
-            log_theta, self._value(log_theta), np.array(slopes) / (2 * _STEP)
-        )
+        slopes = np.array([up - down for up, down in values]) / (2 * _STEP)
+        slopes[~np.isfinite(slopes)] = 0.0  # where K is singular
+        return self._penalised(log_theta, self._value(log_theta), slopes)
 
 
 def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:
@@ -126,7 +138,7 @@ def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:
 
 def fit_length_scale(
     likelihood: LengthScaleLikelihood,
-    bounds: tuple[float, float],
+    bounds: tuple[float | Array, float | Array],
     starts: Sequence[Array],
     *,
     n_climbs: int = 2,
@@ -138,8 +150,9 @@ def fit_length_scale(
     ----------
     likelihood : LengthScaleLikelihood
         The function to maximise.
-    bounds : (float, float)
-        Shortest and longest length scale allowed, in unit-cube coordinates.
+    bounds : (float, float) or pair of arrays of shape (n_groups,)
+        Shortest and longest length scale allowed, in unit-cube coordinates: the same
+        for all, or one each.
     starts : list of arrays of shape (n_groups,)
         Length scales to start from.
     n_climbs : int, default=2
@@ -149,7 +162,7 @@ def fit_length_scale(
     max_iter : int, default=50
         Iterations of L-BFGS-B for each start.
     """
-    low, high = np.log(bounds)
+    low, high = np.log(bounds[0]), np.log(bounds[1])
     points = [np.clip(np.log(start), low, high) for start in starts]
     if len(points) > n_climbs:
         points = sorted(points, key=lambda point: likelihood(point)[0])[:n_climbs]
@@ -160,10 +173,11 @@ def fit_length_scale(
             point,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(low, high)] * len(point),
+            bounds=[*zip(*np.broadcast_arrays(low, high, point)[:2], strict=True)],
             options={"maxiter": max_iter},
         )
         if best is None or result.fun < best.fun:
             best = result
-    theta: Array = np.exp(best.x)
+    # The logarithms' bounds may be off by a rounding error.
+    theta: Array = np.clip(np.exp(best.x), *bounds)
     return theta

@@ -78,6 +78,22 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The points that a model speaks of.
+
+    Attributes
+    ----------
+    points : array of shape (m, n_columns)
+        All feasible points, or a fixed sample of them where there are too many.
+    n_points : int or None
+        Number of feasible points, None if there are infinitely many.
+    """
+
+    points: Array
+    n_points: int | None = None
+
+
 class Posterior:
     """Posterior of one candidate, in the units that the model sees.
 
@@ -99,7 +115,17 @@ class Posterior:
         Standard deviation of the noise, in the units of `z`.
     mean : callable, optional
         Prior mean in the units of `z`.
+
+    Attributes
+    ----------
+    ground : Ground or None
+        The feasible points, or a sample of them, where they are known.
+    log_weight : float
+        Sum of the logarithms of the weights that divide each row's noise variance.
     """
+
+    ground: Ground | None = None
+    log_weight: float = 0.0
 
     def __init__(
         self,
@@ -194,10 +220,29 @@ class Posterior:
         return gradient
 
     @property
+    def log_marginal_likelihood(self) -> float:
+        """Logarithm of the told targets' density under this model."""
+        n = self.n_told
+        w = self._w[:n]
+        half_log_det = self._factor.log_diagonal(n)
+        return float(-0.5 * (w @ w) - half_log_det - 0.5 * n * math.log(2 * math.pi))
+
+    @property
     def information_gain(self) -> float:
         """Information gain of the told points, 1/2 log|I + K / noise**2|."""
         n = self.n_told
-        return self._factor.log_diagonal(n) - n * math.log(self.noise)
+        log_noise = n * math.log(self.noise) - 0.5 * self.log_weight
+        return self._factor.log_diagonal(n) - log_noise
+
+    @property
+    def output_scale(self) -> float:
+        """Maximum likelihood factor on the deviation, of kernel and noise alike.
+
+        With v**2 (K + noise**2 I) for the covariance of the told targets the mean stays
+        as it is, and v**2 = z^T (K + noise**2 I)^-1 z / n.
+        """
+        n = self.n_told
+        return math.sqrt(float(self._w @ self._w) / n) if n else 1.0
 
 
 class PresentPosterior(Posterior):

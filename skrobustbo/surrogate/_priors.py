@@ -1,4 +1,11 @@
-"""Priors on a length scale, as penalties of its logarithm."""
+"""Priors on a length scale, as penalties of its logarithm.
+
+A prior has two densities, and they differ. `log_density` is what a fit maximises: its
+peak is the prior's usual mode, that of theta for a Gamma law, that of log theta (the
+median) for a log-normal one. `log_density_of_log` is what a sampler of log theta needs:
+the density with respect to log theta, which for a density p of theta is theta p(theta).
+A peak moves with the variable in which it is sought; a law does not.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +20,14 @@ Array = NDArray[np.float64]
 
 
 class Prior(Protocol):
-    """What the likelihood fit needs of a prior."""
+    """What the likelihood fit and the sampler need of a prior."""
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return the log density (up to a constant) and its gradient in log theta."""
+        ...
+
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return the log density with respect to log theta (up to a constant)."""
         ...
 
 
@@ -48,6 +59,10 @@ class LogNormalPrior:
         z = (log_theta - math.log(self.median)) / self.sigma
         return -0.5 * float(z @ z), -z / self.sigma
 
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return the log density with respect to log theta: `log_density` is that."""
+        return self.log_density(log_theta)[0]
+
 
 @dataclass(frozen=True)
 class GammaPrior:
@@ -78,6 +93,13 @@ class GammaPrior:
         value = (self.shape - 1) * log_theta - self.rate * theta
         return float(value.sum()), (self.shape - 1) - self.rate * theta
 
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return the log density with respect to log theta.
+
+        That of theta, times theta for each of them: d theta = theta d log theta.
+        """
+        return self.log_density(log_theta)[0] + float(log_theta.sum())
+
 
 @dataclass(frozen=True)
 class FlatPrior:
@@ -86,3 +108,7 @@ class FlatPrior:
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return zero and a zero gradient."""
         return 0.0, np.zeros_like(log_theta)
+
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return zero: a sampler sees the uniform law of log theta in its bounds."""
+        return 0.0

@@ -349,7 +349,7 @@ class TestRunCommand:
         assert len(all_rows(table.path)) >= 3
 
     def test_child_says_why_it_failed(self):
-        with pytest.raises(RunFailedError, match="must be one of 'berkenkamp'"):
+        with pytest.raises(RunFailedError, match=r"must be one of .*'berkenkamp'"):
             run_in_child(RunKey("no-such", 3, "sobol", 0))
 
     def test_child_has_one_thread(self, monkeypatch):
@@ -551,3 +551,18 @@ class TestStepCost:
         with pytest.raises(SystemExit):
             main(["step-cost", "--policies", "random", "--n", "3"])
         assert "--n must be at least 4. Got 3." in capsys.readouterr().err
+
+
+class TestChangingProblems:
+    def test_regret_is_that_of_each_step(self):
+        run = run_one(RunKey("tv-within-model", 6, "sobol", 3))
+        problem = problems.get("tv-within-model").sample_function(3)
+        assert [row.optimum for row in run] == [
+            problem.optimum_at(t) for t in range(1, 7)
+        ]
+        assert [row.best for row in run] == [row.value for row in run]
+        assert all(row.value <= row.optimum + 1e-9 for row in run)
+
+    def test_the_seed_draws_the_function(self):
+        optima = {run_one(RunKey("rkhs", 3, "sobol", s))[0].optimum for s in range(3)}
+        assert len(optima) == 3

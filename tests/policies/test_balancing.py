@@ -1,13 +1,15 @@
-"""LB-GP-UCB step by step, against numbers worked out by hand."""
+"""The balancing policies step by step, against numbers worked out by hand."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from skrobustbo import Optimizer, Real, Space
-from skrobustbo.policies import GPUCB, LBGPUCB, Setup
+from skrobustbo import Candidate, Optimizer, Real, Space
+from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
+from skrobustbo.policies._balancing import _admitted
 
 
 class Told:
@@ -51,6 +53,10 @@ def start(policy, d=1):
     return policy.start(Setup(d), FakeModels())
 
 
+def label(policy, state, i):
+    return policy.candidate(state, i).label
+
+
 def step(policy, state, history, value, pending=()):
     """Run one suggest and learn; return the candidate chosen."""
     _, memo = policy.suggest(state, FakeModels(), argmax, list(pending))
@@ -79,6 +85,40 @@ def test_five_candidates_from_the_start():
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 7])
 def test_exact_tie_admits_the_candidate(d):
     assert start(LBGPUCB(theta0=0.37), d=d).alive == [0, 1, 2, 3, 4]
+
+
+def test_a_growth_function_below_one_admits_the_first():
+    policy = LBGPUCB(theta0=1.0, growth=lambda t: 0.5 * t)
+    state, history = start(policy, d=2), Told()
+    assert state.introduced == [[0, 0]]
+    step(policy, state, history, 0.0)
+    step(policy, state, history, 0.0)
+    assert state.introduced == [[0, 0]]  # g(2) = 1 < exp(1/2)
+    step(policy, state, history, 0.0)
+    assert state.introduced == [[0, 0]]  # g(3) = 1.5 < 1.65
+    step(policy, state, history, 0.0)
+    assert state.introduced == [[0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("d", range(1, 12))
+def test_a_tie_up_to_rounding(d):
+    for i in range(1, 12):
+        for g in (math.exp(1 / d) ** i, math.exp(i / d)):
+            state = start(LBGPUCB(theta0=1.0, growth=lambda t, g=g: g), d=d)
+            assert state.n_introduced == i + 1
+        state = start(LBGPUCB(theta0=1.0, growth=lambda t, g=g: g * (1 - 1e-6)), d=d)
+        assert state.n_introduced == i
+
+
+def test_schedules_of_the_ladder_by_hand():
+    assert LBGPUCB().step(3) == pytest.approx(math.exp(1 / 3))
+    assert LBGPUCB(ratio="code").step(2) == pytest.approx(math.exp(1 / 7))
+    assert LBGPUCB(ratio=1.7).step(3) == 1.7
+    assert LBGPUCB().g(1, 2) == pytest.approx(math.exp(2))
+    assert LBGPUCB(growth=1.5).g(16, 2) == pytest.approx(64)
+    assert LNBGPUCB(norm_growth=1.5).b(16) == pytest.approx(64)
+    assert [_admitted(g, 2.0) for g in (0.5, 1, 1.9, 2, 15, 16)] == [1, 1, 1, 2, 4, 5]
+    assert _admitted(1.0, 1.5) == 1
 
 
 def test_ratio_of_the_authors_code():
@@ -123,11 +163,13 @@ def test_suspected_regret_by_hand():
     state = start(policy)
     # gamma_4(1) = 4**(1/6) ln(4)**(5/6); R = 2 (sqrt(gamma) + gamma)
     gamma = 4 ** (1 / 6) * math.log(4) ** (5 / 6)
-    assert policy.regret(state, 0, 4) == pytest.approx(2 * (math.sqrt(gamma) + gamma))
+    assert policy.suspected_regret(state, 0, 4) == pytest.approx(
+        2 * (math.sqrt(gamma) + gamma)
+    )
     # theta = 1/e: gamma e times larger, B = e**(1/2)
     inner = math.exp(0.5) * math.sqrt(gamma * math.e) + gamma * math.e
-    assert policy.regret(state, 1, 4) == pytest.approx(2 * inner)
-    assert policy.regret(state, 1, 1) == 0.0
+    assert policy.suspected_regret(state, 1, 4) == pytest.approx(2 * inner)
+    assert policy.suspected_regret(state, 1, 1) == 0.0
 
 
 def test_regret_of_rbf_by_hand():
@@ -135,7 +177,7 @@ def test_regret_of_rbf_by_hand():
     state = start(policy, d=2)
     gamma = 0.5**-2 * math.log(9) ** 3
     expected = 3 * (3 * math.sqrt(gamma) + gamma)
-    assert policy.regret(state, 0, 9) == pytest.approx(expected)
+    assert policy.suspected_regret(state, 0, 9) == pytest.approx(expected)
 
 
 def test_order_of_choices_by_hand():
@@ -160,6 +202,37 @@ def test_pending_queries_count():
     assert state.members == [[], [], []]
 
 
+def test_band_of_each_query_by_hand(monkeypatch):
+    """beta of query t, those under way counted, with half of delta."""
+    policy, calls = fixed(), []
+
+    def beta_of(posterior, d, t, share):
+        calls.append((posterior.candidate.label, d, t, share))
+        return 0.25
+
+    monkeypatch.setattr(policy, "beta_of", beta_of)
+    state, history = start(policy, d=2), Told()
+    assert step(policy, state, history, 0.0) == 0
+    assert state.t == 1
+    _, memo = policy.suggest(state, FakeModels(), argmax, [{"candidate": 1}] * 3)
+    assert calls == [("theta=1", 2, 1, 0.5), ("theta=0.368", 2, 5, 0.5)]
+    # beta sigma before the query, in units of the objective
+    assert memo["width"] == pytest.approx(0.25 * 0.5 * 4)
+
+
+def test_schedules_get_half_of_delta():
+    seen = []
+
+    def spy(acq, *, inner=False):
+        seen.append((acq.posterior.candidate.label, acq.beta))
+        return np.zeros(1), 0.0
+
+    policy = fixed(1, beta="self-normalised", delta=0.2, norm_bound=3.0)
+    policy.suggest(start(policy), FakeModels(), spy, [])
+    root = math.sqrt(2 * (1.0 + math.log(1 / 0.1)))
+    assert seen == [("theta=1", pytest.approx(3 + root))]
+
+
 def test_failed_queries_count_for_balancing_and_not_in_sums():
     policy = fixed(n_candidates=2, noise=1e-6)
     state, history = start(policy), Told()
@@ -182,11 +255,24 @@ def test_every_survivor_stays_balanced():
         if state is None or optimizer._history.trials[-1].memo is None:
             continue
         chosen = optimizer._history.trials[-1].memo["candidate"]
-        after = policy.regret(state, chosen, len(state.members[chosen]))
+        after = policy.suspected_regret(state, chosen, len(state.members[chosen]))
         for other in state.alive:
             if len(state.members[other]):  # was there when the choice was made
-                ahead = policy.regret(state, other, len(state.members[other]) + 1)
+                ahead = policy.suspected_regret(
+                    state, other, len(state.members[other]) + 1
+                )
                 assert after <= ahead
+
+
+def test_queries_are_indices_into_the_history(monkeypatch):
+    policy, (history, chosen) = fixed(), (Told(), [])
+    monkeypatch.setattr(policy, "_eliminate", lambda state, values: None)
+    state = start(policy)
+    history.list += [3.0, 4.0]  # the initial design
+    for _ in range(4):
+        chosen.append(step(policy, state, history, 0.0))
+    assert chosen == [0, 1, 2, 0]
+    assert state.members == [[2, 5], [3], [4]]
 
 
 # Elimination -----------------------------------------------------------------------
@@ -209,6 +295,15 @@ def test_elimination_at_the_threshold(excess, survives):
     assert state.alive == [0, 1]  # candidate 1 has not been tried yet
     step(policy, state, history, threshold + excess)
     assert state.alive == ([0, 1] if survives else [1])
+
+
+def test_elimination_waits_until_all_have_a_value(monkeypatch):
+    policy = fixed(n_candidates=3)
+    monkeypatch.setattr(policy, "xi", lambda A, t: pytest.fail("too early"))
+    state, history = start(policy), Told()
+    for value in (0.0, 1.0, math.nan):
+        step(policy, state, history, value)
+    assert state.members == [[0], [1], [2]]
 
 
 def test_elimination_uses_present_units():
@@ -242,9 +337,210 @@ def test_the_last_candidate_stays_and_points_stay_with_it():
     assert state.members[0] == [0]
 
 
+def test_a_tie_in_the_test_keeps_the_last():
+    """So little noise that m + r and m - r are the same number."""
+    policy = fixed(n_candidates=1, noise=1e-30, beta=0.0)
+    state, history = start(policy), Told()
+    step(policy, state, history, 2.0)
+    assert state.alive == [0]
+
+
 def test_eliminated_candidates_count_in_the_noise_term():
     policy = fixed(n_candidates=3, noise=0.5)
     assert policy.xi(3, 7) == pytest.approx(xi_by_hand(0.5, 3, 7))
+
+
+# Pairs of a length scale and a norm (LNB) --------------------------------------------
+
+
+def pairs(n_theta=2, **settings):
+    """A policy with length scales 1, 1/e, ... and raw values."""
+    g = math.exp(n_theta - 1)
+    return LNBGPUCB(theta0=1.0, growth=lambda t: g, normalize_y=False, **settings)
+
+
+def test_norms_enter_with_every_length_scale():
+    # b(t) = t: v(j) = e**j enters once t >= e**j, at t = 3 and 8; g(t) = max(1, t/4)
+    # lets q(1) in at t = 11, together with the three norms there are.
+    policy = LNBGPUCB(
+        theta0=1.0, growth=lambda t: max(1.0, t / 4), norm_growth=1.0, noise=10.0
+    )
+    state, history = start(policy), Told()
+    entered = {}
+    for t in range(1, 12):
+        before = len(state.introduced)
+        step(policy, state, history, 0.0)
+        entered[t] = state.introduced[before:]
+    assert {t: new for t, new in entered.items() if new} == {
+        3: [[0, 1]],
+        8: [[0, 2]],
+        11: [[1, 0], [1, 1], [1, 2]],
+    }
+    assert state.introduced[0] == [0, 0]
+
+
+def test_both_may_grow_at_once_and_the_product_is_whole():
+    big = lambda t: 1.0 if t < 2 else math.exp(2.5)  # noqa: E731
+    policy = LNBGPUCB(theta0=1.0, growth=big, norm_growth=big)
+    state, history = start(policy), Told()
+    assert state.introduced == [[0, 0]]
+    step(policy, state, history, 0.0)
+    assert state.introduced == [[0, 0]]
+    step(policy, state, history, 0.0)
+    assert sorted(state.introduced) == [[i, j] for i in range(3) for j in range(3)]
+    # Norm by norm, the longest length scales first.
+    assert state.introduced[1:4] == [[1, 0], [2, 0], [0, 1]]
+
+
+def test_pairs_from_the_start():
+    state = start(pairs(2, norm_growth=lambda t: math.e))
+    assert state.introduced == [[0, 0], [1, 0], [0, 1], [1, 1]]
+    assert state.alive == [0, 1, 2, 3]
+
+
+def test_exact_tie_admits_the_norm():
+    for j in range(1, 9):
+        state = start(pairs(1, norm_growth=lambda t, j=j: math.exp(j)))
+        assert state.n_introduced == j + 1
+        state = start(pairs(1, norm_growth=lambda t, j=j: math.exp(j) - 1e-5))
+        assert state.n_introduced == j
+
+
+def test_eliminated_pairs_do_not_come_back():
+    policy = pairs(1, norm_growth=lambda t: math.e, noise=1e-9, beta=0.0)
+    state, history = start(policy), Told()
+    for value in (0.0, 1.0):
+        step(policy, state, history, value)
+    assert state.alive == [1]
+    step(policy, state, history, 0.0)
+    assert state.introduced == [[0, 0], [0, 1]]
+    assert state.alive == [1]
+
+
+def test_norm_of_a_pair_by_hand():
+    policy = pairs(2, norm_growth=lambda t: math.e, norm_bound=3.0)
+    state = start(policy, d=2)
+    i = state.introduced.index([1, 1])
+    # q(1) = exp(-1/2), v(1) = 3 e: B = (e**(1/2))**(2/2) 3 e.
+    B = 3 * math.exp(1.5)
+    assert policy.candidate(state, i).norm_bound == pytest.approx(B)
+    gamma = math.e * 5 ** (2 / 7) * math.log(5) ** (5 / 7) * math.exp(-0.5 * 2 + 1)
+    gamma *= math.exp(-0.5 * 2 + 1)
+    expected = math.sqrt(5) * (B * math.sqrt(gamma) + gamma)
+    assert policy.suspected_regret(state, i, 5) == pytest.approx(expected)
+    assert label(policy, state, i) == "theta=0.607, N=8.15"
+    assert policy.alive(state)[0] == "theta=1, N=3"
+
+
+def test_every_pair_counts_in_the_noise_term(monkeypatch):
+    policy = pairs(2, norm_growth=lambda t: math.e)
+    state, history = start(policy), Told()
+    seen = []
+    monkeypatch.setattr(policy, "xi", lambda A, t: seen.append((A, t)) or 1e6)
+    for _ in range(5):
+        step(policy, state, history, 0.0)
+    assert seen == [(4, 4), (4, 5)]
+
+
+# Candidates of any form (HB) -------------------------------------------------------
+
+
+def test_default_candidates_halve_the_estimate():
+    optimizer = Optimizer({"x": Real(0, 1), "y": Real(0, 1)}, "hb-gp-ucb")
+    points = optimizer.space.sample(8, 0)
+    optimizer.tell(points, [math.sin(5 * p["x"]) + p["y"] for p in points])
+    optimizer.ask()
+    policy, state = optimizer.policy, optimizer._state
+    models = [policy.candidate(state, i) for i in range(5)]
+    theta0 = Optimizer({"x": Real(0, 1), "y": Real(0, 1)}, "lb-gp-ucb")
+    theta0.tell(points, [math.sin(5 * p["x"]) + p["y"] for p in points])
+    theta0.ask()
+    scales = [model.kernel.length_scale for model in models]
+    np.testing.assert_allclose(scales, theta0._state.theta0 / 2.0 ** np.arange(5))
+    # B = (theta0 / theta)**(d/2) N with d = 2.
+    assert [model.norm_bound for model in models] == [1, 2, 4, 8, 16]
+    assert state.introduced == [[0], [1], [2], [3], [4]]
+
+
+def test_norm_bounds_of_the_default_candidates():
+    policy = HBGPUCB(norm_bound=3.0)
+    state = policy.state_type(3, 0.8, introduced=[[0], [1]])
+    assert policy.candidate(state, 1).norm_bound == pytest.approx(3 * 2**1.5)
+    assert label(policy, state, 1) == "theta=0.4"
+
+
+def test_kernels_get_the_norm_bound_and_candidates_keep_theirs():
+    own = Candidate(RBF(0.2), mean=lambda X: X[:, 0], norm_bound=5.0)
+    policy = HBGPUCB(candidates=[RBF(0.5), own], norm_bound=2.0)
+    state = start(policy)
+    assert policy.candidate(state, 0).norm_bound == 2.0
+    assert policy.candidate(state, 1) is own
+    assert state.theta0 == 1.0
+
+
+def test_regret_of_a_kernel_by_hand():
+    several = Candidate(Matern([0.25, 1.0], nu=1.5), norm_bound=2.0)
+    policy = HBGPUCB(candidates=[RBF(0.5), several])
+    state = start(policy, d=2)
+    gamma = 0.5**-2 * math.log(9) ** 3
+    expected = 3 * (math.sqrt(gamma) + gamma)
+    assert policy.suspected_regret(state, 0, 9) == pytest.approx(expected)
+    # The geometric mean of 1/4 and 1 is 1/2.
+    gamma = 0.5**-2 * 9 ** (2 / 5) * math.log(9) ** (3 / 5)
+    expected = 3 * (2 * math.sqrt(gamma) + gamma)
+    assert policy.suspected_regret(state, 1, 9) == pytest.approx(expected)
+
+
+def test_given_regrets_balance():
+    # R = 1 n and 3 n: the second asks when 3 (n + 1) < n' + 1; ties to the first.
+    policy = HBGPUCB(
+        candidates=[RationalQuadratic(), RBF(0.1)],
+        regret=lambda i, n: (1, 3)[i] * n,
+        noise=10.0,
+    )
+    state, history = start(policy), Told()
+    chosen = [step(policy, state, history, 0.0) for _ in range(9)]
+    assert chosen == [0, 0, 0, 1, 0, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "proposing", [(0, 2, 3), lambda t: 0 if t < 2 else t, lambda t: {2: 2}.get(t, t)]
+)
+def test_candidates_enter_as_proposed(proposing):
+    policy = HBGPUCB(candidates=[RBF(3.0), RBF(2.0), RBF(1.0)], proposing=proposing)
+    state, history = start(policy), Told()
+    counts = [state.n_introduced]
+    for _ in range(6):
+        step(policy, state, history, 0.0)
+        counts.append(state.n_introduced)
+    assert counts == [1, 1, 2, 3, 3, 3, 3]
+
+
+def test_candidates_may_enter_out_of_order():
+    policy = HBGPUCB(candidates=[RBF(3.0), RBF(2.0), RBF(1.0)], proposing=[1, 0, 0])
+    state, history = start(policy), Told()
+    assert state.introduced == [[1], [2]]
+    step(policy, state, history, 0.0)
+    assert state.introduced == [[1], [2], [0]]
+    assert label(policy, state, 2) == "RBF(length_scale=3)"
+    regret = policy.suspected_regret(state, 2, 4)
+    assert regret < policy.suspected_regret(state, 1, 4)
+
+
+def test_a_candidate_that_enters_pauses_the_elimination():
+    policy = HBGPUCB(
+        candidates=[RBF(3.0), RBF(2.0)],
+        proposing=(0, 3),
+        noise=1e-9,
+        beta=0.0,
+        normalize_y=False,
+    )
+    state, history = start(policy), Told()
+    for value in (0.0, 0.0, 0.0):
+        assert step(policy, state, history, value) == 0
+    assert state.alive == [0, 1]
+    assert step(policy, state, history, 1.0) == 1
+    assert state.alive == [1]
 
 
 # Reductions and settings -----------------------------------------------------------
@@ -256,23 +552,53 @@ def objective(params):
     return math.sin(5 * params["a"]) + params["b"] / 9 - (params["c"] == "y")
 
 
+def run(policy, space, seed, n=25):
+    optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
+    asked = []
+    for _ in range(n):
+        asked.append(optimizer.ask())
+        optimizer.tell(asked[-1], objective({"b": 1, "c": "x", **asked[-1]}))
+    return asked, optimizer._state
+
+
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
 @pytest.mark.parametrize("beta", [1.5, "self-normalised"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_one_candidate_is_gp_ucb(space, beta, seed):
-    def run(policy):
-        optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-        asked = []
-        for _ in range(25):
-            asked.append(optimizer.ask())
-            known = {"b": 1, "c": "x", **asked[-1]}
-            optimizer.tell(asked[-1], objective(known))
-        return asked
-
     kernel = Matern(length_scale=0.4, nu=2.5)
     one = LBGPUCB(theta0=0.4, growth=lambda t: 1.0, beta=beta, delta=0.2)
     plain = GPUCB(kernel, beta=beta, delta=0.1)
-    assert run(one) == run(plain)
+    assert run(one, space, seed)[0] == run(plain, space, seed)[0]
+
+
+@pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
+@pytest.mark.parametrize("beta", [0.3, "self-normalised"])
+def test_one_norm_is_lb(space, beta):
+    settings = {"growth": 0.7, "n_candidates": 2, "beta": beta, "norm_bound": 0.6}
+    one = LNBGPUCB(norm_growth=lambda t: 1.0, **settings)
+    asked, state = run(one, space, 0)
+    expected, plain = run(LBGPUCB(**settings), space, 0)
+    assert asked == expected
+    assert state == plain
+
+
+@pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
+@pytest.mark.parametrize("beta", [0.3, "self-normalised"])
+def test_balancing_the_same_candidates_is_lb(space, beta):
+    d, settings = len(space), {"beta": beta, "noise": 0.05}
+    growing = LBGPUCB(theta0=0.7, growth=lambda t: min(t, math.exp(2 / d)), **settings)
+    expected, plain = run(growing, space, 0)
+    # q(i) = theta0 exp(-i/d) enters once g(t) = t >= exp(i/d); B = exp(i/2).
+    ladder = [growing.candidate(plain, i) for i in range(3)]
+    enter = [math.ceil(math.exp(i / d)) if i else 0 for i in range(3)]
+    same = HBGPUCB(candidates=ladder, proposing=enter, **settings)
+    asked, state = run(same, space, 0)
+    assert asked == expected
+    assert (state.members, state.alive) == (plain.members, plain.alive)
+    assert state.n_introduced == 3
+    for i, model in enumerate(ladder):
+        assert model.kernel.length_scale == pytest.approx(0.7 * math.exp(-i / d))
+        assert model.norm_bound == pytest.approx(math.exp(i / 2))
 
 
 def test_growth_exponent_zero_and_one_candidate_never_grows():
@@ -316,5 +642,49 @@ def test_other_kernels_are_refused():
     ],
 )
 def test_settings_out_of_range(settings, culprit):
-    with pytest.raises(ValueError, match=f"'{culprit}'"):
-        Optimizer({"x": Real(0, 1)}, LBGPUCB(**settings))
+    for policy in (LBGPUCB, LNBGPUCB):
+        with pytest.raises(ValueError, match=f"'{culprit}'"):
+            Optimizer({"x": Real(0, 1)}, policy(**settings))
+
+
+def test_step_of_the_authors_code_needs_a_smoothness():
+    with pytest.raises(ValueError, match="The 'ratio' of LNBGPUCB must be 'paper' or"):
+        start(LNBGPUCB(RBF(), ratio="code"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"candidates": []}, "'candidates' of HBGPUCB must be a list"),
+        ({"candidates": [0.5]}, "'candidates'"),
+        ({"candidates": [RBF()], "proposing": (0, 1)}, "'proposing'"),
+        ({"candidates": [RBF()], "proposing": (1,)}, "'proposing'"),
+        ({"proposing": (0, 1)}, "'proposing'"),
+        ({"candidates": [RationalQuadratic()]}, "'regret' .* RationalQuadratic"),
+        ({"candidates": [Candidate(RationalQuadratic())]}, "'regret'"),
+        ({"regret": 3.0}, "'regret'"),
+        ({"kernel": RationalQuadratic()}, "'regret' of HBGPUCB must be a callable"),
+        ({"norm_bound": -1.0}, "'norm_bound'"),
+    ],
+)
+def test_settings_of_hb_out_of_range(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Optimizer({"x": Real(0, 1)}, HBGPUCB(**settings))
+
+
+def test_norm_growth_out_of_range():
+    with pytest.raises(ValueError, match="'norm_growth' of LNBGPUCB"):
+        Optimizer({"x": Real(0, 1)}, LNBGPUCB(norm_growth=-1.0))
+
+
+def test_candidates_as_json():
+    policy = HBGPUCB(candidates=[Matern(0.3), RBF(0.2)], proposing=(0, 4))
+    whole = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
+    state = None
+    for _ in range(10):
+        optimizer = whole if state is None else Optimizer.from_dict(state)
+        params = optimizer.ask()
+        assert params == (whole.ask() if optimizer is not whole else params)
+        for each in {id(optimizer): optimizer, id(whole): whole}.values():
+            each.tell(params, math.sin(5 * params["x"]))
+        state = json.loads(json.dumps(optimizer.to_dict()))

@@ -1,0 +1,264 @@
+"""Expected improvement with shrinking bounds on the length scales (BOHO)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.acquisition import EI, UCB
+from skrobustbo.policies._base import (
+    LENGTH_SCALE_BOUNDS,
+    Argmax,
+    Memo,
+    Policy,
+    Setup,
+    Told,
+    length_scale_candidate,
+    note,
+    theta_label,
+)
+from skrobustbo.surrogate import FlatPrior, Models, Posterior
+
+Array = NDArray[np.float64]
+
+#: Over-confident steps in a row after which the upper bounds shrink.
+_PATIENCE = 5
+#: Starts of the likelihood fit, as shares of the upper bound.
+_STARTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
+
+
+@dataclass
+class BOHOState:
+    """Run-time state of `BOHO`.
+
+    Attributes
+    ----------
+    upper : list of float
+        theta^U: one bound, or one per parameter.
+    t : int
+        Queries told so far.
+    confident : int
+        E: over-confident steps in a row.
+    theta : list of float
+        The latest length scales; empty at first.
+    """
+
+    upper: list[float]
+    t: int = 0
+    confident: int = 0
+    theta: list[float] = field(default_factory=list)
+
+
+class BOHO(Policy):
+    """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
+
+    Expected improvement on maximum likelihood length scales, whose upper bounds are
+    lowered whenever the model is over-confident: when it asks, time after time, for
+    points that it claims to know better than one noisy observation could tell.
+
+    Pseudo-code (Algorithm 1; I: information gain of the points seen)::
+
+         1  E = 0
+         2  for t = 1, 2, ...
+         3      x_t = argmax over x of EI(x) = nu sigma (a Phi(a) + phi(a)),
+                    a = (mu - mu+) / (nu sigma), mu+ = max over x of mu
+         4      if sigma_{t-1}(x_t)^2 < t_sigma noise^2
+         5          E = E + 1
+         6      else
+         7          E = 0
+         8      end if
+         9      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+        10      if E = 5
+        11          theta^U_i = max(min(p max_j theta^U_j, theta^U_i), theta^L_i)
+        12          E = 0
+        13      end if
+        14      theta = argmax of the likelihood, theta^L <= theta <= theta^U
+        15      nu between c1 sqrt(xi) and c2 sqrt(xi), where xi = I + sqrt(
+                    ln(2 t^2 pi^2 / (3 delta)) I) + ln(t^2 pi^2 / (3 delta))
+        16  end for
+
+    Lines 14 and 15 come at the start of the next step here, and once before the first,
+    on the initial design. Line 15 has the square root that the paper's theorem needs:
+    nu multiplies a deviation, xi is a squared one, and the box prints xi itself. There
+    nu is the maximum likelihood factor on the deviation, clipped.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The kernel at length scale 1; Matern-5/2 if None.
+    lower : float or sequence of float, default=0.005
+        theta^L, in unit-cube coordinates; a sequence has one bound per parameter.
+    upper : float, sequence of float or None, default=None
+        theta^U at the start. None: the diameter of the space.
+    anisotropic : bool, default=True
+        One length scale per parameter instead of one for all.
+    threshold : float, default=1.0
+        t_sigma of line 4.
+    shrink : float, default=0.5
+        p of line 11.
+    nu : float or None, default=None
+        A fixed factor on the deviation instead of line 15.
+    nu_range : (float, float), default=(0.001, 1.0)
+        c1 and c2 of line 15.
+    incumbent : {"mu", "f"}, default="mu"
+        What is to be improved on: the largest posterior mean, or the best value told.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    delta : float, default=0.1
+        delta of line 15; the paper names none.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import BOHO
+    >>> BOHO(upper=0.5, nu=1.0)
+    BOHO(nu=1.0, upper=0.5)
+    """
+
+    state_type: ClassVar[type] = BOHOState
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        lower: float | Sequence[float] = LENGTH_SCALE_BOUNDS[0],
+        upper: float | Sequence[float] | None = None,
+        anisotropic: bool = True,
+        threshold: float = 1.0,
+        shrink: float = 0.5,
+        nu: float | None = None,
+        nu_range: tuple[float, float] = (0.001, 1.0),
+        incumbent: str = "mu",
+        noise: float = 0.01,
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.lower = lower
+        self.upper = upper
+        self.anisotropic = anisotropic
+        self.threshold = threshold
+        self.shrink = shrink
+        self.nu = nu
+        self.nu_range = nu_range
+        self.incumbent = incumbent
+        self.noise = noise
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        lower = np.asarray(self.lower, dtype=float)
+        self._require(np.all(lower > 0), "lower", "positive")
+        if self.upper is not None:
+            self._require(np.all(lower <= self.upper), "upper", "at least 'lower'")
+        self._require(self.threshold > 0, "threshold", "positive")
+        self._require(0 < self.shrink < 1, "shrink", "between 0 and 1")
+        self._require(self.nu is None or self.nu > 0, "nu", "positive or None")
+        pair = len(self.nu_range) == 2 and 0 < self.nu_range[0] < self.nu_range[1]
+        self._require(pair, "nu_range", "two positive numbers, the smaller first")
+        self._require(self.incumbent in ("mu", "f"), "incumbent", "'mu' or 'f'")
+        self._require(0 < self.delta < 1, "delta", "between 0 and 1")
+
+    def _require(self, holds: Any, name: str, expected: str) -> None:
+        if not holds:
+            raise ValueError(
+                f"The '{name}' of BOHO must be {expected}. Got "
+                f"{getattr(self, name)!r} instead."
+            )
+
+    def start(self, setup: Setup, models: Models) -> BOHOState:
+        """Return a state with the bounds at the start."""
+        self.check()
+        n = len(models.groups) if self.anisotropic else 1
+        for name in ("lower", "upper"):
+            given = np.size(getattr(self, name))
+            expected = f"one number or {n}, one for each length scale"
+            self._require(given in (1, n), name, expected)
+        lower = np.broadcast_to(self.lower, n)
+        upper = setup.diameter if self.upper is None else self.upper
+        return BOHOState(np.maximum(upper, lower).tolist())  # line 1
+
+    def suggest(
+        self, state: BOHOState, models: Models, argmax: Argmax, pending: Sequence[Memo]
+    ) -> tuple[Array, Memo]:
+        """Estimate inside the bounds, then return the best expected improvement."""
+        theta = self._estimate(state, models)
+        columns = models.spread(theta) if self.anisotropic else theta[0]
+        posterior = models[
+            length_scale_candidate(self.base_kernel(), columns, theta_label(theta))
+        ]
+        t = state.t + len(pending) + 1  # line 2
+        best = self._incumbent(posterior, models, argmax)
+        x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
+        variance = posterior.told_deviation(x) ** 2
+        confident = variance < self.threshold * posterior.noise**2  # line 4
+        memo = note(models, posterior, x, theta=theta.tolist(), confident=confident)
+        return x, memo
+
+    def _estimate(self, state: BOHOState, models: Models) -> Array:
+        upper = np.array(state.upper)
+        # Cold starts beside the warm one: the likelihood may have several peaks.
+        warm = [np.array(state.theta)] if state.theta else []
+        starts = [*warm, *(share * upper for share in _STARTS)]
+        return models.fit(
+            self.base_kernel(),
+            FlatPrior(),
+            (np.broadcast_to(self.lower, len(upper)), upper),  # line 14
+            starts,
+            per_parameter=self.anisotropic,
+        )
+
+    def _incumbent(self, posterior: Posterior, models: Models, argmax: Argmax) -> float:
+        """Return the value to improve on, in units of the model."""
+        if self.incumbent == "f":
+            return float(models.z.max())
+        return argmax(UCB(posterior, 0.0), inner=True)[1]
+
+    def scale(self, posterior: Posterior, t: int) -> float:
+        """Return nu at query t."""
+        if self.nu is not None:
+            return float(self.nu)
+        root = math.sqrt(self.xi(posterior.information_gain, t))
+        low, high = (c * root for c in self.nu_range)
+        return min(max(posterior.output_scale, low), high)  # line 15
+
+    def xi(self, gain: float, t: int) -> float:
+        """Return the squared width of the confidence band in line 15."""
+        log = math.log(t**2 * math.pi**2 / (3 * self.delta))
+        return gain + math.sqrt((math.log(2) + log) * gain) + log
+
+    def learn(self, state: BOHOState, memo: Memo, history: Told) -> None:
+        """Count over-confident steps, and lower the bounds after five in a row."""
+        state.t += 1  # line 9, line 16
+        state.theta = memo["theta"]
+        if memo["confident"]:  # line 4
+            state.confident += 1  # line 5
+        else:  # line 6
+            state.confident = 0  # line 7, line 8
+        if state.confident == _PATIENCE:  # line 10
+            state.upper = self.shrunk(state.upper)
+            state.confident = 0  # line 12, line 13
+
+    def shrunk(self, upper: Sequence[float]) -> list[float]:
+        """Return the upper bounds that follow."""
+        largest = self.shrink * max(upper, default=0.0)
+        lower = np.broadcast_to(self.lower, len(upper))
+        capped = [min(largest, bound) for bound in upper]
+        return [max(u, float(b)) for u, b in zip(capped, lower, strict=True)]  # line 11
+
+    def alive(self, state: BOHOState) -> list[str]:
+        """Return the label of the latest estimate."""
+        return [theta_label(state.theta)] if state.theta else []

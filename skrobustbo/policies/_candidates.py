@@ -1,0 +1,135 @@
+"""Finite sets of candidate models, of any form, and what policies over them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.policies._base import (
+    Memo,
+    Setup,
+    UCBPolicy,
+    initial_length_scale,
+    length_scale_candidate,
+)
+from skrobustbo.surrogate import Candidate, Models, Posterior
+
+Given = Sequence[Kernel | Candidate]
+
+#: Default candidates: the estimated length scale and its successive halves.
+_HALVES = 5
+
+
+def candidate_models(
+    given: Given | None, kernel: Kernel, thetas: Sequence[float]
+) -> list[Candidate]:
+    """Return the candidates given or, by default, those of the length scales.
+
+    Labels that occur twice are numbered: prior means have no text of their own.
+    """
+    if given is None:
+        return [length_scale_candidate(kernel, theta) for theta in thetas]
+    models = [c if isinstance(c, Candidate) else Candidate(c) for c in given]
+    labels = [model.label for model in models]
+    return [
+        replace(model, label=f"{model.label} #{i + 1}")
+        if labels.count(model.label) > 1
+        else model
+        for i, model in enumerate(models)
+    ]
+
+
+def halved_length_scales(kernel: Kernel, setup: Setup, models: Models) -> list[float]:
+    """Return the maximum likelihood length scale times 2**-i, i = 0, ..., 4."""
+    theta = initial_length_scale(kernel, setup, models)
+    return [theta * 2.0**-i for i in range(_HALVES)]
+
+
+def check_candidates(policy: Any, given: Any) -> None:
+    """Raise a ValueError unless `given` is None or holds kernels and candidates."""
+    listed = isinstance(given, list | tuple) and len(given) > 0
+    if given is not None and not (
+        listed and all(isinstance(c, Kernel | Candidate) for c in given)
+    ):
+        raise ValueError(
+            f"The 'candidates' of {type(policy).__name__} must be a list of one or "
+            f"more kernels or Candidate objects, or None. Got {given!r} instead."
+        )
+
+
+@dataclass
+class CandidateState:
+    """Run-time state of policies over a finite set of candidates.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Dimension d.
+    thetas : list of float
+        Length scales of the default candidates; empty where candidates were given.
+    survivors : list of int
+        U: indices of the candidates not eliminated.
+    t : int
+        Queries told so far.
+    """
+
+    n_parameters: int
+    thetas: list[float] = field(default_factory=list)
+    survivors: list[int] = field(default_factory=list)
+    t: int = 0
+
+
+class CandidatePolicy(UCBPolicy):
+    """What the policies over a finite set of candidates share."""
+
+    state_type: ClassVar[type] = CandidateState
+    #: Part of delta that goes to each band.
+    share: ClassVar[float] = 1.0
+
+    candidates: Given | None = None
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        check_candidates(self, self.candidates)
+
+    def given(self) -> Given | None:
+        """Return the candidates that the settings give, None for the default ones."""
+        return self.candidates
+
+    def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
+        """Return the length scales of the default candidates."""
+        return halved_length_scales(self.base_kernel(), setup, models)
+
+    def start(self, setup: Setup, models: Models) -> Any:
+        """Return a state in which every candidate survives."""
+        self.check()
+        given = self.given()
+        thetas = [] if given else self.default_length_scales(setup, models)
+        survivors = list(range(len(given or thetas)))
+        return self.state_type(setup.n_parameters, thetas, survivors)
+
+    def n_candidates(self, state: CandidateState) -> int:
+        """Return |U| before any elimination."""
+        return len(self.given() or state.thetas)
+
+    def survivors(self, state: CandidateState) -> list[Candidate]:
+        """Return U: the surviving models."""
+        every = candidate_models(self.given(), self.base_kernel(), state.thetas)
+        return [every[i] for i in state.survivors]
+
+    def bands(
+        self, state: CandidateState, models: Models, pending: Sequence[Memo]
+    ) -> list[tuple[Posterior, float]]:
+        """Return the posterior and beta of every survivor at the next query."""
+        t = state.t + len(pending) + 1
+        posteriors = [models[candidate] for candidate in self.survivors(state)]
+        d = state.n_parameters
+        return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
+
+    def alive(self, state: CandidateState) -> list[str]:
+        """Return the labels of the surviving models."""
+        return [candidate.label for candidate in self.survivors(state)]

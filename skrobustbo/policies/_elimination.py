@@ -1,0 +1,320 @@
+"""Eliminating implausible models (HE-GP-UCB), and weighing them (ExpectedUCB)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
+from skrobustbo.policies._base import Argmax, Memo, Setup, Told, note
+from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, Given
+from skrobustbo.surrogate import Models, Posterior
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class EliminationState(CandidateState):
+    """Run-time state of `HEGPUCB`.
+
+    Attributes
+    ----------
+    queries : list of dict
+        All S together: of each query its `candidate`, its index in the history, and the
+        `mean` and `width` (beta times sigma) promised before it, objective units.
+    implausible : bool
+        Whether the last survivor has failed the test, too.
+    """
+
+    queries: list[dict[str, Any]] = field(default_factory=list)
+    implausible: bool = False
+
+
+def contradicted(
+    queries: Sequence[dict[str, Any]], values: Array, scale: float, xi: float
+) -> bool:
+    """Return whether a model's errors add up to more than band and noise allow.
+
+    Parameters
+    ----------
+    queries : list of dict
+        The model's queries, with their `query`, `mean` and `width`.
+    values : array of shape (n,)
+        The history, nan for failures.
+    scale : float
+        The model's unit, in units of the objective.
+    xi : float
+        Noise term, in the model's units.
+    """
+    told = [q for q in queries if math.isfinite(values[q["query"]])]
+    error = sum(float(values[q["query"]]) - q["mean"] for q in told)
+    width = sum(q["width"] for q in told)
+    return bool(abs(error) / scale > math.sqrt(xi * len(told)) + width / scale)
+
+
+class Eliminating(CandidatePolicy):
+    """The test of elimination and its consequences."""
+
+    share: ClassVar[float] = 0.5  # the other half of delta is for the noise
+
+    def xi(self, n_sums: int, t: int) -> float:
+        """Return the noise term of the test for so many sums, for Gaussian noise."""
+        inside = n_sums * math.pi**2 * t**2 / (3 * self.delta)
+        return 2 * self.noise**2 * math.log(inside)
+
+    def eliminate(
+        self, state: Any, queries: Sequence[dict[str, Any]], values: Array, n_sums: int
+    ) -> None:
+        """Test the candidate of the last query, and remove it unless it is the last."""
+        u = queries[-1]["candidate"]
+        if u not in state.survivors or not math.isfinite(values[-1]):
+            return
+        _, _, scale = self.targets(values)
+        S = [query for query in queries if query["candidate"] == u]
+        if not contradicted(S, values, scale, self.xi(n_sums, state.t)):
+            return
+        if len(state.survivors) > 1:
+            state.survivors.remove(u)
+        elif not state.implausible:
+            state.implausible = True
+            warnings.warn(
+                "All candidate models contradict the values told; the last one is "
+                "kept. Give candidates with shorter length scales, a larger norm_bound "
+                "or a wider beta, or raise the noise.",
+                stacklevel=2,
+            )
+
+
+class HEGPUCB(Eliminating):
+    """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
+
+    From "Beyond lengthscales": the candidate models may differ in anything, length
+    scale, period, additive decomposition or prior mean. The query is that of the most
+    optimistic survivor, and it is a test: a model whose errors add up to more than its
+    band and the noise allow is eliminated. Here xi_t = 2 noise**2 ln(|U| pi**2 t**2 /
+    (3 delta)), |U| counting all candidates there were.
+
+    Pseudo-code (U: surviving models; S: queries of each)::
+
+        1  U = all candidates; S = {}
+        2  for t = 1, 2, ...
+        3      x_t, u_t = argmax over x and u in U of mu + beta_t sigma of u before t
+        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data, shared by all
+        5      add t to S(u_t)
+        6      eta_t = y_t - mu(x_t) of u_t before t
+        7      if |sum of eta over S(u_t)| > sqrt(xi_t |S(u_t)|)
+                       + sum over i in S(u_t) of beta_i sigma(x_i) before i
+        8          remove u_t from U, unless it is the last
+
+    Line 3 has the beta of the paper's proof, where the printed algorithm is one step
+    behind. Line 7 has the deviation before the query was told, which is what the bands
+    bound; the printed algorithm has the smaller one after it.
+
+    Parameters
+    ----------
+    candidates : list of Kernel or Candidate, default=None
+        The models. None: `kernel` with the maximum likelihood length scale of the
+        initial design times 2**-i, i = 0, ..., 4.
+    kernel : Kernel, default=None
+        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    beta : float or str, default=2.0
+        Width of the band in deviations, or a schedule (with half of delta):
+        "bayes-finite" and "bayes-continuous" for objectives drawn from a candidate,
+        "self-normalised" for those within its norm bound; "igp", "a-gp" or "log". The
+        test takes it at its word: with beta = 1 a true model fails it at its first
+        query once in three times.
+    information_gain : {"posterior", "rate", "bound"}, default="posterior"
+        How schedules get the information gain.
+    delta : float, default=0.1
+        Probability that the guarantee may fail: half for the bands, half for the noise.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Warns
+    -----
+    UserWarning
+        Once in a run, if the last candidate fails the test as well.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, ExpSineSquared
+    >>> from skrobustbo import Candidate, Optimizer, Real
+    >>> from skrobustbo.policies import HEGPUCB
+    >>> policy = HEGPUCB(
+    ...     [
+    ...         RBF(0.2),
+    ...         ExpSineSquared(periodicity=0.5),
+    ...         Candidate(RBF(0.1), mean=lambda X: -X[:, 0], label="downhill"),
+    ...     ]
+    ... )
+    >>> optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
+    >>> for _ in range(12):
+    ...     params = optimizer.ask()
+    ...     optimizer.tell(params, -(params["x"] - 0.3) ** 2)
+    >>> abs(optimizer.best_params_["x"] - 0.3) < 0.05
+    True
+    >>> HEGPUCB(beta="self-normalised", delta=0.05)
+    HEGPUCB(beta='self-normalised', delta=0.05)
+    """
+
+    state_type: ClassVar[type] = EliminationState
+
+    def __init__(
+        self,
+        candidates: Given | None = None,
+        *,
+        kernel: Kernel | None = None,
+        noise: float = 0.01,
+        beta: float | str = 2.0,
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.kernel = kernel
+        self.noise = noise
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def start(self, setup: Setup, models: Models) -> EliminationState:
+        """Return a state in which every candidate survives."""
+        state: EliminationState = super().start(setup, models)  # line 1
+        return state
+
+    def suggest(
+        self,
+        state: EliminationState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> tuple[Array, Memo]:
+        """Return the maximiser of the most optimistic survivor's bound."""
+        bands = self.bands(state, models, pending)
+        union = UnionMax([UCB(posterior, beta) for posterior, beta in bands])
+        x, _ = argmax(union)  # line 3
+        best = union.attained_by(x)
+        posterior, beta = bands[best]
+        width = beta * posterior.told_deviation(x) * models.scale
+        u = state.survivors[best]
+        return x, note(models, posterior, x, candidate=u, width=width)
+
+    def learn(self, state: EliminationState, memo: Memo, history: Told) -> None:
+        """Credit the query to its candidate, and test that one."""
+        state.t += 1  # line 2
+        values = history.values  # line 4
+        entry = {key: memo[key] for key in ("candidate", "mean", "width")}
+        state.queries.append({"query": len(values) - 1, **entry})  # line 5, line 6
+        n = self.n_candidates(state)
+        self.eliminate(state, state.queries, values, n)  # line 7, line 8
+
+
+class ExpectedUCB(CandidatePolicy):
+    """The upper confidence bound expected over candidate models.
+
+    The baseline of "Beyond lengthscales" (Ziomek, Adachi, Osborne): candidates are
+    weighed by their probability given the data, under a uniform prior.
+
+    Pseudo-code::
+
+        1  for t = 1, 2, ...
+        2      P(u) = p(y | u) / sum over v of p(y | v) for every candidate u
+        3      x_t = argmax over x of the sum of P(u) (mu + beta_t sigma) of u
+        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+
+    Parameters
+    ----------
+    candidates : list of Kernel or Candidate, default=None
+        The models. None: `kernel` with the maximum likelihood length scale of the
+        initial design times 2**-i, i = 0, ..., 4.
+    kernel : Kernel, default=None
+        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    beta : float or str, default=1.0
+        Width of the band in deviations, or a schedule.
+    information_gain : {"posterior", "rate", "bound"}, default="posterior"
+        How schedules get the information gain.
+    delta : float, default=0.1
+        Probability that the band of a schedule may fail.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skrobustbo.policies import ExpectedUCB
+    >>> ExpectedUCB([RBF(0.1), RBF(0.5)]).beta
+    1.0
+    """
+
+    def __init__(
+        self,
+        candidates: Given | None = None,
+        *,
+        kernel: Kernel | None = None,
+        noise: float = 0.01,
+        beta: float | str = 1.0,
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.kernel = kernel
+        self.noise = noise
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def suggest(
+        self,
+        state: CandidateState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> tuple[Array, Memo]:
+        """Return the maximiser of the expected bound."""
+        bands = self.bands(state, models, pending)  # line 1
+        posteriors = [posterior for posterior, _ in bands]
+        # The softmax subtracts the largest logarithm first: no density underflows.
+        P = softmax([p.log_marginal_likelihood for p in posteriors])  # line 2
+        bounds = [UCB(posterior, beta) for posterior, beta in bands]
+        x, _ = argmax(WeightedSum(bounds, P))  # line 3
+        return x, _mixture_note(models, posteriors, P, x)
+
+    def learn(self, state: CandidateState, memo: Memo, history: Told) -> None:
+        """Count the query: the data are in the history already."""
+        state.t += 1  # line 4
+
+
+def _mixture_note(
+    models: Models, posteriors: Sequence[Posterior], P: Array, x: Array
+) -> Memo:
+    """Return a memo with the prediction of the mixture, named after its chief part."""
+    notes = [note(models, posterior, x) for posterior in posteriors]
+    means = np.array([each["mean"] for each in notes])
+    stds = np.array([each["std"] for each in notes])
+    mean = float(P @ means)
+    std = math.hypot(*np.sqrt(P) * stds, *np.sqrt(P) * (means - mean))
+    label = notes[int(np.argmax(P))]["label"]
+    return {"label": label, "mean": mean, "std": std, "weights": P.tolist()}

@@ -1,0 +1,419 @@
+"""GP-UCB over function classes that grow with time (A-GP-UCB)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.acquisition import UCB
+from skrobustbo.kernels import with_length_scale
+from skrobustbo.policies._base import (
+    Argmax,
+    Memo,
+    Setup,
+    Told,
+    UCBPolicy,
+    initial_length_scale,
+    map_length_scales,
+    note,
+    theta_label,
+)
+from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
+from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
+
+Array = NDArray[np.float64]
+Growth = float | Callable[[int], float]
+
+_MATCHINGS = (None, "regret-bound", "one-step")
+_COMBINATIONS = (None, "min", "divide")
+#: Ratio of the bracket that looks for the reference regret, and the precision of h.
+_BRACKET = 1.5
+_PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
+
+
+@dataclass
+class GrowingState:
+    """Run-time state of `AGPUCB`.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Dimension d.
+    theta0 : float
+        Length scale at the start.
+    t : int
+        Queries told so far.
+    h : float
+        Growth of the function class so far, where it is matched to a reference.
+    width : float
+        Sum of 2 beta sigma over the queries told, objective units.
+    estimate : list of float
+        The latest MAP length scales; empty at first, or where they are not used.
+    """
+
+    n_parameters: int
+    theta0: float
+    t: int = 0
+    h: float = 1.0
+    width: float = 0.0
+    estimate: list[float] = field(default_factory=list)
+
+
+class AGPUCB(UCBPolicy):
+    """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
+
+    The length scale shrinks and the norm bound grows, so that the objective is in the
+    function class in the end, whatever it is at the start. How fast is either given, by
+    g and b, or matched to a reference regret p: as the search converges its regret
+    estimate falls below p, and the class grows until they are equal again.
+
+    Pseudo-code (t: queries before this one; p, C1, lambda: see below)::
+
+         1  for t = 0, 1, 2, ...
+         2      h(t) = max(h(t-1), h*), where the regret estimate at h* is p(t)
+         3      eps_g = (-(1 + lambda) + sqrt((1 + lambda)^2 + 4 lambda (h - 1)))
+                        / (2 lambda); eps_b = lambda eps_g
+         4      g^d = 1 + eps_g; b = 1 + eps_b
+         5      theta_t = theta0 / g
+         6      B_t = b g^d B0; beta_t = B_t + 4 noise sqrt(I + 1 + ln(1 / delta))
+         7      x_{t+1} = argmax over x of mu_t(x) + beta_t sigma_t(x)
+         8      y_{t+1} = f(x_{t+1}) + noise; add it to the data
+        Regret estimates:
+         9      I~ = (g(h) / g(t-1))^d I at theta_{t-1}
+        10      regret bound (15): sqrt(C1 t) beta(h, I~) sqrt(I~)
+        11      one step (16): sum over j < t of 2 beta_j sigma_j(x_{j+1})
+                               + 2 beta(h) sigma(x(h)), x(h) the argmax of UCB under h
+        With the MAP length scales theta_MAP:
+        12      "min" (17): theta_t = min(theta_MAP, theta0 / g), each by itself
+        13      "divide" (18): theta_t = theta_MAP / max(g, 1)
+
+    C1 = 8 / ln(1 + noise^-2). Line 9 has the ratio of the paper's text; its (15) prints
+    g(t)^d alone. With lambda = 0, line 3 gives g = h^(1/d), where the text says g = h.
+    Where beta does not depend on the norm bound, lines 3 and 4 become g = h, b = 1.
+
+    The initial design does not count in t; its points count in I. Failed and pending
+    queries count in t and in the sum of line 11: their widths were known when asked.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The kernel at length scale 1; Matern-5/2 if None.
+    theta0 : float or None, default=1.0
+        Length scale at the start, in unit-cube coordinates. None: maximum likelihood on
+        the initial design, once, at most the diameter of the space.
+    norm_bound : float, default=2.0
+        Norm bound B0 at the start.
+    matching : {"one-step", "regret-bound"} or None, default="one-step"
+        How the growth is matched to the reference: line 11, line 10, or not at all.
+    growth : float or callable, default=0.0
+        g, where `matching` is None: a number a means t**a (1 at t = 0). A callable is g
+        itself, nondecreasing, with g(0) = 1.
+    norm_growth : float or callable, default=0.0
+        b, where `matching` is None, given like g.
+    reference : float or callable, default=0.9
+        Reference regret p in the units that the model sees: a number a means t**a. A
+        callable is p itself, sublinear and nondecreasing.
+    balance : float, default=0.1
+        lambda: whether growth enlarges the norm bound (infinity) or shortens the length
+        scale (0).
+    ceiling : float, default=0.9
+        h(t) is at most (t + 1)**ceiling. Where the widths cannot reach the reference,
+        as under a small constant `beta`, nothing else would stop it.
+    combine : {"min", "divide"} or None, default=None
+        How the MAP length scales enter, one per parameter: line 12, line 13, or not.
+    prior : Prior, default=None
+        Their prior, in unit-cube coordinates; Gamma(3, 6) if None.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    beta : float or str, default="a-gp"
+        Width of the band in deviations, or a schedule: "a-gp", "igp",
+        "self-normalised", "log", "bayes-finite", "bayes-continuous".
+    information_gain : {"posterior", "bound", "rate"}, default="posterior"
+        How the schedule and line 9 get the information gain. "rate" needs one length
+        scale for all parameters, so no `combine`.
+    delta : float, default=0.1
+        Probability that the band of a schedule may fail.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import AGPUCB
+    >>> AGPUCB(matching=None, growth=0.5)
+    AGPUCB(growth=0.5, matching=None)
+    """
+
+    state_type: ClassVar[type] = GrowingState
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        theta0: float | None = 1.0,
+        norm_bound: float = 2.0,
+        matching: str | None = "one-step",
+        growth: Growth = 0.0,
+        norm_growth: Growth = 0.0,
+        reference: Growth = 0.9,
+        balance: float = 0.1,
+        ceiling: float = 0.9,
+        combine: str | None = None,
+        prior: Prior | None = None,
+        noise: float = 0.01,
+        beta: float | str = "a-gp",
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.theta0 = theta0
+        self.norm_bound = norm_bound
+        self.matching = matching
+        self.growth = growth
+        self.norm_growth = norm_growth
+        self.reference = reference
+        self.balance = balance
+        self.ceiling = ceiling
+        self.combine = combine
+        self.prior = prior
+        self.noise = noise
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        _require(self.theta0 is None or self.theta0 > 0, self, "theta0", "positive")
+        _require(self.norm_bound > 0, self, "norm_bound", "positive")
+        for name, choices in (("matching", _MATCHINGS), ("combine", _COMBINATIONS)):
+            among = f"one of {choices}"
+            _require(getattr(self, name) in choices, self, name, among)
+        for name in ("growth", "norm_growth"):
+            value = getattr(self, name)
+            grows = value(0) == 1 if callable(value) else value >= 0
+            expected = "a number >= 0 or a callable that is 1 at t = 0"
+            _require(grows, self, name, expected)
+        p = self.reference
+        _require(
+            callable(p) or p >= 0, self, "reference", "a number >= 0 or a callable"
+        )
+        for name in ("balance", "ceiling"):
+            _require(getattr(self, name) >= 0, self, name, "a number >= 0")
+        rate = self.combine is None or self.information_gain != "rate"
+        _require(rate, self, "combine", "None where the information gain is a 'rate'")
+
+    def start(self, setup: Setup, models: Models) -> GrowingState:
+        """Return the state of a class that has not grown."""
+        self.check()
+        theta0 = self.theta0
+        if theta0 is None:
+            theta0 = initial_length_scale(self.base_kernel(), setup, models)
+        return GrowingState(setup.n_parameters, float(theta0))
+
+    def suggest(
+        self,
+        state: GrowingState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> tuple[Array, Memo]:
+        """Grow the class if it is time to, and maximise its bound."""
+        step = _Step(self, state, models, argmax, pending)
+        if self.matching is None:
+            h, g, b = 1.0, _grown(self.growth, step.t), _grown(self.norm_growth, step.t)
+        else:
+            h = step.matched(self.matching)
+            g, b = self.split(h, state.n_parameters)
+        posterior = models[step.candidate(g, b)]
+        beta = step.beta(posterior)
+        x, _ = argmax(UCB(posterior, beta))  # line 7
+        width = step.width(posterior, beta, x) * models.scale
+        memo = note(models, posterior, x, h=h, width=width, estimate=step.estimate)
+        return x, memo
+
+    def learn(self, state: GrowingState, memo: Memo, history: Told) -> None:
+        """Keep the growth, the width and the estimate of the query."""
+        state.t += 1  # line 8
+        state.h = max(state.h, memo["h"])
+        state.width += memo["width"]
+        state.estimate = memo["estimate"]
+
+    def split(self, h: float, d: int) -> tuple[float, float]:
+        """Return g and b of the growth h."""
+        if not depends_on_norm(self.beta):
+            return h, 1.0
+        if math.isinf(self.balance):
+            return 1.0, h
+        # The root of line 3, written so that it holds for lambda = 0 as well.
+        total = 1 + self.balance
+        root = math.sqrt(total**2 + 4 * self.balance * (h - 1))
+        eps_g = 2 * (h - 1) / (total + root)  # line 3
+        return float((1 + eps_g) ** (1 / d)), 1 + self.balance * eps_g  # line 4
+
+    def p(self, t: int) -> float:
+        """Return the reference regret at t."""
+        return float(
+            self.reference(t) if callable(self.reference) else t**self.reference
+        )
+
+
+class _Step:
+    """One query: what the regret estimates share."""
+
+    def __init__(
+        self,
+        policy: AGPUCB,
+        state: GrowingState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> None:
+        self.policy, self.models, self.argmax = policy, models, argmax
+        self.d, self.theta0 = state.n_parameters, state.theta0
+        self.t = state.t + len(pending)  # line 1
+        self.h = max([state.h, *(memo["h"] for memo in pending)])
+        widths: list[float] = [memo["width"] for memo in pending]
+        self.spent = state.width + sum(widths)
+        self.estimate: list[float] = []
+        if policy.combine is not None:
+            prior = GammaPrior(3.0, 6.0) if policy.prior is None else policy.prior
+            start = state.estimate or None
+            theta = map_length_scales(policy.base_kernel(), models, start, prior)
+            self.estimate = theta.tolist()
+
+    def candidate(self, g: float, b: float) -> Candidate:
+        """Return the model of the class grown by g and b."""
+        theta = self.theta(g)
+        columns = self.models.spread(theta) if self.estimate else theta[0]
+        return Candidate(
+            with_length_scale(self.policy.base_kernel(), columns),
+            norm_bound=self.norm(g, b),
+            label=theta_label(theta),
+        )
+
+    def theta(self, g: float) -> Array:
+        """Return the length scale, or one for each parameter."""
+        theta = np.array([self.theta0 / g])  # line 5
+        if self.policy.combine == "min":
+            theta = np.minimum(self.estimate, theta)  # line 12
+        elif self.policy.combine == "divide":
+            theta = np.array(self.estimate) / max(g, 1.0)  # line 13
+        return theta
+
+    def norm(self, g: float, b: float) -> float:
+        """Return the norm bound B."""
+        return float(b * g**self.d * self.policy.norm_bound)  # line 6
+
+    def beta(self, posterior: Posterior) -> float:
+        """Return beta; the schedules' t counts this query."""
+        return self.policy.beta_of(posterior, self.d, self.t + 1)
+
+    def width(self, posterior: Posterior, beta: float, x: Array) -> float:
+        """Return what the band at x says the query may lose."""
+        return 2 * beta * posterior.told_deviation(x)
+
+    def matched(self, matching: str) -> float:
+        """Return h(t), as large as the reference regret allows."""
+        bound = matching == "regret-bound"
+        regret = self.regret_bound() if bound else self.one_step
+        ceiling = max(self.h, (self.t + 1.0) ** self.policy.ceiling)
+        target, precision = self.policy.p(self.t), _PRECISION[matching]
+        return first_crossing(regret, target, self.h, ceiling, precision)  # line 2
+
+    def regret_bound(self) -> Callable[[float], float]:
+        """Return the regret estimate (15), a function of h that increases."""
+        policy, noise = self.policy, self.models.noise
+        g_before, b_before = policy.split(self.h, self.d)
+        before = self.models[self.candidate(g_before, b_before)]
+        gain_before = policy.gain_of(before, self.d)
+        c1_t = 8 / math.log1p(noise**-2) * self.t
+
+        def regret(h: float) -> float:
+            g, b = policy.split(h, self.d)
+            gain = (g / g_before) ** self.d * gain_before  # line 9
+            band = Band(
+                t=self.t + 1,
+                delta=policy.delta,
+                norm=self.norm(g, b),
+                noise=noise,
+                gain=lambda: gain,
+                n_parameters=self.d,
+                n_points=None if before.ground is None else before.ground.n_points,
+            )
+            return math.sqrt(c1_t * gain) * band_beta(policy.beta, band)  # line 10
+
+        return regret
+
+    def one_step(self, h: float) -> float:
+        """Return the regret estimate (16) at h."""
+        candidate = self.candidate(*self.policy.split(h, self.d))
+        # A growth tried out is forgotten; the present one is likely to be kept.
+        keep = h == self.h
+        posterior = self.models[candidate] if keep else self.models.at(candidate)
+        beta = self.beta(posterior)
+        x, _ = self.argmax(UCB(posterior, beta), inner=True)
+        # Widths are kept in units of the objective.
+        return self.spent / self.models.scale + self.width(
+            posterior, beta, x
+        )  # line 11
+
+
+def first_crossing(
+    regret: Callable[[float], float],
+    target: float,
+    low: float,
+    ceiling: float,
+    precision: float,
+) -> float:
+    """Return the first h >= low at which the estimate reaches the target.
+
+    A geometric bracket, then bisection: the estimate need not be monotone. If it stays
+    below up to the ceiling, the ceiling is returned.
+
+    Parameters
+    ----------
+    regret : callable
+        The estimate, as a function of h.
+    target : float
+        What it shall reach.
+    low, ceiling : float
+        Least and largest h.
+    precision : float
+        Relative precision of h.
+    """
+    if regret(low) >= target:
+        return low
+    high = min(low * _BRACKET, ceiling)
+    while regret(high) < target:
+        if high >= ceiling:
+            return ceiling
+        low, high = high, min(high * _BRACKET, ceiling)
+    while high > low * (1 + precision):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if regret(middle) >= target else (middle, high)
+    return high
+
+
+def _grown(growth: Growth, t: int) -> float:
+    """Return a growth function at t: 1 at zero."""
+    return float(growth(t) if callable(growth) else max(t, 1) ** growth)
+
+
+def _require(holds: bool, policy: AGPUCB, name: str, expected: str) -> None:
+    if not holds:
+        raise ValueError(
+            f"The '{name}' of AGPUCB must be {expected}. Got "
+            f"{getattr(policy, name)!r} instead."
+        )

@@ -1,0 +1,351 @@
+"""Adversarially robust search: the best point when the worst perturbation comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.acquisition import UCB, UnionMax, WorstCase
+from skrobustbo.policies._base import (
+    Argmax,
+    Memo,
+    Setup,
+    Told,
+    initial_length_scale,
+    note,
+)
+from skrobustbo.policies._candidates import Given
+from skrobustbo.policies._elimination import Eliminating, EliminationState
+from skrobustbo.surrogate import Models, Posterior
+
+Array = NDArray[np.float64]
+Bands = Sequence[tuple[Posterior, float]]
+Ball = Callable[[Array], Array]
+
+
+@dataclass
+class StableState(EliminationState):
+    """Run-time state of `HEStableOpt` and `StableOpt`.
+
+    Attributes
+    ----------
+    adversarial : list of dict
+        All Shat together, as `queries` holds all S: what the most pessimistic models
+        promised.
+    centres : list of list of float
+        The points x_t around which has been asked.
+    """
+
+    adversarial: list[dict[str, Any]] = field(default_factory=list)
+    centres: list[list[float]] = field(default_factory=list)
+
+
+class _Stable(Eliminating):
+    """The choice of a centre, of a perturbation, and of the answer."""
+
+    state_type: ClassVar[type] = StableState
+
+    eps: float | Mapping[str, float]
+    metric: str
+    units: str
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        _check_ball(type(self).__name__, self.eps, self.metric, self.units)
+
+    def start(self, setup: Setup, models: Models) -> StableState:
+        """Return a state in which every candidate survives."""
+        state: StableState = super().start(setup, models)  # line 1
+        self._ball(models)  # names that the space does not know are found here
+        return state
+
+    def _ball(self, models: Models) -> Ball:
+        return models.ball(self.eps, self.metric, self.units)
+
+    def suggest(
+        self,
+        state: StableState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Memo],
+    ) -> tuple[Array, Memo]:
+        """Return the worst perturbation of the point of best worst case."""
+        bands, ball = self.bands(state, models, pending), self._ball(models)
+        robust = UnionMax([WorstCase(UCB(p, beta), ball) for p, beta in bands])
+        centre = self._centre(argmax, robust, ball)
+        u = robust.attained_by(centre)
+        around = ball(centre[None, :])[0]
+        lower = np.array([UCB(p, -beta)(around) for p, beta in bands])
+        worst = next(  # line 4
+            i
+            for i in np.argsort(lower.min(axis=0), kind="stable")
+            if argmax.free(around[i])
+        )
+        v, x = int(np.argmin(lower[:, worst])), around[worst]
+        memo = note(models, bands[u][0], x, **_promise(models, bands[u], x))
+        memo |= {
+            "candidate": state.survivors[u],
+            "adversary": {
+                "candidate": state.survivors[v],
+                **_promise(models, bands[v], x),
+            },
+            "centre": centre.tolist(),
+            "lcb": float(lower.min()) * models.scale + models.shift,
+        }
+        return x, memo
+
+    def _centre(self, argmax: Argmax, robust: UnionMax, ball: Ball) -> Array:
+        """Return x_t: a centre may come again, as long as a query is left around it."""
+        radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
+        x, _ = argmax(robust, inner=any(radii))  # line 3
+        if not any(argmax.free(point) for point in ball(x[None, :])[0]):
+            x, _ = argmax(robust)  # free itself
+        return x
+
+    def learn(self, state: StableState, memo: Memo, history: Told) -> None:
+        """Count the query and keep its centre."""
+        state.t += 1  # line 2
+        state.centres.append(memo["centre"])  # line 6: the history holds the value
+
+    def recommend(self, state: Any, models: Models, history: Told) -> Array:
+        """Return the centre, encoded, whose worst case is surely best.
+
+        The worst case is the least lower bound over perturbations and surviving models
+        given all the data. Before there is a centre: the told point of best MAP mean.
+        """
+        if state is None or not state.centres:
+            return super().recommend(state, models, history)
+        bands, ball = self.bands(state, models, []), self._ball(models)
+        X = np.array(state.centres)
+        worst = [WorstCase(UCB(p, -beta), ball)(X) for p, beta in bands]
+        x: Array = X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
+        return x
+
+
+def _promise(models: Models, band: tuple[Posterior, float], x: Array) -> Memo:
+    """Return the mean and width that a model promises, in objective units."""
+    posterior, beta = band
+    mean = float(posterior.predict(x[None, :])[0][0]) * models.scale + models.shift
+    return {"mean": mean, "width": beta * posterior.told_deviation(x) * models.scale}
+
+
+class HEStableOpt(_Stable):
+    """Adversarially robust search with hyperparameter elimination (Algorithm 2).
+
+    From "Beyond lengthscales" (Ziomek, Adachi, Osborne): find the point whose worst
+    perturbation is best, when the model is one of several. Centres are chosen by the
+    most optimistic survivor, perturbations by the most pessimistic, and both are put to
+    the test. `recommend` returns a centre. Here xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 /
+    (3 delta)).
+
+    Pseudo-code (U: surviving models; delta: feasible perturbations of x)::
+
+        1  U = all candidates; S = Shat = {}
+        2  for t = 1, 2, ...
+        3      x_t, u_t = argmax over x and u in U of min over delta of UCB(x + delta)
+        4      delta_t, v_t = argmin over delta and v in U of LCB(x_t + delta)
+        5      add t to S(u_t) and to Shat(v_t)
+        6      y_t = f(x_t + delta_t) + noise; add (x_t + delta_t, y_t) to the data
+        7      eta_t = y_t - mu(x_t + delta_t) of u_t before t; etahat_t = that of v_t
+        8      remove u_t from U if |sum of eta over S(u_t)| > sqrt(xi_t |S(u_t)|)
+                       + sum over i in S(u_t) of beta_i sigma(x_i + delta_i) before i
+        9      the same for v_t, Shat(v_t) and etahat; the last is never removed
+       10  return argmax over x_1, x_2, ... of min over delta and U of LCB(x + delta)
+
+    The printed algorithm brings u_t back in line 9, has the deviation after the query
+    in lines 8 and 9, and |U| for the 2 |U| sums in xi_t. Line 10 is not in the paper:
+    that of StableOpt, with the minimum over the survivors and all the data. Where the
+    worst perturbation has been asked before (and `repeats` is False), the worst of
+    those left is asked.
+
+    Parameters
+    ----------
+    candidates : list of Kernel or Candidate, default=None
+        The models. None: `kernel` with the maximum likelihood length scale of the
+        initial design times 2**-i, i = 0, ..., 4.
+    eps : float or dict of str to float, default=0.05
+        Largest perturbation, or one for each parameter that is perturbed. Unordered
+        choices never are.
+    metric : {"max", "l2"}, default="max"
+        Whether each parameter may move by `eps`, or all together.
+    units : {"cube", "user"}, default="cube"
+        Whether `eps` is in unit-cube coordinates or in the parameters' own units.
+    kernel : Kernel, default=None
+        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    beta : float or str, default=2.0
+        Width of the band in deviations, or a schedule; see `HEGPUCB`.
+    information_gain : {"posterior", "rate", "bound"}, default="posterior"
+        How schedules get the information gain.
+    delta : float, default=0.1
+        Probability that the guarantee may fail: half for the bands, half for the noise.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Warns
+    -----
+    UserWarning
+        Once in a run, if the last candidate fails a test as well.
+
+    Examples
+    --------
+    >>> from skrobustbo import Optimizer, Real
+    >>> from skrobustbo.policies import HEStableOpt
+    >>> policy = HEStableOpt(eps={"x": 0.3}, units="user")
+    >>> optimizer = Optimizer({"x": Real(-1, 1)}, policy, random_state=0)
+    >>> for _ in range(20):
+    ...     params = optimizer.ask()
+    ...     optimizer.tell(params, params["x"] if params["x"] < 0.5 else -1.0)
+    >>> optimizer.recommend()["x"] < 0.25
+    True
+    """
+
+    def __init__(
+        self,
+        candidates: Given | None = None,
+        *,
+        eps: float | Mapping[str, float] = 0.05,
+        metric: str = "max",
+        units: str = "cube",
+        kernel: Kernel | None = None,
+        noise: float = 0.01,
+        beta: float | str = 2.0,
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.candidates = candidates
+        self.eps = eps
+        self.metric = metric
+        self.units = units
+        self.kernel = kernel
+        self.noise = noise
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def learn(self, state: StableState, memo: Memo, history: Told) -> None:
+        """Credit the query to both models, and test them."""
+        super().learn(state, memo, history)
+        values, n_sums = history.values, 2 * self.n_candidates(state)
+        for entries, promise in [
+            (state.queries, memo),  # line 5, line 7
+            (state.adversarial, memo["adversary"]),
+        ]:
+            promised = {key: promise[key] for key in ("candidate", "mean", "width")}
+            entries.append({"query": len(values) - 1, **promised})
+        self.eliminate(state, state.queries, values, n_sums)  # line 8
+        self.eliminate(state, state.adversarial, values, n_sums)  # line 9
+
+
+class StableOpt(_Stable):
+    """Adversarially robust search with one fixed model (Bogunovic et al. 2018).
+
+    Find the point whose worst perturbation is best. `recommend` returns a centre.
+
+    Pseudo-code (numbered as that of `HEStableOpt`; delta: perturbations of x)::
+
+        1  U = the one model
+        2  for t = 1, 2, ...
+        3      x_t = argmax over x of min over delta of UCB(x + delta)
+        4      delta_t = argmin over delta of LCB(x_t + delta)
+        6      y_t = f(x_t + delta_t) + noise; add (x_t + delta_t, y_t) to the data
+       10  return argmax over x_1, x_2, ... of min over delta of LCB(x + delta)
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
+        scale of the initial design, fitted once and then kept.
+    eps : float or dict of str to float, default=0.05
+        Largest perturbation, or one for each parameter that is perturbed. Unordered
+        choices never are.
+    metric : {"max", "l2"}, default="max"
+        Whether each parameter may move by `eps`, or all together.
+    units : {"cube", "user"}, default="cube"
+        Whether `eps` is in unit-cube coordinates or in the parameters' own units.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    beta : float or str, default=1.0
+        Width of the band in deviations, or a schedule.
+    information_gain : {"posterior", "rate", "bound"}, default="posterior"
+        How schedules get the information gain.
+    delta : float, default=0.1
+        Probability that the band of a schedule may fail.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import StableOpt
+    >>> StableOpt(eps=0.1, metric="l2")
+    StableOpt(eps=0.1, metric='l2')
+    """
+
+    share: ClassVar[float] = 1.0
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        eps: float | Mapping[str, float] = 0.05,
+        metric: str = "max",
+        units: str = "cube",
+        noise: float = 0.01,
+        beta: float | str = 1.0,
+        information_gain: str = "posterior",
+        delta: float = 0.1,
+        normalize_y: bool | tuple[float, float] = True,
+        repeats: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.eps = eps
+        self.metric = metric
+        self.units = units
+        self.noise = noise
+        self.beta = beta
+        self.information_gain = information_gain
+        self.delta = delta
+        self.normalize_y = normalize_y
+        self.repeats = repeats
+
+    def given(self) -> Given | None:
+        """Return the one model, None for the default one."""
+        return None if self.kernel is None else [self.kernel]
+
+    def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
+        """Return the maximum likelihood length scale of the initial design."""
+        return [initial_length_scale(self.base_kernel(), setup, models)]
+
+
+def _check_ball(policy: str, eps: Any, metric: Any, units: Any) -> None:
+    radii = list(eps.values()) if isinstance(eps, Mapping) else [eps]
+    for radius in radii:
+        number = isinstance(radius, int | float) and not isinstance(radius, bool)
+        if not number or not 0 <= radius < np.inf:
+            raise ValueError(
+                f"The 'eps' of {policy} must be a finite number >= 0 or a dict of such "
+                f"numbers. Got {eps!r} instead."
+            )
+    if metric not in ("max", "l2"):
+        raise ValueError(
+            f"The 'metric' of {policy} must be 'max' or 'l2'. Got {metric!r} instead."
+        )
+    if units not in ("cube", "user"):
+        raise ValueError(
+            f"The 'units' of {policy} must be 'cube' or 'user'. Got {units!r} instead."
+        )

@@ -1,0 +1,222 @@
+"""Functions of the space of the Gaussian kernel, and draws of its process.
+
+Notation of this file: k(x, x') = exp(-|x - x'|^2 / (2 theta^2)) with length scale
+theta, on the unit interval (and, as a product, on the unit square); u = (x - 1/2) /
+theta. The kernel is the sum over n of phi_n(x) phi_n(x') with
+
+    phi_n(x) = exp(-u^2 / 2) u^n / sqrt(n!),
+
+and these functions are orthonormal in the kernel's space. So sum_n z_n phi_n with
+independent standard normal z_n is a draw of the Gaussian process on the whole interval:
+no grid, no factor of a nearly singular matrix, no jitter. What N terms leave out of the
+variance at u is P(M >= N) for a Poisson variable M of mean u^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.ndimage import maximum_filter
+from scipy.optimize import minimize_scalar
+from scipy.stats import poisson
+
+Array = NDArray[np.float64]
+
+#: Share of the variance of a draw that may be missing anywhere: the rounding of a sum.
+_LEFT_OUT = 1e-16
+
+
+def gaussian_kernel(x: ArrayLike, centres: ArrayLike, theta: float) -> Array:
+    """Return k(x, c) for all pairs, shape ``x.shape + centres.shape``."""
+    gaps = np.subtract.outer(np.asarray(x, float), np.asarray(centres, float))
+    return np.asarray(np.exp(-0.5 * (gaps / theta) ** 2))
+
+
+# -- sums of kernels ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """The function sum_i w_i k(x, c_i) of one variable.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (n,)
+        The c_i.
+    weights : ndarray of shape (n,)
+        The w_i.
+    theta : float
+        Length scale of the kernel.
+    """
+
+    centres: Array
+    weights: Array
+    theta: float
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Return the values at `x`, an array of any shape."""
+        values: Array = gaussian_kernel(x, self.centres, self.theta) @ self.weights
+        return values
+
+    @property
+    def norm(self) -> float:
+        """The norm in the kernel's space, sqrt(w' K w)."""
+        return math.sqrt(self.weights @ self(self.centres))
+
+    def scaled_to(self, norm: float) -> Expansion:
+        """Return the multiple of the function that has the given norm."""
+        factor = norm / self.norm
+        return Expansion(self.centres, factor * self.weights, self.theta)
+
+
+def interpolant(centres: ArrayLike, values: ArrayLike, theta: float) -> Expansion:
+    """Return the expansion of least norm through `values` at `centres`."""
+    points = np.asarray(centres, float)
+    kernel = gaussian_kernel(points, points, theta)
+    weights = np.linalg.solve(kernel, np.asarray(values, float))
+    return Expansion(points, weights, theta)
+
+
+def drawn_interpolant(
+    centres: ArrayLike, theta: float, rng: np.random.Generator
+) -> Expansion:
+    """Return the interpolant of a draw of the process at `centres`.
+
+    With K = L L' and standard normal z the values of the draw are L z. The weights
+    that interpolate them, K^-1 L z = L'^-1 z, take one triangular solve, which loses
+    half the digits that a solve with K would.
+    """
+    points = np.asarray(centres, float)
+    factor = np.linalg.cholesky(gaussian_kernel(points, points, theta))
+    z = rng.standard_normal(len(points))
+    weights = solve_triangular(factor, z, lower=True, trans="T")
+    return Expansion(points, weights, theta)
+
+
+# -- draws of the process -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The functions phi_n of the unit interval that matter.
+
+    Parameters
+    ----------
+    theta : float
+        Length scale of the kernel.
+    """
+
+    theta: float
+
+    @cached_property
+    def size(self) -> int:
+        """Number N of functions, enough for the ends of the interval."""
+        return int(poisson.isf(_LEFT_OUT, (0.5 / self.theta) ** 2)) + 1
+
+    @cached_property
+    def _roots(self) -> Array:
+        return np.sqrt(np.arange(1, self.size))
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Return phi_n(x), shape ``x.shape + (size,)``."""
+        u = (np.asarray(x, float)[..., None] - 0.5) / self.theta
+        # Products of ratios: u^n and n! by themselves would overflow.
+        powers = np.cumprod(u / self._roots, axis=-1)
+        ones = np.ones_like(u)
+        return np.asarray(np.exp(-0.5 * u**2) * np.concatenate([ones, powers], axis=-1))
+
+    def derivative(self, x: ArrayLike) -> Array:
+        """Return phi_n'(x), shape ``x.shape + (size,)``."""
+        u = (np.asarray(x, float)[..., None] - 0.5) / self.theta
+        phi = self(x)
+        slopes = -u * phi
+        slopes[..., 1:] += self._roots * phi[..., :-1]
+        return np.asarray(slopes / self.theta)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A draw of the process on the unit interval.
+
+    Parameters
+    ----------
+    basis : Basis
+        The functions that it is a sum of.
+    z : ndarray of shape (basis.size,)
+        Their coefficients.
+    """
+
+    basis: Basis
+    z: Array
+
+    @classmethod
+    def from_rng(cls, theta: float, rng: np.random.Generator) -> Draw:
+        """Return a draw with length scale `theta`."""
+        basis = Basis(theta)
+        return cls(basis, rng.standard_normal(basis.size))
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Return the values at `x`, an array of any shape."""
+        return np.asarray(self.basis(x) @ self.z)
+
+
+# -- functions of one parameter -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OfNumber:
+    """A function of a number as a function of a params dict (picklable).
+
+    Parameters
+    ----------
+    formula : callable
+        ``formula(x)`` for `x` of any shape, here a number.
+    name : str, default="x"
+        The parameter.
+    """
+
+    formula: Callable[[ArrayLike], Array]
+    name: str = "x"
+
+    def __call__(self, params: Mapping[str, Any]) -> float:
+        """Return the value at `params`."""
+        return float(self.formula(params[self.name]))
+
+
+def maximum(
+    func: Callable[[ArrayLike], Array], n_grid: int = 2001
+) -> tuple[float, float]:
+    """Return the largest value of `func` on [0, 1] and where it is: (value, x).
+
+    The three highest peaks of a grid are refined by Brent's method between their
+    neighbours. The grid must be fine enough to show every peak.
+    """
+    grid = np.linspace(0.0, 1.0, n_grid)
+    values = func(grid)
+    start = int(np.argmax(values))
+    best = float(values[start]), float(grid[start])
+    for i in highest_peaks(values, 3):
+        ends = grid[max(i - 1, 0)], grid[min(i + 1, n_grid - 1)]
+        found = minimize_scalar(
+            lambda x: -float(func(x)),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        best = max(best, (-float(found.fun), float(found.x)))
+    return best
+
+
+def highest_peaks(values: Array, n: int) -> NDArray[np.intp]:
+    """Return the flat indices of the `n` highest local maxima of values on a grid."""
+    above_neighbours = values == maximum_filter(values, size=3, mode="nearest")
+    peaks = np.flatnonzero(above_neighbours)
+    order = np.argsort(-values.ravel()[peaks], kind="stable")
+    return peaks[order[:n]]

@@ -1,0 +1,211 @@
+"""Feasible perturbations of a point: what adversarial robustness is measured over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from skrobustbo._sobol import sobol
+from skrobustbo.space._dimensions import Categorical, Dimension, Rows
+from skrobustbo.space._values import is_number
+
+if TYPE_CHECKING:
+    from skrobustbo.space._space import Space
+
+#: Finite spaces up to this size have their neighbours looked up, none left out.
+_LISTED = 4096
+#: Neighbours kept of each point of such a space, evenly spread over their distances.
+_MOST = 64
+#: Ordered values up to this many have a table.
+_TABLE = 2**16
+#: Points of a continuous range at which its values are taken.
+_KNOTS = 4097
+#: Space-filling offsets beside the centre, the ends of the axes and the corners.
+_INNER = 8
+_TOLERANCE = 1e-9
+#: Makes any two different places in a column that is not perturbed far apart.
+_FAR = 1e15
+
+Perturb = Callable[[Rows], Rows]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One perturbed column: its dimension and the radius in its units."""
+
+    column: int
+    dimension: Dimension
+    radius: float
+    user: bool
+
+    @cached_property
+    def table(self) -> Rows | None:
+        """Encoded values in ascending order, None for a (nearly) continuous range."""
+        if self.dimension.size > _TABLE:
+            return None
+        return np.sort(self.dimension.table()[:, 0])
+
+    @cached_property
+    def _knots(self) -> tuple[Rows, Rows]:
+        if self.table is None:
+            places = self.dimension.snap(np.linspace(0, 1, _KNOTS)[:, None])[:, 0]
+            places = np.unique(places)
+        else:
+            places = self.table
+        return places, np.array(self.dimension.decode(places[:, None]), dtype=float)
+
+    def coordinates(self, u: Rows) -> Rows:
+        """Return places in units of the radius."""
+        if not self.user:
+            return u / self.radius
+        values: Rows = np.interp(u, *self._knots)
+        return values / self.radius
+
+    def moved(self, u: Rows, offsets: Rows) -> Rows:
+        """Return places (m,) moved by each of the offsets (k,), shape (m, k)."""
+        targets = u[:, None] + self.radius * offsets
+        if self.user:
+            places, values = self._knots
+            around = np.interp(u, places, values)[:, None] + self.radius * offsets
+            targets = np.interp(around, values, places)
+        targets = np.where(offsets == 0, u[:, None], np.clip(targets, 0.0, 1.0))
+        return targets if self.table is None else self._inward(u, targets)
+
+    def _inward(self, u: Rows, targets: Rows) -> Rows:
+        """Return the last value of the table on the way to each target."""
+        table = np.asarray(self.table)
+        last = np.searchsorted(table, targets + _TOLERANCE, side="right") - 1
+        first = np.searchsorted(table, targets - _TOLERANCE, side="left")
+        top = len(table) - 1
+        above = np.maximum(table[np.clip(last, 0, top)], u[:, None])
+        below = np.minimum(table[np.clip(first, 0, top)], u[:, None])
+        moved: Rows = np.where(targets >= u[:, None], above, below)
+        return moved
+
+
+def ball(
+    space: Space, eps: float | Mapping[str, float], metric: str, units: str
+) -> Perturb:
+    """Return the function from points to their perturbations; see `Space.ball`."""
+    axes = _axes(space, eps, user=units == "user")
+    if not axes:
+        return lambda X: X[:, None]
+    if space.size <= _LISTED:
+        return _Neighbours(space, axes, np.inf if metric == "max" else 2.0)
+    return _Offsets(space, axes, _offsets(len(axes), metric))
+
+
+def _axes(space: Space, eps: float | Mapping[str, float], user: bool) -> list[_Axis]:
+    """Return the columns to perturb: unordered choices have no direction to go."""
+    if isinstance(eps, Mapping):
+        radii = {name: float(radius) for name, radius in eps.items()}
+        for name in radii:
+            if not _perturbed(space, name, user):
+                raise ValueError(
+                    f"Expected radii of numeric parameters, got one of {name!r}; leave "
+                    "it out of 'eps'."
+                )
+    else:
+        names = [name for name in space.names if _perturbed(space, name, user)]
+        radii = dict.fromkeys(names, float(eps))
+    return [
+        _Axis(int(space.columns(name)[0]), space.dimensions[name], radius, user)
+        for name, radius in radii.items()
+        if radius > 0
+    ]
+
+
+def _perturbed(space: Space, name: str, user: bool) -> bool:
+    columns, dimension = space.columns(name), space.dimensions[name]
+    if len(columns) != 1:
+        return False
+    if not isinstance(dimension, Categorical):
+        return True
+    numeric = all(is_number(choice) for choice in dimension.choices)
+    ascending = numeric and list(dimension.choices) == sorted(dimension.choices)
+    return dimension.ordered and (ascending or not user)
+
+
+def _offsets(p: int, metric: str) -> Rows:
+    """Return the centre and other points of the unit ball of p columns, (k, p)."""
+    centre, ends = np.zeros((1, p)), np.concatenate([np.eye(p), -np.eye(p)])
+    if p == 1:
+        return np.concatenate([centre, ends, np.linspace(-0.75, 0.75, 6)[:, None]])
+    inner = 2 * sobol(_INNER, p, seed=0) - 1
+    if p <= 3:
+        corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * p)).reshape(p, -1).T
+    else:  # too many corners: points of the surface
+        corners = inner / np.abs(inner).max(axis=1, keepdims=True)
+    rest = np.concatenate([corners, inner])
+    if metric == "l2":  # the cube is drawn in along its rays
+        size = np.linalg.norm(rest, axis=1, keepdims=True)
+        rest = rest * np.abs(rest).max(axis=1, keepdims=True) / size
+    return np.concatenate([centre, ends, rest])
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """Fixed offsets, drawn inward to feasible values."""
+
+    space: Space
+    axes: list[_Axis]
+    offsets: Rows
+
+    def __call__(self, X: Rows) -> Rows:
+        moved = np.repeat(X[:, None], len(self.offsets), axis=1)
+        for axis, offsets in zip(self.axes, self.offsets.T, strict=True):
+            moved[:, :, axis.column] = axis.moved(X[:, axis.column], offsets)
+        shape = moved.shape
+        moved = self.space.snap(moved.reshape(-1, shape[2])).reshape(shape)
+        moved[:, 0] = X  # the climb passes through points between feasible ones
+        return moved
+
+
+@dataclass(frozen=True)
+class _Neighbours:
+    """The points of a finite space within reach of each other."""
+
+    space: Space
+    axes: list[_Axis]
+    norm: float
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return self.space.enumerate()
+
+    @cached_property
+    def _tree(self) -> Any:
+        return cKDTree(self._coordinates(self._rows))
+
+    def _coordinates(self, X: Rows) -> Rows:
+        Z = X * _FAR
+        for axis in self.axes:
+            Z[:, axis.column] = axis.coordinates(X[:, axis.column])
+        return Z
+
+    def __call__(self, X: Rows) -> Rows:
+        Z = self._coordinates(X)
+        found = self._tree.query_ball_point(Z, 1 + _TOLERANCE, p=self.norm)
+        chosen = [
+            self._spread(z, np.sort(np.array(near, dtype=np.intp)))
+            for z, near in zip(Z, found, strict=True)
+        ]
+        around = np.repeat(X[:, None], 1 + max(map(len, chosen)), axis=1)
+        for i, near in enumerate(chosen):  # padded with the point itself
+            around[i, 1 : 1 + len(near)] = self._rows[near]
+        return around
+
+    def _spread(self, z: Rows, near: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return at most so many of the points, from the nearest to the farthest."""
+        if len(near) <= _MOST:
+            return near
+        size = np.linalg.norm(self._tree.data[near] - z, ord=self.norm, axis=1)
+        ranks = np.linspace(0, len(near) - 1, _MOST).round().astype(np.intp)
+        spread: NDArray[np.intp] = near[np.argsort(size, kind="stable")[ranks]]
+        return spread

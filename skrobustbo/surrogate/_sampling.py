@@ -1,0 +1,143 @@
+"""Slice sampling: draws from a density known up to a constant (Neal 2003)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Line = Callable[[float], float]
+
+
+def slice_sample(
+    log_density: Callable[[Array], float],
+    start: Array,
+    n: int,
+    *,
+    rng: np.random.Generator,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    burn_in: int = 0,
+    thin: int = 1,
+    width: float = 2.0,
+    random_directions: bool = False,
+) -> Array:
+    """Return draws from a density: a Markov chain that leaves it invariant.
+
+    A sweep updates the state along each coordinate in turn. An update draws a level
+    under the density at the state, finds an interval around the state that covers the
+    slice above that level, by stepping out, and draws from the interval, shrinking it
+    towards the state at each draw outside the slice (Neal, Slice sampling, Annals of
+    Statistics 2003, figures 3 and 5). There is no step size to tune: a width that is
+    too small costs steps out, one that is too large costs draws.
+
+    Parameters
+    ----------
+    log_density : callable
+        Log density up to a constant, of an array of shape (k,); nan counts as -inf.
+    start : array of shape (k,)
+        State before the first sweep.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+    bounds : (float, float), default=(-inf, inf)
+        The density is zero below and above, in each coordinate.
+    burn_in : int, default=0
+        Sweeps before the first draw, those of `thin` not counted.
+    thin : int, default=1
+        Sweeps for each draw.
+    width : float, default=2.0
+        First length of the interval, and of each step out. Two peaks nearer to each
+        other than that are often covered by one interval.
+    random_directions : bool, default=False
+        Update along as many random directions as there are coordinates instead.
+
+    Returns
+    -------
+    draws : array of shape (n, k)
+        The last one is the state to go on from.
+    """
+    x = np.clip(np.asarray(start, dtype=float), *bounds)
+    value = _number(log_density(x))
+    draws = np.empty((n, len(x)))
+    for sweep in range(1, burn_in + n * thin + 1):
+        for direction in _directions(len(x), rng, random_directions):
+            line = _along(log_density, x, direction)
+            reach = _reach(x, direction, bounds)
+            s, value = _updated(line, value, reach, rng, width)
+            x = x + s * direction
+        i, rest = divmod(sweep - burn_in, thin)
+        if i > 0 and not rest:
+            draws[i - 1] = x
+    return np.clip(draws, *bounds)
+
+
+def _directions(k: int, rng: np.random.Generator, random: bool) -> Iterator[Array]:
+    if not random:
+        yield from np.eye(k)
+        return
+    for _ in range(k):
+        direction = rng.standard_normal(k)
+        yield direction / np.linalg.norm(direction)
+
+
+def _along(log_density: Callable[[Array], float], x: Array, direction: Array) -> Line:
+    return lambda s: _number(log_density(x + s * direction))
+
+
+def _number(value: float) -> float:
+    return -math.inf if math.isnan(value) else float(value)
+
+
+def _reach(
+    x: Array, direction: Array, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Return how far the bounds let the state go, backwards (negative) and forwards."""
+    moving = direction != 0
+    to_bounds = (np.array(bounds)[:, None] - x[moving]) / direction[moving]
+    back, ahead = np.sort(to_bounds, axis=0)
+    # Rounding may have left the state a hair outside.
+    return min(float(back.max()), 0.0), max(float(ahead.min()), 0.0)
+
+
+def _updated(
+    line: Line,
+    value: float,
+    reach: tuple[float, float],
+    rng: np.random.Generator,
+    width: float,
+) -> tuple[float, float]:
+    """Return the position of the next state on the line, and its log density.
+
+    The present state is at 0, where the log density is `value`.
+    """
+    level = value - rng.standard_exponential()
+    left, right = _stepped_out(line, level, reach, rng, width)
+    while True:
+        s = left + (right - left) * rng.random()
+        found = line(s)
+        # Not strictly above: a state of density zero has to be able to leave.
+        if found >= level:
+            return s, found
+        # The state itself is above the level, so this ends.
+        left, right = (s, right) if s < 0 else (left, s)
+
+
+def _stepped_out(
+    line: Line,
+    level: float,
+    reach: tuple[float, float],
+    rng: np.random.Generator,
+    width: float,
+) -> tuple[float, float]:
+    """Return an interval around 0 whose ends are below the level or out of reach."""
+    left = -width * rng.random()
+    right = left + width
+    while left > reach[0] and line(left) > level:
+        left -= width
+    while right < reach[1] and line(right) > level:
+        right += width
+    return max(left, reach[0]), min(right, reach[1])

@@ -1,0 +1,121 @@
+"""What theory promises of bands and of elimination, in hundreds of runs."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skrobustbo import Candidate, Optimizer, Space
+from skrobustbo._threads import one_blas_thread
+from skrobustbo.policies import HEGPUCB
+
+RUNS, DELTA, NOISE = 400, 0.1, 0.1
+GRID = np.linspace(0, 1, 25)[:, None]
+POINTS = [{"x": float(x)} for x in GRID[:, 0]]
+SPACE = Space.from_points(POINTS)
+TRUE = RBF(0.15)
+
+# Where the true model is lost, the others may well follow.
+pytestmark = pytest.mark.filterwarnings("ignore:All candidate models")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_blas_thread():
+    with one_blas_thread():
+        yield
+
+
+def drawn(rng):
+    """Return a function from the process with the true kernel."""
+    K = TRUE(GRID) + 1e-9 * np.eye(len(GRID))
+    return np.linalg.cholesky(K) @ rng.standard_normal(len(GRID))
+
+
+def bounded(rng, norm):
+    """Return a function of known norm in the true kernel's space."""
+    centres = rng.random((6, 1))
+    alpha = rng.standard_normal(6)
+    alpha *= norm / np.sqrt(alpha @ TRUE(centres) @ alpha)
+    return TRUE(GRID, centres) @ alpha
+
+
+def run(f, policy, rng, steps):
+    """Yield the optimizer after each of the steps."""
+    seed = int(rng.integers(2**31))
+    optimizer = Optimizer(SPACE, policy, n_initial_points=1, random_state=seed)
+    for _ in range(steps):
+        i = POINTS.index(optimizer.ask())
+        optimizer.tell(POINTS[i], f[i] + NOISE * rng.standard_normal())
+        yield optimizer
+
+
+def settings(**others):
+    return {
+        "noise": NOISE,
+        "delta": DELTA,
+        "normalize_y": False,
+        "repeats": True,
+        **others,
+    }
+
+
+def survivors(candidates, f, rng, steps, **others):
+    policy = HEGPUCB(candidates, **settings(**others))
+    *_, last = run(f, policy, rng, steps)
+    return last.history_[-1]["alive"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beta", ["bayes-finite", "self-normalised"])
+def test_the_true_model_survives(beta):
+    candidates = [
+        Candidate(RBF(0.05), label="short"),
+        Candidate(TRUE, norm_bound=2.0, label="true"),
+        Candidate(RBF(0.6), label="long"),
+    ]
+    lost = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        f = drawn(rng) if beta == "bayes-finite" else bounded(rng, 2.0)
+        lost += "true" not in survivors(candidates, f, rng, 15, beta=beta)
+    assert lost <= 60
+
+
+@pytest.mark.slow
+def test_a_grossly_wrong_model_goes():
+    """Ten deviations off: the test has power as well."""
+    wrong = Candidate(RBF(0.5), mean=lambda X: np.full(len(X), 10.0), label="wrong")
+    gone = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        left = survivors(
+            [wrong, Candidate(TRUE)], drawn(rng), rng, 6, beta="bayes-finite"
+        )
+        gone += "wrong" not in left
+    assert gone >= 320
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beta", ["bayes-finite", "self-normalised"])
+def test_bands_hold_everywhere_at_all_times(beta):
+    """With queries of GP-UCB itself, which go where the band is highest."""
+    norm = 2.0
+    candidate = Candidate(TRUE, norm_bound=norm)
+    policy = HEGPUCB([candidate], **settings(beta=beta, delta=2 * DELTA))
+    broken = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        f = drawn(rng) if beta == "bayes-finite" else bounded(rng, norm)
+        broken += not all(
+            band_holds(f, optimizer, candidate) for optimizer in run(f, policy, rng, 15)
+        )
+    assert broken <= 60
+
+
+def band_holds(f, optimizer, candidate):
+    """Compare the function with the band that the next query will be chosen by."""
+    models = optimizer._models()
+    posterior = models[candidate]
+    t = 1 if optimizer._state is None else optimizer._state.t + 1
+    beta = optimizer.policy.beta_of(posterior, 1, t, share=0.5)
+    mu, sigma = posterior.predict(GRID)
+    return bool((np.abs(f - mu) <= beta * sigma + 1e-9).all())

@@ -1,0 +1,96 @@
+"""What the trigger promises of objectives drawn from its own model, by Monte Carlo."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skrobustbo import Optimizer, Space, problems
+from skrobustbo.policies import ETGPUCB, RGPUCB, TVGPUCB
+
+RUNS, STEPS, NOISE, DELTA_B = 400, 40, 0.15, 0.1
+POINTS = np.linspace(0.0, 1.0, 25)
+KERNEL = RBF(0.2)
+SPACE = Space.from_points([{"x": float(x)} for x in POINTS])
+ROOT = np.linalg.cholesky(KERNEL(POINTS[:, None]) + 1e-8 * np.eye(len(POINTS)))
+
+
+def index(params):
+    return round(params["x"] * (len(POINTS) - 1))
+
+
+def resets(seed, change=None):
+    """Queries, from 1, that reset; the objective turns over after query `change`."""
+    rng = np.random.default_rng([31, seed])
+    f = ROOT @ rng.standard_normal(len(POINTS))
+    policy = ETGPUCB(KERNEL, delta_b=DELTA_B, noise=NOISE, normalize_y=False)
+    optimizer = Optimizer(SPACE, policy, n_initial_points=1, random_state=seed)
+    for t in range(STEPS + 1):
+        params = optimizer.ask()
+        sign = -3.0 if change is not None and t > change else 1.0
+        value = sign * f[index(params)] + NOISE * rng.standard_normal()
+        optimizer.tell(params, value)
+    return [t for t, record in enumerate(optimizer.history_) if record["reset"]]
+
+
+@pytest.mark.slow
+def test_a_static_objective_rarely_triggers():
+    """Lemma 3: at most delta_b of the runs; 60 of 400 is 3.3 deviations above 40."""
+    fired = sum(bool(resets(seed)) for seed in range(RUNS))
+    assert fired <= 60
+
+
+@pytest.mark.slow
+def test_an_abrupt_change_triggers_within_a_few_steps():
+    """The twin: a trigger that never fired would keep the promise as well."""
+    runs, change = 100, 20
+    caught = [
+        any(change < t <= change + 5 for t in resets(seed, change))
+        for seed in range(runs)
+    ]
+    assert sum(caught) >= 0.8 * runs
+
+
+def mean_value(policy, seed, steps=100):
+    """Mean of the objective at the queries, noise left out."""
+    problem = problems.get("tv-within-model").sample_function(seed)
+    optimizer = Optimizer(problem.space, policy, n_initial_points=1, random_state=seed)
+    rng, values = np.random.default_rng([seed, 5]), []
+    for t in range(1, steps + 1):
+        params = optimizer.ask()
+        values.append(problem.func(params, t))
+        noise = problem.noise_std * rng.standard_normal()
+        optimizer.tell(params, values[-1] + noise)
+    return np.mean(values)
+
+
+@pytest.mark.slow
+def test_forgetting_pays_where_the_objective_drifts():
+    """A short form of the paper's Table 1 at epsilon = 0.03: who comes first and last.
+
+    Four objectives do not tell the event trigger from periodic resets.
+    """
+    common = {"c1": 0.4, "noise": math.sqrt(0.02), "normalize_y": False}
+    field = {
+        "tv": TVGPUCB(KERNEL, epsilon=0.03, **common),
+        "et": ETGPUCB(KERNEL, **common),
+        "r": RGPUCB(KERNEL, epsilon=0.03, **common),
+        "gp": ETGPUCB(KERNEL, delta_b=None, **common),
+    }
+    mean = {
+        name: np.mean([mean_value(policy, seed) for seed in range(4)])
+        for name, policy in field.items()
+    }
+    assert mean["tv"] > max(mean["et"], mean["r"])
+    assert mean["gp"] < min(mean["et"], mean["r"])
+
+
+def test_the_model_of_the_promise_is_the_generator():
+    """A quick look: the grid, the noise and the threshold are those of the runs."""
+    assert resets(0) == []
+    K = KERNEL(SPACE.enumerate())
+    np.testing.assert_allclose(K, ROOT @ ROOT.T, atol=1e-7)
+    policy = ETGPUCB(KERNEL, noise=NOISE)
+    root = math.sqrt(2 * math.log(20 * math.pi**2 / 6))
+    assert policy.threshold(1, 1.0, 1.0) == pytest.approx(1.15 * root)
