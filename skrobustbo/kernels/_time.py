@@ -62,7 +62,7 @@ class _TimeKernel(Kernel):
 
 
 class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
-    """Exponential forgetting in time: k(i, j) = (1 - epsilon)**(|i - j| / 2).
+    """Exponential forgetting in time: ``(1 - epsilon)**(|i - j| / 2)``.
 
     The time factor of TV-GP-UCB [1]_, as in equation (5) of [2]_: the objective moves
     as a Markov chain of Gaussian processes, of which a share epsilon of the variance is

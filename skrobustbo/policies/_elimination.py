@@ -99,8 +99,9 @@ class HEGPUCB(Eliminating):
     From "Beyond lengthscales": the candidate models may differ in anything, length
     scale, period, additive decomposition or prior mean. The query is that of the most
     optimistic survivor, and it is a test: a model whose errors add up to more than its
-    band and the noise allow is eliminated. Here xi_t = 2 noise**2 ln(|U| pi**2 t**2 /
-    (3 delta)), |U| counting all candidates there were.
+    band and the noise allow is eliminated. Here
+    ``xi_t = 2 noise**2 ln(|U| pi**2 t**2 / (3 delta))``, ``|U|`` counting all candidates
+    there were.
 
     Pseudo-code (U: surviving models; S: queries of each)::
 

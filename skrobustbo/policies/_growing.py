@@ -235,7 +235,7 @@ class AGPUCB(UCBPolicy):
             h, g, b = 1.0, _grown(self.growth, step.t), _grown(self.norm_growth, step.t)
         else:
             h = step.matched(self.matching)
-            g, b = self.split(h, state.n_parameters)
+            g, b = self.factors(h, state.n_parameters)
         posterior = models[step.candidate(g, b)]
         beta = step.beta(posterior)
         x, _ = argmax(UCB(posterior, beta))  # line 7
@@ -250,7 +250,7 @@ class AGPUCB(UCBPolicy):
         state.width += memo["width"]
         state.estimate = memo["estimate"]
 
-    def split(self, h: float, d: int) -> tuple[float, float]:
+    def factors(self, h: float, d: int) -> tuple[float, float]:
         """Return g and b of the growth h."""
         if not depends_on_norm(self.beta):
             return h, 1.0
@@ -335,13 +335,13 @@ class _Step:
     def regret_bound(self) -> Callable[[float], float]:
         """Return the regret estimate (15), a function of h that increases."""
         policy, noise = self.policy, self.models.noise
-        g_before, b_before = policy.split(self.h, self.d)
+        g_before, b_before = policy.factors(self.h, self.d)
         before = self.models[self.candidate(g_before, b_before)]
         gain_before = policy.gain_of(before, self.d)
         c1_t = 8 / math.log1p(noise**-2) * self.t
 
         def regret(h: float) -> float:
-            g, b = policy.split(h, self.d)
+            g, b = policy.factors(h, self.d)
             gain = (g / g_before) ** self.d * gain_before  # line 9
             band = Band(
                 t=self.t + 1,
@@ -358,7 +358,7 @@ class _Step:
 
     def one_step(self, h: float) -> float:
         """Return the regret estimate (16) at h."""
-        candidate = self.candidate(*self.policy.split(h, self.d))
+        candidate = self.candidate(*self.policy.factors(h, self.d))
         # A growth tried out is forgotten; the present one is likely to be kept.
         keep = h == self.h
         posterior = self.models[candidate] if keep else self.models.at(candidate)

@@ -141,8 +141,8 @@ class HEStableOpt(_Stable):
     From "Beyond lengthscales" (Ziomek, Adachi, Osborne): find the point whose worst
     perturbation is best, when the model is one of several. Centres are chosen by the
     most optimistic survivor, perturbations by the most pessimistic, and both are put to
-    the test. `recommend` returns a centre. Here xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 /
-    (3 delta)).
+    the test. `recommend` returns a centre. Here
+    ``xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
 
     Pseudo-code (U: surviving models; delta: feasible perturbations of x)::
 
@@ -159,7 +159,7 @@ class HEStableOpt(_Stable):
        10  return argmax over x_1, x_2, ... of min over delta and U of LCB(x + delta)
 
     The printed algorithm brings u_t back in line 9, has the deviation after the query
-    in lines 8 and 9, and |U| for the 2 |U| sums in xi_t. Line 10 is not in the paper:
+    in lines 8 and 9, and ``|U|`` for the ``2 |U|`` sums in xi_t. Line 10 is not in the paper:
     that of StableOpt, with the minimum over the survivors and all the data. Where the
     worst perturbation has been asked before (and `repeats` is False), the worst of
     those left is asked.

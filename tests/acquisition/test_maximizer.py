@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
@@ -13,6 +13,10 @@ from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.surrogate import Candidate, FactorBank, Models
 
+#: The same examples at every run, however busy the machine.
+REPEATABLE = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -108,7 +112,7 @@ def feasible(space, x):
     share=st.floats(0, 1),
     inner=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(REPEATABLE, max_examples=60)
 def test_small_spaces_are_searched_exactly(name, seed, share, inner):
     space, rng = SMALL[name], np.random.default_rng(seed)
     points = space.enumerate()
@@ -185,7 +189,7 @@ def spaces(draw):
     beta=st.sampled_from([0.0, 1.0, 5.0, -1.0]),
     inner=st.booleans(),
 )
-@settings(max_examples=100, deadline=None)
+@settings(REPEATABLE, max_examples=100)
 def test_result_is_feasible_and_no_worse_than_the_sample(
     space, seed, n, n_taken, n_around, beta, inner
 ):

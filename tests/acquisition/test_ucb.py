@@ -2,13 +2,19 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import UCB
 from skrobustbo.surrogate import Candidate, FactorBank, Models
+
+
+#: The same examples at every run, however busy the machine.
+REPEATABLE = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -39,7 +45,7 @@ def test_bound_is_mean_plus_beta_deviations(beta):
 @given(
     seed=st.integers(0, 2**32 - 1), beta=st.floats(-3, 3), n_pending=st.integers(0, 3)
 )
-@settings(max_examples=25, deadline=None)
+@settings(REPEATABLE, max_examples=25)
 def test_gradient_equals_central_differences(kernel, seed, beta, n_pending):
     bound = UCB(posterior(seed, kernel, n_pending=n_pending), beta)
     Z, step = np.random.default_rng(seed + 1).random((4, 3)), 1e-5

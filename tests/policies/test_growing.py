@@ -115,21 +115,21 @@ def test_pending_queries_count():
 
 def test_split_by_hand():
     # lambda = 0: all to the length scale, g = h^(1/d).
-    assert AGPUCB(balance=0.0).split(9.0, 2) == pytest.approx((3.0, 1.0))
+    assert AGPUCB(balance=0.0).factors(9.0, 2) == pytest.approx((3.0, 1.0))
     # lambda = 1: eps_g = eps_b = sqrt(h) - 1.
-    assert AGPUCB(balance=1.0).split(9.0, 1) == pytest.approx((3.0, 3.0))
+    assert AGPUCB(balance=1.0).factors(9.0, 1) == pytest.approx((3.0, 3.0))
     # lambda = 2, eps_g = 1, eps_b = 2: h = 2 * 3.
-    assert AGPUCB(balance=2.0).split(6.0, 1) == pytest.approx((2.0, 3.0))
+    assert AGPUCB(balance=2.0).factors(6.0, 1) == pytest.approx((2.0, 3.0))
     # lambda to infinity: all to the norm bound.
-    assert AGPUCB(balance=1e12).split(9.0, 3) == pytest.approx((1.0, 9.0))
-    assert AGPUCB(balance=math.inf).split(9.0, 3) == (1.0, 9.0)
+    assert AGPUCB(balance=1e12).factors(9.0, 3) == pytest.approx((1.0, 9.0))
+    assert AGPUCB(balance=math.inf).factors(9.0, 3) == (1.0, 9.0)
 
 
 @pytest.mark.parametrize("balance", [0.0, 1e-9, 0.1, 1.0, 30.0, 1e9])
 @pytest.mark.parametrize("h", [1.0, 1 + 1e-12, 1.3, 50.0, 1e8])
 def test_split_is_the_formula_of_the_paper(balance, h):
     d = 3
-    g, b = AGPUCB(balance=balance).split(h, d)
+    g, b = AGPUCB(balance=balance).factors(h, d)
     assert g**d * b == pytest.approx(h)
     assert b - 1 == pytest.approx(balance * (g**d - 1), rel=1e-6, abs=1e-9 * h)
     if 0.01 < balance < 100 and h > 1.1:
@@ -139,12 +139,12 @@ def test_split_is_the_formula_of_the_paper(balance, h):
 
 @pytest.mark.parametrize("beta", [2.0, "log", "bayes-continuous"])
 def test_a_beta_without_norm_gives_all_to_the_length_scale(beta):
-    assert AGPUCB(beta=beta, balance=1.0).split(9.0, 2) == (9.0, 1.0)
+    assert AGPUCB(beta=beta, balance=1.0).factors(9.0, 2) == (9.0, 1.0)
 
 
 @pytest.mark.parametrize("beta", ["igp", "self-normalised"])
 def test_other_schedules_with_norm_are_split(beta):
-    assert AGPUCB(beta=beta, balance=1.0).split(9.0, 1) == pytest.approx((3.0, 3.0))
+    assert AGPUCB(beta=beta, balance=1.0).factors(9.0, 1) == pytest.approx((3.0, 3.0))
 
 
 # Matching ----------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_growth_increases_and_label_follows(matching):
     growth = [memo["h"] for memo in memos]
     assert growth == sorted(growth)
     assert growth[0] == 1.0 < growth[-1]
-    g, _ = policy.split(growth[-1], 1)
+    g, _ = policy.factors(growth[-1], 1)
     assert memos[-1]["label"] == f"theta={1 / g:.3g}"
     assert optimizer._state.h == growth[-1]
     assert optimizer._state.t == 22

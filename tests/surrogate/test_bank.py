@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -17,6 +17,10 @@ from skrobustbo._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models
 from skrobustbo.surrogate import _bank as bank_module
 
+#: The same examples at every run, however busy the machine.
+REPEATABLE = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 LENGTHS = np.array([0.3, 0.5, 2.0])
 KERNELS = {
     "matern-1/2": Matern(0.3, nu=0.5),
@@ -53,7 +57,7 @@ def at_once(candidate, X, noise=0.01):
     noise=st.sampled_from([1e-3, 0.01, 0.3]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(REPEATABLE, max_examples=60)
 def test_bits_depend_on_the_rows_alone(name, start, chunks, noise, seed):
     rng = np.random.default_rng(seed)
     X, candidate, bank = (

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -16,6 +16,12 @@ from sklearn.gaussian_process.kernels import (
 
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.surrogate._cholesky import CholeskyFactor
+
+
+#: The same examples at every run, however busy the machine.
+REPEATABLE = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -56,7 +62,7 @@ OPERATIONS = st.lists(
 
 
 @given(operations=OPERATIONS)
-@settings(max_examples=60, deadline=None)
+@settings(REPEATABLE, max_examples=60)
 def test_any_sequence_gives_the_factor_of_the_rows_held(operations):
     full, fresh = FULL, iter(range(600))
     factor, held = CholeskyFactor(), []

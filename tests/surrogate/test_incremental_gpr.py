@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -23,6 +23,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.surrogate import IncrementalGPR
 
+#: The same examples at every run, however busy the machine.
+REPEATABLE = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 LENGTHS = np.array([0.3, 1.2])
 KERNELS = {
     "matern-1/2": Matern(0.5, nu=0.5),
@@ -126,7 +130,7 @@ OPERATIONS = st.lists(
     n_targets=st.sampled_from([None, 1, 3]),
     checked=st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
+@settings(REPEATABLE, max_examples=80)
 def test_any_sequence_equals_a_fresh_fit(
     name, operations, seed, noise, normalize_y, n_targets, checked
 ):

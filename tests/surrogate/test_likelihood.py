@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import gamma
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -22,6 +22,10 @@ from skrobustbo.kernels import with_length_scale
 from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
 
+#: The same examples at every run, however busy the machine.
+REPEATABLE = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 KERNELS = {
     "matern-1/2": Matern(nu=0.5),
     "matern-3/2": Matern(nu=1.5),
@@ -89,7 +93,7 @@ def test_value_is_the_log_marginal_likelihood(name, groups):
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 25),
 )
-@settings(max_examples=12, deadline=None)
+@settings(REPEATABLE, max_examples=12)
 def test_gradient_equals_central_differences(name, groups, prior, seed, n):
     X, z = sample(seed, n)
     function = likelihood(KERNELS[name], X, z, GROUPS[groups], PRIORS[prior])
@@ -120,7 +124,7 @@ def test_gradient_with_repeated_points_and_little_noise(noise, nu):
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @given(point=st.lists(st.floats(-4, 3), min_size=1, max_size=4).map(np.array))
-@settings(max_examples=20, deadline=None)
+@settings(REPEATABLE, max_examples=20)
 def test_gradient_of_a_prior(prior, point):
     value, gradient = prior.log_density(point)
     assert isinstance(value, float)

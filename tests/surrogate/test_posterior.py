@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -21,6 +21,10 @@ from sklearn.gaussian_process.kernels import (
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models
 
+#: The same examples at every run, however busy the machine.
+REPEATABLE = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 LENGTHS = np.array([0.4, 0.9])
 SMOOTH = {
     "matern-3/2": Matern(0.5, nu=1.5),
@@ -65,7 +69,7 @@ def scikit_learn(kernel, X, z, noise=0.05):
     m=st.integers(1, 40),
     noise=st.sampled_from([1e-3, 0.01, 0.2]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(REPEATABLE, max_examples=60)
 def test_mean_and_deviation_equal_scikit_learn_s(name, seed, n, m, noise):
     rng, kernel = np.random.default_rng(seed), KERNELS[name]
     X, z = data(rng, n)
@@ -101,7 +105,7 @@ def test_blocks_join_without_seams(n, m):
     n=st.integers(0, 40),
     n_pending=st.integers(1, 10),
 )
-@settings(max_examples=40, deadline=None)
+@settings(REPEATABLE, max_examples=40)
 def test_pending_points_narrow_the_deviation_and_leave_the_mean(
     name, seed, n, n_pending
 ):
@@ -133,7 +137,7 @@ def test_pending_points_narrow_the_deviation_and_leave_the_mean(
     n=st.integers(0, 40),
     noise=st.sampled_from([0.01, 0.3]),
 )
-@settings(max_examples=30, deadline=None)
+@settings(REPEATABLE, max_examples=30)
 def test_information_gain(name, seed, n, noise):
     X, z = data(np.random.default_rng(seed), n)
     K = KERNELS[name](X) if n else np.zeros((0, 0))
@@ -195,7 +199,7 @@ def slopes(model, Z, step):
 
 @pytest.mark.parametrize("name", KERNELS)
 @given(seed=SEEDS, n=st.integers(1, 25), n_pending=st.integers(0, 4))
-@settings(max_examples=10, deadline=None)
+@settings(REPEATABLE, max_examples=10)
 def test_gradients_equal_central_differences(name, seed, n, n_pending):
     rng = np.random.default_rng(seed)
     X, z = data(rng, n)
