@@ -346,7 +346,7 @@ class HBGPUCB(_Balancing):
         """Return the model of the candidate introduced as number `i`."""
         (index,) = state.introduced[i]
         if self.candidates is None:
-            theta = state.theta0 / 2**index  # line 1
+            theta = state.theta0 * 0.5**index  # line 1
             norm = 2 ** (index * state.n_parameters / 2) * self.norm_bound  # line 1
             return _rung(self.base_kernel(), theta, norm)
         u = self.candidates[index]
@@ -499,7 +499,7 @@ class LBGPUCB(_Balancing):
     def theta(self, state: BalancingState, i: int) -> float:
         """Return the length scale of candidate `i`, one of the q."""
         rung, _ = state.introduced[i]
-        return float(state.theta0 / self.step(state.n_parameters) ** rung)  # line 13
+        return float(state.theta0 * self.step(state.n_parameters) ** -rung)  # line 13
 
     def step(self, d: int) -> float:
         """Return the ratio of successive length scales."""

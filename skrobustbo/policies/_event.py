@@ -455,11 +455,13 @@ class ETGPUCB(_ResettingUCB):
         """
         if self.delta_b is None:
             return math.inf
-        rho = 2 * math.log(2 * math.pi**2 * step**2 / 6 / self.delta_b)  # line 9
-        w = self.noise * math.sqrt(rho)  # line 10
+        root_rho = math.sqrt(  # line 9
+            2 * math.log(2 * math.pi**2 * step**2 / 6 / self.delta_b)
+        )
+        w = self.noise * root_rho  # line 10
         if self.noise_cap is not None:
             w = min(w, self.noise_cap)
-        return math.sqrt(rho) * deviation + w * unit  # line 11
+        return root_rho * deviation + w * unit  # line 11
 
 
 class RGPUCB(_ResettingUCB):

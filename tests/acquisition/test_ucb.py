@@ -10,7 +10,6 @@ from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import UCB
 from skrobustbo.surrogate import Candidate, FactorBank, Models
 
-
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -143,6 +143,15 @@ def test_candidates_enter_as_the_lower_bound_passes_them():
     assert counts == [1 + math.floor(math.log(t)) for t in range(1, 23)]
 
 
+def test_the_start_has_the_candidates_of_the_first_query():
+    def grow(t):
+        return math.exp(t)
+
+    assert start(LBGPUCB(theta0=1.0, growth=grow)).introduced == [[0, 0], [1, 0]]
+    pairs = start(LNBGPUCB(theta0=1.0, growth=0, n_candidates=1, norm_growth=grow))
+    assert pairs.introduced == [[0, 0], [0, 1]]
+
+
 def test_several_candidates_may_enter_at_once():
     policy = LBGPUCB(theta0=1.0, growth=lambda t: 1.0 if t < 2 else math.exp(3.5))
     state, history = start(policy), Told()
@@ -308,12 +317,12 @@ def test_elimination_waits_until_all_have_a_value(monkeypatch):
 
 def test_elimination_uses_present_units():
     """Standardised: values and widths enter with the present mean and scale."""
-    policy = LBGPUCB(theta0=1.0, growth=lambda t: math.e, noise=0.01, beta=0.001)
+    policy = LBGPUCB(theta0=1.0, growth=lambda t: math.e, noise=0.01, beta=0.5)
     state, history = start(policy), Told()
     step(policy, state, history, -3.0)
     step(policy, state, history, 7.0)
-    # z = -1, +1 (scale 5): widths 0.001 * 0.5 * 4 / 5 are far below the gap of 2.
-    assert state.widths == [[pytest.approx(0.002)], [pytest.approx(0.002)]]
+    # z = -1, +1 (scale 5): the slack 2 * 0.5 * 0.5 * 4 / 5 is below the gap of 2.
+    assert state.widths == [[pytest.approx(1.0)], [pytest.approx(1.0)]]
     assert state.alive == [1]
 
 
@@ -464,9 +473,9 @@ def test_default_candidates_halve_the_estimate():
 
 def test_norm_bounds_of_the_default_candidates():
     policy = HBGPUCB(norm_bound=3.0)
-    state = policy.state_type(3, 0.8, introduced=[[0], [1]])
-    assert policy.candidate(state, 1).norm_bound == pytest.approx(3 * 2**1.5)
-    assert label(policy, state, 1) == "theta=0.4"
+    state = policy.state_type(3, 0.8, introduced=[[0], [3]])
+    assert policy.candidate(state, 1).norm_bound == pytest.approx(3 * 2**4.5)
+    assert label(policy, state, 1) == "theta=0.1"
 
 
 def test_kernels_get_the_norm_bound_and_candidates_keep_theirs():
@@ -509,11 +518,12 @@ def test_given_regrets_balance():
 def test_candidates_enter_as_proposed(proposing):
     policy = HBGPUCB(candidates=[RBF(3.0), RBF(2.0), RBF(1.0)], proposing=proposing)
     state, history = start(policy), Told()
-    counts = [state.n_introduced]
+    assert state.introduced == [[0]]
+    counts = []
     for _ in range(6):
         step(policy, state, history, 0.0)
         counts.append(state.n_introduced)
-    assert counts == [1, 1, 2, 3, 3, 3, 3]
+    assert counts == [1, 2, 3, 3, 3, 3]
 
 
 def test_candidates_may_enter_out_of_order():

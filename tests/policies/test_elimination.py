@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.kernels import AdditiveKernel
 from skrobustbo.policies import GPUCB, HEGPUCB, MLEGPUCB, ExpectedUCB, Setup
+from skrobustbo.policies._elimination import contradicted
 from skrobustbo.surrogate import FactorBank, Models
 
 
@@ -100,6 +101,18 @@ def test_elimination_at_the_threshold(sign, excess, survives):
     assert state.survivors == ([0, 1] if survives else [0])
 
 
+def test_noise_term_is_a_number():
+    # 2 * 0.3^2 ln(6 pi^2 2^2 / 0.3) = 0.18 ln 789.568 = 0.18 * 6.671486
+    assert fixed(0.5, noise=0.3).xi(6, 2) == pytest.approx(1.200868, abs=1e-6)
+
+
+def test_what_band_and_noise_allow_is_no_contradiction():
+    # The error 6 over the unit 4: 1.5 = sqrt(1/4 * 1) + 4/4, exactly.
+    query = {"query": 0, "mean": 1.0, "width": 4.0}
+    assert not contradicted([query], np.array([7.0]), 4.0, 0.25)
+    assert contradicted([query], np.array([7.0]), 4.0, 0.24)
+
+
 def test_errors_add_up_with_their_signs():
     policy = fixed(0.5, 0.75, noise=0.3)
     state, history = start(policy), Told()
@@ -135,6 +148,7 @@ def test_failures_count_as_queries_and_not_in_sums():
     state, history = start(policy), Told()
     step(policy, state, history, math.nan)
     assert state.t == 1
+    assert [query["query"] for query in state.queries] == [0]
     allowed = 6.0 + math.sqrt(xi_by_hand(0.3, 2, 2))  # one in the sum, t = 2
     step(policy, state, history, 1.0 + allowed + 1e-9)
     assert state.survivors == [0]
@@ -326,6 +340,14 @@ def test_expected_bound_by_hand():
     second = P @ (s**2 + m**2) - (P @ m) ** 2
     assert memo["std"] == pytest.approx(math.sqrt(second))
     assert memo["label"] == "RBF(length_scale=0.8)"
+
+
+def test_expectation_counts_its_queries():
+    policy = ExpectedUCB(candidates(0.5, 0.75))
+    state = start(policy)
+    for told in (1, 2):
+        policy.learn(state, {}, Told())
+        assert state.t == told
 
 
 def test_weights_do_not_underflow():

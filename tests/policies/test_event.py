@@ -181,6 +181,30 @@ def test_beta_keeps_the_count_of_all_queries():
     assert seen == [pytest.approx(math.sqrt(0.4 * math.log(3.0 * 7)))]
 
 
+@pytest.mark.parametrize("cls", [ETGPUCB, SWGPUCB])
+def test_beta_is_that_of_the_query_to_come(cls):
+    class Counting(cls):
+        def width(self, state, posterior, t):
+            asked_for.append(t)
+            return 1.0
+
+    asked_for = []
+    policy = Counting(KERNEL)
+    state, _ = begin(policy)
+    propose(policy, state)
+    state.t = 4
+    propose(policy, state, pending=[{}, {}])
+    assert asked_for == [1, 7]
+
+
+def test_a_window_counts_all_queries():
+    policy = SWGPUCB(KERNEL, window=2)
+    state, history = begin(policy)
+    for told in (1, 2, 3):
+        tell(policy, state, history, {}, 1.0)
+        assert state.t == told
+
+
 def test_models_see_what_came_since_the_reset():
     policy = ETGPUCB(KERNEL)
     state, history = begin(policy)

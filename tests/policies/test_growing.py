@@ -166,6 +166,17 @@ def test_regret_bound_by_hand():
     assert regret(9.0) == pytest.approx(expected)
 
 
+def test_gain_of_a_class_grown_by_hand(monkeypatch):
+    # As above: the norm bound is 3 * 3 * 2, the gain 3/2 * 3. Nothing asked: no regret.
+    bands = []
+    spy = lambda beta, band: (bands.append(band), 1.0)[1]  # noqa: E731
+    monkeypatch.setattr("skrobustbo.policies._growing.band_beta", spy)
+    policy = AGPUCB(RBF(), balance=1.0)
+    assert step_of(policy, t=0, d=2, h=4.0).regret_bound()(9.0) == 0.0
+    assert (bands[0].t, bands[0].norm) == (1, pytest.approx(18.0))
+    assert bands[0].gain() == pytest.approx(4.5)
+
+
 @pytest.mark.parametrize("balance", [0.0, 0.1, 3.0, math.inf])
 @pytest.mark.parametrize("beta", ["a-gp", "igp", "self-normalised", "log", 2.0])
 def test_regret_bound_increases(balance, beta):
@@ -251,6 +262,12 @@ def test_combinations_by_hand():
         assert probe.theta == pytest.approx(expected)
         assert probe.norm == pytest.approx(2 * 2**2)
         assert memo["estimate"] == [0.3, 0.9]
+
+
+def test_before_growth_the_estimate_itself_is_used():
+    policy = given(growth=0.5, combine="divide")
+    probe, _ = choice(policy, t=1, d=2, models=FakeModels([0.3, 0.9]))
+    assert probe.theta == pytest.approx([0.3, 0.9])
 
 
 def test_prior_of_the_estimate():

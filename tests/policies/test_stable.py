@@ -229,9 +229,8 @@ def two_models():
 
 
 def policy_of(models=MODELS, **settings):
-    return HEStableOpt(
-        models, eps=0.1, beta=1.0, normalize_y=False, **{"noise": 0.1, **settings}
-    )
+    settings = {"eps": 0.1, "noise": 0.1, **settings}
+    return HEStableOpt(models, beta=1.0, normalize_y=False, **settings)
 
 
 def test_centre_perturbation_and_models_by_hand():
@@ -248,6 +247,18 @@ def test_centre_perturbation_and_models_by_hand():
     # Both promise at the point asked.
     assert (memo["mean"], memo["width"]) == (7.0, 2.0)
     assert memo["adversary"] == {"candidate": 0, "mean": 5.0, "width": 0.5}
+
+
+def test_one_pessimist_makes_a_point_the_worst():
+    """The point 0.6 is the best for b, but a alone expects the least there."""
+    a, b = np.zeros(11), np.zeros(11)
+    a[6:9], b[6:9] = (4.5, 6.5, 6.5), (9.5, 7.5, 5.5)
+    models = FakeModels(a=(a, FLAT), b=(b, FLAT))
+    policy = policy_of()
+    x, memo = policy.suggest(policy.start(Setup(1), models), models, Argmax(), [])
+    # LCB at 0.6, 0.7, 0.8: a 4, 6, 6; b 9, 7, 5. The least UCB: a 5, b 6.
+    assert (memo["centre"], x[0], memo["lcb"]) == ([0.7], 0.6, 4.0)
+    assert (memo["candidate"], memo["adversary"]["candidate"]) == (1, 0)
 
 
 def test_pessimist_may_be_the_optimist():
@@ -269,6 +280,15 @@ def test_worst_of_the_untried():
     # b within reach is 4 at 0.3 and 3 or less at the others.
     x, memo = policy.suggest(state, models, Argmax({6, 7, 8}), [])
     assert memo["centre"] == [0.3]
+
+
+def test_one_radius_is_enough_for_a_centre_to_come_again():
+    policy, models = policy_of(eps={"x": 0.1, "y": 0.0}), two_models()
+    ball = models.ball(0.1, "max", "cube")
+    models.ball = lambda eps, metric, units: ball
+    state = policy.start(Setup(1), models)
+    x, memo = policy.suggest(state, models, Argmax({7}), [])
+    assert (memo["centre"], x[0]) == ([0.7], 0.6)
 
 
 def learnt(value, **settings):
@@ -294,6 +314,7 @@ XI = 2 * 0.1**2 * math.log(2 * 2 * math.pi**2 / (3 * 0.1))  # 2 |U| sums, t = 1
 )
 def test_both_models_are_tested(value, survivors):
     _, _, state, _ = learnt(value)
+    assert state.t == 1
     assert state.survivors == survivors
     assert state.queries == [{"query": 0, "candidate": 1, "mean": 7.0, "width": 2.0}]
     assert state.adversarial == [

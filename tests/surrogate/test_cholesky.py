@@ -17,7 +17,6 @@ from sklearn.gaussian_process.kernels import (
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
-
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -202,19 +202,29 @@ def test_fit_is_at_least_as_good_as_every_start():
     assert np.abs(gradient).max() < 0.1
 
 
+def test_fit_returns_the_best_of_several_climbs():
+    X, z = sample(0)
+    function = likelihood(RBF(), X, z, GROUPS["one"], FlatPrior())
+    # Where all length scales are short the likelihood is flat.
+    starts = [np.array([0.005]), np.array([0.5])]
+    best = fit_length_scale(function, BOUNDS, starts[1:])
+    assert best[0] > 0.1
+    for order in (starts, starts[::-1]):
+        np.testing.assert_allclose(fit_length_scale(function, BOUNDS, order), best)
+
+
 def test_fit_stays_within_bounds():
     X, z = sample(0)
     function = likelihood(RBF(), X, z, GROUPS["one"], FlatPrior())
     for low, high in ((0.05, 0.1), (5.0, 6.0)):
         for start in (1e-4, 0.07, 100.0):
             found = fit_length_scale(function, (low, high), [np.array([start])])
-            assert low * (1 - 1e-12) <= found[0] <= high * (1 + 1e-12)
+            assert low <= found[0] <= high
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @pytest.mark.parametrize("noise", [1e-6, 0.01])
-def test_fit_survives_poor_data(name, prior, noise):
+def test_fit_survives_poor_data(name, noise):
     X, z = sample(0, 12)
     cases = {
         "one point": (X[:1], z[:1]),
@@ -225,17 +235,18 @@ def test_fit_survives_poor_data(name, prior, noise):
     }
     for case, (points, targets) in cases.items():
         function = likelihood(
-            KERNELS[name], points, targets, GROUPS["each"], prior, noise
+            KERNELS[name], points, targets, GROUPS["each"], FlatPrior(), noise
         )
         found = fit_length_scale(function, BOUNDS, [np.full(4, 0.1), np.full(4, 2.0)])
         assert np.isfinite(found).all(), case
-        assert (found >= BOUNDS[0] * (1 - 1e-12)).all(), case
-        assert (found <= BOUNDS[1] * (1 + 1e-12)).all(), case
+        assert (found >= BOUNDS[0]).all(), case
+        assert (found <= BOUNDS[1]).all(), case
 
 
-def test_no_length_scale_makes_a_singular_matrix_likely():
+@pytest.mark.parametrize("kernel", [RBF(), RBF() * Matern(nu=1.5)])
+def test_no_length_scale_makes_a_singular_matrix_likely(kernel):
     X, z = np.zeros((5, 4)), np.arange(5.0)
-    function = likelihood(RBF(), X, z, GROUPS["one"], FlatPrior(), noise=1e-12)
+    function = likelihood(kernel, X, z, GROUPS["one"], FlatPrior(), noise=1e-12)
     value, gradient = function(np.zeros(1))
     assert value == math.inf
     np.testing.assert_array_equal(gradient, 0.0)
