@@ -100,8 +100,8 @@ class HEGPUCB(Eliminating):
     scale, period, additive decomposition or prior mean. The query is that of the most
     optimistic survivor, and it is a test: a model whose errors add up to more than its
     band and the noise allow is eliminated. Here
-    ``xi_t = 2 noise**2 ln(|U| pi**2 t**2 / (3 delta))``, ``|U|`` counting all candidates
-    there were.
+    ``xi_t = 2 noise**2 ln(|U| pi**2 t**2 / (3 delta))``, where ``|U|`` counts all
+    candidates there were.
 
     Pseudo-code (U: surviving models; S: queries of each)::
 

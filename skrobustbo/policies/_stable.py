@@ -159,10 +159,10 @@ class HEStableOpt(_Stable):
        10  return argmax over x_1, x_2, ... of min over delta and U of LCB(x + delta)
 
     The printed algorithm brings u_t back in line 9, has the deviation after the query
-    in lines 8 and 9, and ``|U|`` for the ``2 |U|`` sums in xi_t. Line 10 is not in the paper:
-    that of StableOpt, with the minimum over the survivors and all the data. Where the
-    worst perturbation has been asked before (and `repeats` is False), the worst of
-    those left is asked.
+    in lines 8 and 9, and ``|U|`` for the ``2 |U|`` sums in xi_t. Line 10 is not in the
+    paper: that of StableOpt, with the minimum over the survivors and all the data.
+    Where the worst perturbation has been asked before (and `repeats` is False), the
+    worst of those left is asked.
 
     Parameters
     ----------
