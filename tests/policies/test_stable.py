@@ -360,6 +360,13 @@ def test_recommendation_by_hand():
     # Without b: at 0.3 1.5, at 0.1 -0.5.
     state = StableState(1, survivors=[0], t=3, centres=[[0.1], [0.3]])
     assert policy.recommend(state, models, Told()) == [0.3]
+    # Around 0.2 one model is sure of 6 - 0.5 and the other of 1 - 0.5; around 0.7 both
+    # of 3 - 0.5.
+    left = GRID[:, 0] < 0.45
+    high, low = np.where(left, 6.0, 3.0), np.where(left, 1.0, 3.0)
+    models = FakeModels(a=(high, FLAT), b=(low, FLAT))
+    state = StableState(1, survivors=[0, 1], t=2, centres=[[0.2], [0.7]])
+    assert policy.recommend(state, models, Told()) == [0.7]
 
 
 # Whole runs --------------------------------------------------------------------------
