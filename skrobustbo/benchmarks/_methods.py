@@ -108,8 +108,9 @@ def _known(policy: str, setup: Setup) -> dict[str, Any]:
     """Return the settings of a policy that follow from what a problem tells of itself.
 
     Where a paper gives its algorithms the candidate models, policies that choose among
-    candidates get them; where it gives the true model of a changing objective, all do,
-    with the noise, in raw units and with one logarithmic beta.
+    candidates get them, and one beta, as their defaults differ; where it gives the true
+    model of a changing objective, all do, with the noise, in raw units and with one
+    logarithmic beta.
     """
     from skrobustbo import policies
 
@@ -125,8 +126,9 @@ def _known(policy: str, setup: Setup) -> dict[str, Any]:
             "repeats": True,
         }
         return {name: value for name, value in known.items() if name in names}
-    several = len(setup.candidates) > 1 and "candidates" in names
-    return {"candidates": setup.candidates} if several else {}
+    if len(setup.candidates) == 1 or "candidates" not in names:
+        return {}
+    return {"candidates": setup.candidates, "beta": 2.0}
 
 
 class SobolMethod(Method):

@@ -55,9 +55,10 @@ def contradicted(
         Noise term, in the model's units.
     """
     told = [q for q in queries if math.isfinite(values[q["query"]])]
-    error = sum(float(values[q["query"]]) - q["mean"] for q in told)
-    width = sum(q["width"] for q in told)
-    return bool(abs(error) / scale > math.sqrt(xi * len(told)) + width / scale)
+    etas = [float(values[q["query"]]) - q["mean"] for q in told]  # line 6
+    error, width = abs(sum(etas)), sum(q["width"] for q in told)
+    noise = math.sqrt(xi * len(told))
+    return bool(error / scale > noise + width / scale)  # line 7
 
 
 class Eliminating(CandidatePolicy):
@@ -67,8 +68,8 @@ class Eliminating(CandidatePolicy):
 
     def xi(self, n_sums: int, t: int) -> float:
         """Return the noise term of the test for so many sums, for Gaussian noise."""
-        inside = n_sums * math.pi**2 * t**2 / (3 * self.delta)
-        return 2 * self.noise**2 * math.log(inside)
+        log = math.log(n_sums * math.pi**2 * t**2 / (3 * self.delta))  # line 7
+        return 2 * self.noise**2 * log  # line 7
 
     def eliminate(
         self, state: Any, queries: Sequence[dict[str, Any]], values: Array, n_sums: int
