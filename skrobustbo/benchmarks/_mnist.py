@@ -19,7 +19,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +38,7 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
+from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
 from skrobustbo.benchmarks._threads import one_thread_environment
 from skrobustbo.datasets import fetch_mnist
 from skrobustbo.problems import (
@@ -175,7 +175,7 @@ def _run_missing(args: argparse.Namespace) -> int:
     ]
     held = _open_table(args.out)
     missing = [key for key in wanted if key not in held]
-    _say(f"{args.out}: {len(wanted) - len(missing)} of {len(wanted)} runs are there.")
+    say(f"{args.out}: {len(wanted) - len(missing)} of {len(wanted)} runs are there.")
     if missing:
         _check_data(settings.data)
     return _execute(missing, args.out, args.jobs)
@@ -204,41 +204,17 @@ def _check_data(data: str) -> None:
 
 def _execute(keys: Sequence[Key], path: Path, jobs: int) -> int:
     """Make runs, `jobs` at a time, append each when it is over; return the failures."""
-    pool = ThreadPoolExecutor(jobs)
-    try:
-        futures = {pool.submit(run_in_child, key): key for key in keys}
-        done = enumerate(as_completed(futures), start=1)
-        return sum(
-            not _collect(future, futures[future], path, f"[{i}/{len(keys)}]")
-            for i, future in done
-        )
-    finally:
-        # On an interrupt, what has not begun must not begin.
-        pool.shutdown(wait=True, cancel_futures=True)
 
+    def keep(run: Run) -> str:
+        append_run(path, run)
+        return f"cv {run.cv_score:.4f}, held out {run.test_score:.4f}"
 
-def _collect(future: Future[Run], key: Key, path: Path, prefix: str) -> bool:
-    """Write a finished run to the file; return whether there was one."""
-    where = f"{prefix} seed {key.seed} {key.method}"
-    try:
-        run = future.result()
-    except RunFailedError as error:
-        _say(f"{where}: failed\n{error}")
-        return False
-    append_run(path, run)
-    _say(f"{where}: cv {run.cv_score:.4f}, held out {run.test_score:.4f}")
-    return True
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    return run_all(
+        keys, jobs, run_in_child, lambda key: f"seed {key.seed} {key.method}", keep
+    )
 
 
 # -- one run ----------------------------------------------------------------------
-
-
-class RunFailedError(Exception):
-    """A child process ended without its result; the message is what it said."""
 
 
 def run_in_child(key: Key) -> Run:
@@ -253,7 +229,7 @@ def run_in_child(key: Key) -> Run:
     if child.returncode != 0:
         raise RunFailedError(child.stderr.strip() or f"status {child.returncode}")
     if child.stderr:
-        _say(child.stderr.rstrip())
+        say(child.stderr.rstrip())
     # An estimator may print, but the result is the last thing said.
     return Run(**json.loads(child.stdout.splitlines()[-1]))
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from itertools import product
 from pathlib import Path
 
@@ -19,12 +18,9 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
+from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
 from skrobustbo.benchmarks._table import Run, RunKey, Table, parse_rows
 from skrobustbo.benchmarks._threads import one_thread_environment
-
-
-class RunFailedError(Exception):
-    """A child process ended without its results; the message is what it said."""
 
 
 def register(subparsers: Subparsers) -> None:
@@ -76,9 +72,9 @@ def main(args: argparse.Namespace) -> int:
     held = table.open()
     missing = [key for key in wanted if key not in held]
     if missing and not table.note_versions():
-        _say(f"{args.out} mixes runs of different versions of the packages.")
+        say(f"{args.out} mixes runs of different versions of the packages.")
     n_failed = execute(missing, table, args.jobs)
-    _say(
+    say(
         f"{args.out}: {len(wanted) - len(missing)} runs were there, "
         f"{len(missing) - n_failed} are new, {n_failed} failed."
     )
@@ -105,29 +101,18 @@ def execute(
 
     `make_run` is called from threads; the default starts a child process.
     """
-    pool = ThreadPoolExecutor(jobs)
-    try:
-        futures = {pool.submit(make_run or run_in_child, key): key for key in keys}
-        done = enumerate(as_completed(futures), start=1)
-        return sum(
-            not _collect(future, futures[future], table, f"[{i}/{len(keys)}]")
-            for i, future in done
-        )
-    finally:
-        # On an interrupt, what has not begun must not begin.
-        pool.shutdown(wait=True, cancel_futures=True)
 
+    def keep(run: Run) -> str:
+        table.append(run)
+        return f"best {run[-1].best:.6g}"
 
-def _collect(future: Future[Run], key: RunKey, table: Table, prefix: str) -> bool:
-    where = f"{prefix} {key.problem} {key.policy} seed {key.seed}"
-    try:
-        run = future.result()
-    except RunFailedError as error:
-        _say(f"{where}: failed\n{error}")
-        return False
-    table.append(run)
-    _say(f"{where}: best {run[-1].best:.6g}")
-    return True
+    return run_all(
+        keys,
+        jobs,
+        make_run or run_in_child,
+        lambda key: f"{key.problem} {key.policy} seed {key.seed}",
+        keep,
+    )
 
 
 def run_in_child(key: RunKey) -> Run:
@@ -146,9 +131,5 @@ def run_in_child(key: RunKey) -> Run:
         if child.returncode != 0:
             raise RunFailedError(child.stderr.strip() or f"status {child.returncode}")
         if child.stderr:
-            _say(child.stderr.rstrip())
+            say(child.stderr.rstrip())
         return parse_rows(path.read_text(encoding="utf-8"))
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
