@@ -563,7 +563,8 @@ class BRGPUCB(_ResettingUCB):
 
     balances what is lost by learning anew, T gamma_T / sqrt(H), and by trusting old
     data, B_T sqrt(gamma_T) H**(3/2). gamma_T is the growth rate of the information
-    gain, at most T/2 ln(1 + noise**-2).
+    gain, at most T/2 ln(1 + noise**-2). The order in T, B_T and gamma_T is the source's
+    as others cite it; its constants have not been compared.
 
     Pseudo-code (D: data remembered; t': queries since the last reset, this one
     included)::

@@ -302,7 +302,9 @@ class WGPUCB(_FadingUCB):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    sigma is the deviation of that weighted model. Values that faded to where they tell
+    sigma is the deviation of that weighted model. This is the form of discounted linear
+    bandits with a kernel; it has not been compared with the source line by line, which
+    may weigh its deviation in another way. Values that faded to where they tell
     nothing (k(x, x) below a millionth of their noise variance) are left out, so that
     the cost of a step stays bounded.
 
