@@ -213,3 +213,14 @@ def test_every_public_policy_states_its_pseudo_code_lines():
         source = inspect.getsource(inspect.getmodule(cls))
         for number in numbers:
             assert re.search(rf"# .*\bline {number}\b", source), (name, number)
+
+
+def test_all_names_are_there():
+    balancing = {"lb-gp-ucb", "lnb-gp-ucb", "hb-gp-ucb"}
+    elimination = {"he-gp-ucb", "he-stableopt", "stableopt", "expected-ucb"}
+    estimation = {"gp-ucb", "igp-ucb", "mle-gp-ucb", "map-gp-ucb", "mcmc-gp-ucb"}
+    growing = {"a-gp-ucb", "boho", "robust", "random"}
+    changing = {"et-gp-ucb", "r-gp-ucb", "br-gp-ucb", "sw-gp-ucb", "w-gp-ucb"}
+    families = (balancing, elimination, estimation, growing, changing)
+    names = set().union(*families, {"tv-gp-ucb", "ui-tvbo"})
+    assert set(policies.available()) == names
