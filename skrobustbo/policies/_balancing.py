@@ -24,13 +24,12 @@ from skrobustbo.policies._base import (
     theta_label,
 )
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import check_candidates
+from skrobustbo.policies._candidates import HALVES, check_candidates
 from skrobustbo.surrogate import Candidate, Models
 
 Array = NDArray[np.float64]
 
 _TIE = 1e-9  # q(l+1) may equal theta0 / g(t) exactly, but for rounding
-_HALVES = 5  # default candidates of HBGPUCB
 
 
 @dataclass
@@ -304,7 +303,7 @@ class HBGPUCB(_Balancing):
     @property
     def n_candidates(self) -> int:
         """Number of candidates that may ever be introduced."""
-        return _HALVES if self.candidates is None else len(self.candidates)
+        return HALVES if self.candidates is None else len(self.candidates)
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""

@@ -20,7 +20,7 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 Given = Sequence[Kernel | Candidate]
 
 #: Default candidates: the estimated length scale and its successive halves.
-_HALVES = 5
+HALVES = 5
 
 
 def candidate_models(
@@ -45,7 +45,7 @@ def candidate_models(
 def halved_length_scales(kernel: Kernel, setup: Setup, models: Models) -> list[float]:
     """Return the maximum likelihood length scale times 2**-i, i = 0, ..., 4."""
     theta = initial_length_scale(kernel, setup, models)
-    return [theta * 2.0**-i for i in range(_HALVES)]
+    return [theta * 2.0**-i for i in range(HALVES)]
 
 
 def check_candidates(policy: Any, given: Any) -> None:
