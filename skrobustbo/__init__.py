@@ -4,7 +4,11 @@ from importlib.metadata import version
 
 from skrobustbo._functional import maximize, minimize
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.model_selection import RobustBayesSearchCV
+from skrobustbo.model_selection import (
+    RobustBayesSearchCV,
+    best_posterior_mean,
+    one_standard_error,
+)
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Categorical, Integer, Real, Space
 from skrobustbo.surrogate import Candidate
@@ -21,6 +25,8 @@ __all__ = [
     "Space",
     "SpaceExhausted",
     "__version__",
+    "best_posterior_mean",
     "maximize",
     "minimize",
+    "one_standard_error",
 ]

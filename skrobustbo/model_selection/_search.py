@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import check_random_state, get_tags
 
 from skrobustbo._names import did_you_mean
-from skrobustbo._sklearn_compat import (
-    BaseSearchCV,
-    Interval,
-    check_method_params,
-    fit_context,
-)
-from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.evaluation import Evaluator
+from skrobustbo._sklearn_compat import BaseSearchCV, Interval, fit_context
+from skrobustbo.evaluation import run_search
+from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
@@ -54,14 +46,21 @@ class RobustBayesSearchCV(BaseSearchCV):
     initial_params : list of dict, default=None
         Candidates to try first. What a dict leaves out is taken from the estimator's
         present settings.
+    batch_size : int, default=1
+        Candidates proposed per round and evaluated side by side with their folds.
+        Larger rounds keep more workers busy and learn a little less from each
+        candidate.
+    search_metric : str, default=None
+        With several metrics, the one that the search maximises. Default: `refit`, where
+        that is a name; otherwise it must be given.
     scoring : str, callable, list, tuple or dict, default=None
-        As in `GridSearchCV`. With several metrics, `refit` must name the one that the
-        search maximises.
-    n_jobs : int, default=None
-        Folds of a candidate to run side by side. It has no influence on what the
-        search does.
-    refit : bool, str or callable, default=True
         As in `GridSearchCV`.
+    n_jobs : int, default=None
+        Folds of a round to run side by side. It has no influence on what the search
+        does.
+    refit : bool, str or callable, default=True
+        As in `GridSearchCV`. Two callables are at hand:
+        `skrobustbo.best_posterior_mean` and `skrobustbo.one_standard_error`.
     cv : int, cross-validation generator or iterable, default=None
         As in `GridSearchCV`; the splits are drawn once and are the same for all
         candidates.
@@ -93,7 +92,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Candidates evaluated.
     tuner_time_ : float
         Seconds spent choosing candidates.
-    stop_reason_ : {"n_iter", "space_exhausted"}
+    stop_reason_ : {"n_iter", "space_exhausted", "callback"}
         Why the search ended.
 
     Notes
@@ -120,6 +119,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "search_metric": [str, None],
         "random_state": ["random_state"],
     }
 
@@ -132,6 +133,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         policy: str | Policy = "robust",
         n_initial_points: int | None = None,
         initial_params: Sequence[Mapping[str, Any]] | None = None,
+        batch_size: int = 1,
+        search_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -158,7 +161,15 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.policy = policy
         self.n_initial_points = n_initial_points
         self.initial_params = initial_params
+        self.batch_size = batch_size
+        self.search_metric = search_metric
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.transformer_tags = deepcopy(inner.transformer_tags)
+        return tags
 
     # The estimator is not validated before the search itself is.
     @fit_context(prefer_skip_nested_validation=False)
@@ -182,29 +193,24 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Raises
         ------
         ValueError
-            Before any fit if the space, the policy or an initial point is not
+            Before any fit if the space, the policy, a metric or an initial point is not
             understood; after the initial design if not one of its fits succeeded.
         """
-        optimizer = self._start()
-        scorers, _ = self._get_scorers()
-        X, y = indexable(X, y)
-        params = check_method_params(X, params=params)
-        routed = self._get_routed_params_for_fit(params)
-        evaluator = self._evaluator(X, y, scorers, routed)
-        self._search(optimizer, evaluator)
-        self._conclude(evaluator, scorers)
-        if self.refit:
-            self._refit(X, y, routed.estimator.fit)
+        source = self._source()
+        self.optimizer_ = source.optimizer
+        reason = run_search(self, source, X, y, params)
+        self.n_iter_ = len(source.outcomes)
+        self.tuner_time_ = source.seconds
+        exhausted = "space_exhausted" if source.exhausted else "n_iter"
+        self.stop_reason_ = reason or exhausted
         return self
 
-    # Before the first fit ------------------------------------------------------------
-
-    def _start(self) -> Optimizer:
-        """Return the optimizer; all that can be checked without a fit is checked."""
+    def _source(self) -> OptimizerSource:
+        """Return where candidates come from; all that needs no fit is checked."""
         space = self.param_space
         space = space if isinstance(space, Space) else Space(space)
         _check_names(space, self.estimator)
-        return Optimizer(
+        optimizer = Optimizer(
             space,
             self.policy,
             n_initial_points=self.n_initial_points,
@@ -212,112 +218,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             horizon=int(min(self.n_iter, space.size)),
             random_state=check_random_state(self.random_state),
         )
-
-    def _evaluator(self, X: Any, y: Any, scorers: Any, routed: Any) -> Evaluator:
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        splits = list(cv.split(X, y, **routed.splitter.split))
-        self.n_splits_ = len(splits)
-        settings = {
-            "scorer": scorers,
-            "fit_params": routed.estimator.fit,
-            "score_params": routed.scorer.score,
-            "return_train_score": self.return_train_score,
-            "return_n_test_samples": True,
-            "return_times": True,
-            "return_parameters": False,
-            "error_score": self.error_score,
-            "verbose": self.verbose,
-        }
-        metric = self.refit if isinstance(self.refit, str) else None
-        return Evaluator(
-            clone(self.estimator), X, y, splits, settings, metric, self.n_iter
+        named = self.refit if isinstance(self.refit, str) else None
+        return OptimizerSource(
+            optimizer,
+            n_iter=self.n_iter,
+            batch_size=self.batch_size,
+            metric=self.search_metric or named,
+            name=type(self.estimator).__name__,
         )
-
-    # The search ----------------------------------------------------------------------
-
-    def _search(self, optimizer: Optimizer, evaluator: Evaluator) -> None:
-        self.optimizer_, self.tuner_time_ = optimizer, 0.0
-        self.stop_reason_ = "n_iter"
-        n_splits = len(evaluator.splits)
-        if self.verbose > 0:
-            print(
-                f"Fitting {n_splits} folds for each of {self.n_iter} candidates, "
-                f"totalling {n_splits * self.n_iter} fits"
-            )
-        with Parallel(n_jobs=self.n_jobs, pre_dispatch=self.pre_dispatch) as parallel:
-            for _ in range(self.n_iter):
-                start = time.perf_counter()
-                try:
-                    candidate = optimizer.ask()
-                except SpaceExhausted:
-                    self.stop_reason_ = "space_exhausted"
-                    break
-                asked = time.perf_counter()
-                score = evaluator.evaluate(candidate, parallel)
-                told = time.perf_counter()
-                optimizer.tell(candidate, score)
-                self.tuner_time_ += asked - start + time.perf_counter() - told
-                if len(evaluator.candidates) >= optimizer.n_initial_points:
-                    self._stop_if_hopeless(evaluator)
-        self._stop_if_hopeless(evaluator)
-        self.n_iter_ = len(evaluator.candidates)
-
-    def _stop_if_hopeless(self, evaluator: Evaluator) -> None:
-        """Raise if nothing has succeeded: the rest of the budget would not, either."""
-        n = len(evaluator.candidates)
-        name = type(self.estimator).__name__
-        if evaluator.all_fits_failed:
-            raise ValueError(
-                f"All {len(evaluator.results)} fits of the first {n} candidates "
-                f"failed, the last with {evaluator.last_error!r}: mend {name} or "
-                "'param_space', or pass error_score='raise' to see the traceback."
-            )
-        if not evaluator.any_finite:
-            raise ValueError(
-                f"None of the first {n} candidates of {name} got a finite score: check "
-                "'scoring' and the data, or pass error_score='raise' to see the error."
-            )
-
-    # After the last fit --------------------------------------------------------------
-
-    def _conclude(self, evaluator: Evaluator, scorers: Any) -> None:
-        """Set the results and the best candidate."""
-        evaluator.report_failures(self.error_score, self.scoring)
-        self.cv_results_ = self._format_results(
-            evaluator.candidates,
-            self.n_splits_,
-            evaluator.results,
-            self._model_columns(evaluator.candidates),
-        )
-        self.multimetric_ = isinstance(evaluator.results[0]["test_scores"], dict)
-        self.scorer_ = getattr(scorers, "_scorers", scorers)
-        if not self.refit and self.multimetric_:
-            return
-        metric = self.refit if self.multimetric_ else "score"
-        self.best_index_ = self._select_best_index(self.refit, metric, self.cv_results_)
-        if not callable(self.refit):
-            self.best_score_ = self.cv_results_[f"mean_test_{metric}"][self.best_index_]
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
-
-    def _model_columns(self, candidates: list[Params]) -> dict[str, list[Any]]:
-        start = time.perf_counter()
-        mean, std = self.optimizer_.predict(candidates, return_std=True)
-        records = self.optimizer_.history_
-        self.tuner_time_ += time.perf_counter() - start
-        columns = ("model_label", "model_mean", "model_std")
-        chosen = {key: [record[key] for record in records] for key in columns}
-        return {**chosen, "posterior_mean": mean, "posterior_std": std}
-
-    def _refit(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
-        # Parameters are cloned, too: they may be estimators.
-        best = clone(self.best_params_, safe=False)
-        self.best_estimator_ = clone(self.estimator).set_params(**best)
-        start = time.time()
-        data = (X,) if y is None else (X, y)
-        self.best_estimator_.fit(*data, **fit_params)
-        self.refit_time_ = time.time() - start
-        if hasattr(self.best_estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
 def _check_names(space: Space, estimator: Any) -> None:

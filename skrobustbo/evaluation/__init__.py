@@ -1,0 +1,6 @@
+"""Running candidates: folds on joblib, failures, callbacks, one table of results."""
+
+from skrobustbo.evaluation._run import run_search
+from skrobustbo.evaluation._source import FixedSource, Outcome, Source
+
+__all__ = ["FixedSource", "Outcome", "Source", "run_search"]

@@ -1,0 +1,179 @@
+"""Running folds on joblib: taken as they finish, completed if a worker dies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from skrobustbo._sklearn_compat import fit_and_score, metric_names
+
+FoldResult = dict[str, Any]
+Key = tuple[int, int]  # candidate and split
+
+#: Times that a fold, alone, may take its worker down before it counts as failed.
+_LIVES = 2
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One candidate on one split.
+
+    Attributes
+    ----------
+    candidate, split : int
+        Which candidate of the search, and which split.
+    params : dict
+        The candidate.
+    settings : dict
+        What is passed on to scikit-learn's fit and score.
+    """
+
+    candidate: int
+    split: int
+    params: dict[str, Any]
+    settings: dict[str, Any] = field(repr=False)
+
+    @property
+    def key(self) -> Key:
+        """What tells the fold from the others of its search."""
+        return self.candidate, self.split
+
+
+@dataclass
+class Job:
+    """What all folds of a search share."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    splits: Sequence[tuple[Any, Any]]
+    settings: dict[str, Any]
+
+    def call(self, fold: Fold) -> Any:
+        """Return the task of one fold for joblib."""
+        train, test = self.splits[fold.split]
+        return delayed(_fit_fold)(
+            fold,
+            clone(self.estimator),
+            self.X,
+            self.y,
+            train=train,
+            test=test,
+            **self.settings,
+        )
+
+    def failed(self, fold: Fold, reason: str) -> FoldResult:
+        """Return the result of a fold that never came back."""
+        error_score = self.settings["error_score"]
+        named = metric_names(self.settings["scorer"])
+        scores = dict.fromkeys(named, error_score) if named else error_score
+        result = {"fit_error": reason, "test_scores": scores}
+        if self.settings["return_train_score"]:
+            result["train_scores"] = scores
+        nothing = {"n_test_samples": 0, "fit_time": math.nan, "score_time": math.nan}
+        return {**result, **nothing}
+
+
+class FoldPool:
+    """Workers that fit folds; used as a context.
+
+    Parameters
+    ----------
+    job : Job
+        What all folds share.
+    n_jobs : int or None
+        As joblib has it.
+    pre_dispatch : int or str
+        As joblib has it.
+    """
+
+    def __init__(self, job: Job, n_jobs: int | None, pre_dispatch: int | str) -> None:
+        self._job = job
+        self._settings = {"n_jobs": n_jobs, "pre_dispatch": pre_dispatch}
+        self._parallel = self._workers()
+
+    def _workers(self) -> Parallel:
+        try:
+            return Parallel(**self._settings, return_as="generator_unordered")
+        except ValueError:  # a backend that gives results back only all at once
+            return Parallel(**self._settings)
+
+    def __enter__(self) -> Self:
+        self._parallel.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._parallel.__exit__(*error)
+
+    def run(self, folds: Sequence[Fold]) -> Iterator[tuple[Key, FoldResult]]:
+        """Fit folds and give the result of each as soon as it is there.
+
+        If a worker dies, others are started. The folds under way then are fitted again
+        one at a time, so that the one that kills workers is known: it counts as failed
+        when it has done so twice.
+        """
+        left = {fold.key: fold for fold in folds}
+        sent: list[Fold] = []
+        try:
+            for key, result in self._parallel(self._calls(folds, sent)):
+                del left[key]
+                yield key, result
+        except BrokenProcessPool:
+            self._restart()
+            for fold in [fold for fold in sent if fold.key in left]:
+                del left[fold.key]
+                yield fold.key, self._alone(fold)
+            if left:
+                yield from self.run(list(left.values()))
+
+    def _calls(self, folds: Sequence[Fold], sent: list[Fold]) -> Iterator[Any]:
+        """Return the tasks of folds, keeping note of those sent to the workers."""
+        for fold in folds:
+            sent.append(fold)
+            yield self._job.call(fold)
+
+    def _alone(self, fold: Fold) -> FoldResult:
+        """Fit one fold with no other under way."""
+        for _ in range(_LIVES):
+            try:
+                ((_, result),) = self._parallel([self._job.call(fold)])
+            except BrokenProcessPool:
+                self._restart()
+            else:
+                return result
+        if self._job.settings["error_score"] == "raise":
+            raise BrokenProcessPool(_death(fold))
+        return self._job.failed(fold, _death(fold))
+
+    def _restart(self) -> None:
+        """Replace workers of which one has died."""
+        self._parallel.__exit__(None, None, None)
+        self._parallel = self._workers()
+        self._parallel.__enter__()
+
+
+def _death(fold: Fold) -> str:
+    return (
+        f"The worker process died {_LIVES} times while it fitted {fold.params}, "
+        "perhaps for want of memory."
+    )
+
+
+def _fit_fold(fold: Fold, *args: Any, **kwargs: Any) -> tuple[Key, FoldResult]:
+    """Fit and score one fold with one inner thread.
+
+    The limit is the same for every number of jobs, so that scores are, too; the cores
+    are used by the folds.
+    """
+    with threadpool_limits(limits=1):
+        result: FoldResult = fit_and_score(
+            *args, parameters=fold.params, **fold.settings, **kwargs
+        )
+    return fold.key, result

@@ -1,0 +1,288 @@
+"""A search from the first split to the refit, whatever its candidates come from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
+
+from skrobustbo._sklearn_compat import (
+    NO_FITS,
+    OTHER_SPLITS,
+    BaseSearchCV,
+    SilentTask,
+    check_method_params,
+    has_callbacks,
+    insert_error_scores,
+    metric_names,
+    root_task,
+    warn_or_raise_about_fit_failures,
+)
+from skrobustbo.evaluation._folds import Fold, FoldPool, Job
+from skrobustbo.evaluation._source import Outcome, Params, Source
+
+
+def run_search(
+    search: BaseSearchCV,
+    source: Source,
+    X: Any,
+    y: Any = None,
+    params: Mapping[str, Any] | None = None,
+) -> str:
+    """Evaluate the candidates of `source` and set the fitted attributes of `search`.
+
+    Parameters
+    ----------
+    search : BaseSearchCV
+        The estimator whose settings say how; it gets the attributes of
+        `GridSearchCV`.
+    source : Source
+        Where candidates come from.
+    X, y : array-like
+        The data.
+    params : dict, default=None
+        What was passed to `fit` besides: for the estimator, the scorer, the splitter.
+
+    Returns
+    -------
+    reason : str
+        "callback" if a callback asked to stop, "" if the source came to its end.
+    """
+    run = _Run(search, source, X, y, dict(params or {}))
+    reason = run.search()
+    run.conclude()
+    if search.refit:
+        run.refit()
+    run.end()
+    return reason
+
+
+@dataclass
+class _Run:
+    """One call of `fit`."""
+
+    estimator: BaseSearchCV
+    source: Source
+    X: Any
+    y: Any
+    params: dict[str, Any]
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        search = self.estimator
+        self.scorers, self.refit_metric = search._get_scorers()
+        self.source.check(metric_names(self.scorers))
+        self.X, self.y = indexable(self.X, self.y)
+        self.params = check_method_params(self.X, params=self.params)
+        self.routed = search._get_routed_params_for_fit(self.params)
+        self.root = root_task(search, 1 + (search.refit is not False))
+        self.root.call_on_fit_task_begin(**self._told())
+        self.job = Job(
+            clone(search.estimator), self.X, self.y, self._splits(), self._settings()
+        )
+        search.n_splits_ = len(self.job.splits)
+
+    def _told(self, **more: Any) -> dict[str, Any]:
+        """Return what callbacks are told of a task that concerns all the data."""
+        weights = self.params.get("sample_weight")
+        metadata = {} if weights is None else {"sample_weight": weights}
+        return {
+            "estimator": self.estimator,
+            "X": self.X,
+            "y": self.y,
+            "metadata": {**metadata, **more} or None,
+        }
+
+    def _splits(self) -> list[tuple[Any, Any]]:
+        """Draw the folds of all candidates, once."""
+        search, told = self.estimator, self.routed.splitter.split
+        cv = check_cv(search.cv, self.y, classifier=is_classifier(search.estimator))
+        n_splits = cv.get_n_splits(self.X, self.y, **told)
+        splits = list(cv.split(self.X, self.y, **told))
+        if not splits:
+            raise ValueError(NO_FITS)
+        if len(splits) != n_splits:
+            raise ValueError(
+                f"{OTHER_SPLITS} Expected {n_splits} splits, got {len(splits)}"
+            )
+        return splits
+
+    def _settings(self) -> dict[str, Any]:
+        search = self.estimator
+        return {
+            "scorer": self.scorers,
+            "fit_params": self.routed.estimator.fit,
+            "score_params": self.routed.scorer.score,
+            "return_train_score": search.return_train_score,
+            "return_n_test_samples": True,
+            "return_times": True,
+            "return_parameters": False,
+            "error_score": search.error_score,
+            "verbose": search.verbose,
+        }
+
+    # The candidates -------------------------------------------------------------------
+
+    def search(self) -> str:
+        """Evaluate the source's candidates; return why it ended early, if it did."""
+        search, source = self.estimator, self.source
+        self._announce()
+        task = self._search_task()
+        reason = ""
+        with FoldPool(self.job, search.n_jobs, search.pre_dispatch) as pool:
+            while not reason and (candidates := source.next_round()):
+                stop = self._round(pool, candidates, task)
+                reason = "callback" if stop else ""
+        if not self.outcomes:
+            raise ValueError(NO_FITS)
+        task.call_on_fit_task_end(**self._told(**source.progress()))
+        return reason
+
+    def _announce(self) -> None:
+        if self.estimator.verbose > 0:
+            n_splits, n = len(self.job.splits), self.source.n_planned
+            print(
+                f"Fitting {n_splits} folds for each of {n} candidates, "
+                f"totalling {n_splits * n} fits"
+            )
+
+    def _search_task(self) -> Any:
+        n_rounds = self.source.n_rounds
+        n_folds = self.source.n_planned * len(self.job.splits)
+        task = self.root.subcontext(
+            task_name="search",
+            max_subtasks=n_folds if n_rounds is None else n_rounds,
+            sequential_subtasks=n_rounds is not None,
+        )
+        return task.call_on_fit_task_begin(estimator=self.estimator)
+
+    def _round(
+        self, pool: FoldPool, candidates: Sequence[Params], search_task: Any
+    ) -> bool:
+        """Evaluate candidates side by side; tell whether a callback asks to stop."""
+        n_splits, source = len(self.job.splits), self.source
+        task, in_rounds = search_task, source.n_rounds is not None
+        if in_rounds:
+            task = search_task.subcontext(
+                task_name="round",
+                max_subtasks=len(candidates) * n_splits,
+                sequential_subtasks=False,
+            ).call_on_fit_task_begin(**self._told(**source.progress()))
+        results = dict(pool.run(self._folds(candidates, task)))
+        for i, params in enumerate(candidates, len(self.outcomes)):
+            # Told in the order asked, so that nothing depends on which fold was faster.
+            folds = [results[i, split] for split in range(n_splits)]
+            self._take(Outcome(params, folds))
+        told = self._told(**source.progress()) if in_rounds else {}
+        return in_rounds and task.call_on_fit_task_end(**told)
+
+    def _take(self, outcome: Outcome) -> None:
+        """Keep an outcome and hand it to the source."""
+        if not self._metrics_known and outcome.metrics is not None:
+            self._check_returned(outcome)
+        self.outcomes.append(outcome)
+        self.source.tell(outcome)
+
+    @cached_property
+    def _metrics_known(self) -> bool:
+        return not callable(self.estimator.scoring)
+
+    def _check_returned(self, outcome: Outcome) -> None:
+        """Check the metrics that a callable scorer turned out to return."""
+        scores = next(
+            fold["test_scores"] for fold in outcome.folds if not fold["fit_error"]
+        )
+        self.estimator._check_refit_for_multimetric(scores)
+        self.source.check(list(scores))
+        self._metrics_known = True
+
+    def _folds(self, candidates: Sequence[Params], task: Any) -> list[Fold]:
+        """Return the folds of some candidates, each with its callback task."""
+        first, n_splits = len(self.outcomes), len(self.job.splits)
+        watched = self._watched(candidates)
+        return [
+            Fold(
+                first + i,
+                split,
+                params,
+                {
+                    "split_progress": (split, n_splits),
+                    "candidate_progress": (first + i, self.source.n_planned),
+                    **(self._leaf(task, first + i, split) if watched else {}),
+                },
+            )
+            for i, params in enumerate(candidates)
+            for split in range(n_splits)
+        ]
+
+    def _watched(self, candidates: Iterable[Params]) -> bool:
+        """Tell whether anybody could hear of the folds.
+
+        Where nobody can, the tree of tasks, which grows with each fold and travels to
+        the workers with it, is spared.
+        """
+        if isinstance(self.root, SilentTask):
+            return False
+        values = [value for params in candidates for value in params.values()]
+        return any(map(has_callbacks, [self.estimator, self.job.estimator, *values]))
+
+    def _leaf(self, task: Any, candidate: int, split: int) -> dict[str, Any]:
+        leaf = task.subcontext(
+            task_name="candidate-split-evaluation",
+            task_id=candidate * len(self.job.splits) + split,
+        )
+        return {"caller": self.estimator, "callback_ctx": leaf}
+
+    # The results ----------------------------------------------------------------------
+
+    def conclude(self) -> None:
+        """Set the table of results and the best candidate."""
+        search = self.estimator
+        folds = [fold for outcome in self.outcomes for fold in outcome.folds]
+        warn_or_raise_about_fit_failures(folds, search.error_score)
+        if callable(search.scoring):  # what it returns is known only now
+            insert_error_scores(folds, search.error_score)
+        candidates = [outcome.params for outcome in self.outcomes]
+        columns = self.source.columns(candidates)
+        results = search._format_results(candidates, search.n_splits_, folds, columns)
+        search.multimetric_ = isinstance(folds[0]["test_scores"], dict)
+        if callable(search.scoring) and search.multimetric_:
+            self.refit_metric = search.refit
+        search.scorer_ = getattr(self.scorers, "_scorers", self.scorers)
+        search.cv_results_ = results
+        if search.refit or not search.multimetric_:
+            self._choose(results)
+
+    def _choose(self, results: Mapping[str, Any]) -> None:
+        search, metric = self.estimator, self.refit_metric
+        search.best_index_ = search._select_best_index(search.refit, metric, results)
+        if not callable(search.refit):
+            search.best_score_ = results[f"mean_test_{metric}"][search.best_index_]
+        search.best_params_ = results["params"][search.best_index_]
+
+    def refit(self) -> None:
+        """Fit the best candidate on all the data."""
+        search = self.estimator
+        # Parameters are cloned, too: they may be estimators.
+        best = clone(search.best_params_, safe=False)
+        search.best_estimator_ = clone(self.job.estimator).set_params(**best)
+        task = self.root.subcontext(task_name="refit-with-best-params")
+        data = (self.X,) if self.y is None else (self.X, self.y)
+        with task.propagate_callback_context(search.best_estimator_):
+            task.call_on_fit_task_begin(**self._told())
+            start = time.perf_counter()
+            search.best_estimator_.fit(*data, **self.routed.estimator.fit)
+            search.refit_time_ = time.perf_counter() - start
+        if hasattr(search.best_estimator_, "feature_names_in_"):
+            search.feature_names_in_ = search.best_estimator_.feature_names_in_
+        task.call_on_fit_task_end(**self._told())
+
+    def end(self) -> None:
+        """Tell callbacks that the search is over."""
+        self.root.call_on_fit_task_end(**self._told())

@@ -1,0 +1,138 @@
+"""Where candidates come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+Params = dict[str, Any]
+FoldResult = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A candidate and what came out of its folds.
+
+    Attributes
+    ----------
+    params : dict
+        The candidate.
+    folds : list of dict
+        For each fold, what scikit-learn notes of a fit: `test_scores` (a number, or a
+        dict of several metrics), `fit_error` (a traceback or None), `fit_time`,
+        `score_time` (seconds) and, if asked for, `train_scores`.
+    """
+
+    params: Params
+    folds: Sequence[FoldResult]
+
+    @property
+    def metrics(self) -> list[str] | None:
+        """Names of the metrics, None if there is a single one without a name."""
+        named = [fold["test_scores"] for fold in self.folds]
+        return next(
+            (list(scores) for scores in named if isinstance(scores, dict)), None
+        )
+
+    def scores(self, metric: str | None) -> list[float]:
+        """Return the test score of each fold.
+
+        Where a callable scorer returns several metrics, a failed fit has one number.
+        """
+        found = [fold["test_scores"] for fold in self.folds]
+        return [float(s[metric] if isinstance(s, dict) else s) for s in found]
+
+    def mean(self, metric: str | None) -> float:
+        """Return the mean test score, nan if one is not finite."""
+        mean = float(np.mean(self.scores(metric)))
+        return mean if math.isfinite(mean) else math.nan
+
+    @property
+    def errors(self) -> list[str]:
+        """Tracebacks of the failed fits."""
+        return [fold["fit_error"] for fold in self.folds if fold["fit_error"]]
+
+
+class Source(Protocol):
+    """What a search asks for candidates, round by round."""
+
+    @property
+    def n_planned(self) -> int:
+        """Number of candidates there will be at most."""
+        ...
+
+    @property
+    def n_rounds(self) -> int | None:
+        """Number of rounds at most, None where all candidates are known beforehand."""
+        ...
+
+    def check(self, metrics: list[str] | None) -> None:
+        """Raise a ValueError if the source cannot do with these metrics.
+
+        Called before the first fit, with None if there is one metric or if what a
+        callable scorer returns is not known yet; and again once it is known.
+        """
+        ...
+
+    def next_round(self) -> list[Params]:
+        """Return the candidates to evaluate side by side; none when it is over."""
+        ...
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take note of the outcome of a candidate."""
+        ...
+
+    def progress(self) -> Mapping[str, Any]:
+        """Return what callbacks are told of the search so far."""
+        ...
+
+    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Sequence[Any]]:
+        """Return what to add to the table of results, a value for each candidate."""
+        ...
+
+
+class FixedSource:
+    """Candidates that are all known beforehand, such as a grid.
+
+    Parameters
+    ----------
+    candidates : iterable of dict
+        The candidates.
+    batch_size : int or None, default=None
+        Candidates per round; all at once if None.
+    """
+
+    n_rounds: int | None = None
+
+    def __init__(
+        self, candidates: Iterable[Params], batch_size: int | None = None
+    ) -> None:
+        self._left = list(candidates)
+        self.n_planned = len(self._left)
+        self._batch_size = batch_size or max(1, self.n_planned)
+
+    def check(self, metrics: list[str] | None) -> None:
+        """Accept any metrics."""
+
+    def next_round(self) -> list[Params]:
+        """Return the next candidates of the list."""
+        now, self._left = (
+            self._left[: self._batch_size],
+            self._left[self._batch_size :],
+        )
+        return now
+
+    def tell(self, outcome: Outcome) -> None:
+        """Learn nothing."""
+
+    def progress(self) -> Mapping[str, Any]:
+        """Tell nothing."""
+        return {}
+
+    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Sequence[Any]]:
+        """Add nothing."""
+        return {}

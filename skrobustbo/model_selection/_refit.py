@@ -1,0 +1,172 @@
+"""Ways of choosing the candidate to refit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Results = Mapping[str, Any]
+
+
+def best_posterior_mean(cv_results: Results) -> int:
+    """Return the index of the candidate that is best in the model's eyes.
+
+    To be passed as `refit`. The candidate of the highest score is often the luckiest
+    one; the model has seen its neighbours, too.
+
+    Parameters
+    ----------
+    cv_results : dict
+        `cv_results_` of a `RobustBayesSearchCV`.
+
+    Returns
+    -------
+    index : int
+        The candidate of highest posterior mean among those whose fits succeeded.
+
+    Raises
+    ------
+    ValueError
+        If there is no posterior mean in the results, or none that is finite.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Real, RobustBayesSearchCV, best_posterior_mean
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = RobustBayesSearchCV(
+    ...     SVC(),
+    ...     {"C": Real(1e-2, 1e3, log=True)},
+    ...     n_iter=8,
+    ...     refit=best_posterior_mean,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> means = search.cv_results_["posterior_mean"]
+    >>> bool(means[search.best_index_] == means.max())
+    True
+    """
+    if "posterior_mean" not in cv_results:
+        raise ValueError(
+            "Expected the results of a RobustBayesSearchCV, got some without "
+            "'posterior_mean'; pass another 'refit'."
+        )
+    failed = np.any(
+        [~np.isfinite(v) for k, v in cv_results.items() if k.startswith("mean_test_")],
+        axis=0,
+    )
+    means = np.where(failed, np.nan, cv_results["posterior_mean"])
+    if not np.isfinite(means).any():
+        raise ValueError("Expected a candidate whose fits all succeeded, got none.")
+    return int(np.nanargmax(means))
+
+
+class one_standard_error:
+    """The simplest candidate within one standard error of the best.
+
+    An instance is to be passed as `refit`. The standard error is that of the best
+    candidate's mean test score over its folds, s / sqrt(k) with s the sample standard
+    deviation of k folds.
+
+    Parameters
+    ----------
+    simplest : str or callable
+        What is smaller for a simpler candidate: the name of a parameter with numbers,
+        or a callable ``params -> number``.
+    metric : str, default=None
+        The metric to compare, where there are several.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Real, RobustBayesSearchCV, one_standard_error
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = RobustBayesSearchCV(
+    ...     SVC(),
+    ...     {"C": Real(1e-2, 1e3, log=True)},
+    ...     n_iter=8,
+    ...     refit=one_standard_error("C"),
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> bool(search.best_params_["C"] < 10)
+    True
+    """
+
+    def __init__(
+        self,
+        simplest: str | Callable[[Mapping[str, Any]], float],
+        metric: str | None = None,
+    ) -> None:
+        if not (isinstance(simplest, str) or callable(simplest)):
+            raise ValueError(
+                "The 'simplest' of one_standard_error must be the name of a parameter "
+                f"or a callable. Got {simplest!r} instead."
+            )
+        self.simplest = simplest
+        self.metric = metric
+
+    def __repr__(self) -> str:
+        more = "" if self.metric is None else f", metric={self.metric!r}"
+        return f"one_standard_error({self.simplest!r}{more})"
+
+    def __call__(self, cv_results: Results) -> int:
+        """Return the index of the chosen candidate.
+
+        Parameters
+        ----------
+        cv_results : dict
+            `cv_results_` of a search.
+
+        Returns
+        -------
+        index : int
+            Of those within one standard error the simplest; of equally simple ones that
+            of the highest score.
+        """
+        metric = self._metric(cv_results)
+        mean = np.asarray(cv_results[f"mean_test_{metric}"], dtype=float)
+        if not np.isfinite(mean).any():
+            raise ValueError("Expected a candidate whose fits all succeeded, got none.")
+        best = int(np.nanargmax(mean))
+        least = mean[best] - _standard_error(cv_results, metric, best)
+        within = [int(i) for i in np.flatnonzero(mean >= least)]
+        params = cv_results["params"]
+        return min(within, key=lambda i: (self._complexity(params[i]), -mean[i]))
+
+    def _metric(self, cv_results: Results) -> str:
+        given = "mean_test_"
+        names = [key[len(given) :] for key in cv_results if key.startswith(given)]
+        metric = names[0] if self.metric is None and len(names) == 1 else self.metric
+        if metric not in names:
+            raise ValueError(
+                "The 'metric' of one_standard_error must be one of "
+                f"{sorted(names)}. Got {metric!r} instead."
+            )
+        return metric
+
+    def _complexity(self, params: Mapping[str, Any]) -> float:
+        if callable(self.simplest):
+            return float(self.simplest(params))
+        value = params.get(self.simplest)
+        try:
+            return float(value)  # type: ignore[arg-type] # that is what is tried
+        except (TypeError, ValueError):
+            raise ValueError(
+                "The 'simplest' of one_standard_error must name a parameter with "
+                f"numbers, or be a callable. Got {self.simplest!r}, which is "
+                f"{value!r} in {dict(params)!r}."
+            ) from None
+
+
+def _standard_error(cv_results: Results, metric: str, i: int) -> float:
+    """Return the standard error of a candidate's mean; 0 for a single fold."""
+    scores = [
+        float(values[i])
+        for key, values in cv_results.items()
+        if key.startswith("split") and key.endswith(f"_test_{metric}")
+    ]
+    n = len(scores)
+    return float(np.std(scores, ddof=1) / np.sqrt(n)) if n > 1 else 0.0

@@ -1,0 +1,49 @@
+"""Puts our engine under scikit-learn's own searches, for scikit-learn's own tests.
+
+A plugin of pytest: `python -m pytest -p engine_plugin ...` with this folder on the
+path. It must be loaded before the tests import the searches. The environment variable
+`SKROBUSTBO_ENGINE_BATCH` says how many candidates the engine is given at a time ("all"
+or a number); "off" leaves the searches as they are.
+"""
+
+import os
+
+from sklearn.model_selection import (
+    GridSearchCV,
+    ParameterGrid,
+    ParameterSampler,
+    RandomizedSearchCV,
+)
+
+from skrobustbo._sklearn_compat import fit_context
+from skrobustbo.evaluation import FixedSource, run_search
+
+
+def _grid(search):
+    return ParameterGrid(search.param_grid)
+
+
+def _sample(search):
+    return ParameterSampler(
+        search.param_distributions, search.n_iter, random_state=search.random_state
+    )
+
+
+def _fit_with(candidates, batch_size):
+    def fit(self, X, y=None, **params):
+        run_search(self, FixedSource(candidates(self), batch_size), X, y, params)
+        return self
+
+    fit.__doc__ = GridSearchCV.fit.__doc__
+    return fit_context(prefer_skip_nested_validation=False)(fit)
+
+
+def install(batch):
+    """Replace `fit` of the grid and the randomized search."""
+    batch_size = None if batch == "all" else int(batch)
+    GridSearchCV.fit = _fit_with(_grid, batch_size)
+    RandomizedSearchCV.fit = _fit_with(_sample, batch_size)
+
+
+if os.environ.get("SKROBUSTBO_ENGINE_BATCH", "off") != "off":
+    install(os.environ["SKROBUSTBO_ENGINE_BATCH"])
