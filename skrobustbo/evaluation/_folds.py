@@ -116,8 +116,8 @@ class FoldPool:
         """Fit folds and give the result of each as soon as it is there.
 
         If a worker dies, others are started. The folds under way then are fitted again
-        one at a time, so that the one that kills workers is known: it counts as failed
-        when it has done so twice.
+        one at a time, so that the one that kills workers is known: when it has done so
+        twice, it counts as failed, and what is left of its candidate with it.
         """
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
@@ -128,10 +128,24 @@ class FoldPool:
         except BrokenProcessPool:
             self._restart()
             for fold in [fold for fold in sent if fold.key in left]:
-                del left[fold.key]
-                yield fold.key, self._alone(fold)
+                yield from self._one_at_a_time(fold, left)
             if left:
                 yield from self.run(list(left.values()))
+
+    def _one_at_a_time(
+        self, fold: Fold, left: dict[Key, Fold]
+    ) -> Iterator[tuple[Key, FoldResult]]:
+        """Fit a suspect; if it is guilty, take its candidate out of what is left."""
+        if fold.key not in left:
+            return
+        result = self._alone(left.pop(fold.key))
+        if result is not None:
+            yield fold.key, result
+            return
+        rest = [other for other in left.values() if other.candidate == fold.candidate]
+        for other in [fold, *rest]:
+            left.pop(other.key, None)
+            yield other.key, self._job.failed(other, _death(fold))
 
     def _calls(self, folds: Sequence[Fold], sent: list[Fold]) -> Iterator[Any]:
         """Return the tasks of folds, keeping note of those sent to the workers."""
@@ -139,8 +153,8 @@ class FoldPool:
             sent.append(fold)
             yield self._job.call(fold)
 
-    def _alone(self, fold: Fold) -> FoldResult:
-        """Fit one fold with no other under way."""
+    def _alone(self, fold: Fold) -> FoldResult | None:
+        """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(_LIVES):
             try:
                 ((_, result),) = self._parallel([self._job.call(fold)])
@@ -150,7 +164,7 @@ class FoldPool:
                 return result
         if self._job.settings["error_score"] == "raise":
             raise BrokenProcessPool(_death(fold))
-        return self._job.failed(fold, _death(fold))
+        return None
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""
