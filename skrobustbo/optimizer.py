@@ -18,7 +18,8 @@ from skrobustbo._sobol import sobol
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import Maximizer, SpaceExhausted
 from skrobustbo.history import History, Trial
-from skrobustbo.policies._base import Policy, Setup, map_posterior
+from skrobustbo.policies._base import Policy, map_posterior
+from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._registry import (
     make_policy,
     policy_from_dict,

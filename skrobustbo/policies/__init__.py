@@ -1,7 +1,7 @@
 """Policies: how the next point is chosen. One file for each family of algorithms."""
 
-from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
-from skrobustbo.policies._base import Policy, Setup
+from skrobustbo.policies._balancing import HBGPUCB
+from skrobustbo.policies._base import Policy
 from skrobustbo.policies._bayes import MCMCGPUCB
 from skrobustbo.policies._boho import BOHO
 from skrobustbo.policies._elimination import HEGPUCB, ExpectedUCB
@@ -10,6 +10,8 @@ from skrobustbo.policies._event import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
 from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
 from skrobustbo.policies._growing import AGPUCB
+from skrobustbo.policies._interface import Setup
+from skrobustbo.policies._length_scales import LBGPUCB, LNBGPUCB
 from skrobustbo.policies._registry import available, make_policy
 from skrobustbo.policies._robust import RobustUCB
 from skrobustbo.policies._stable import HEStableOpt, StableOpt

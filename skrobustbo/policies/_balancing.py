@@ -1,4 +1,7 @@
-"""Balancing several models by their suspected regret (HB-, LB- and LNB-GP-UCB)."""
+"""Balancing several models by their suspected regret (HB-GP-UCB).
+
+The loop is shared with `_length_scales`.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,17 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness, with_length_scale
-from skrobustbo.policies._base import (
-    Argmax,
-    Memo,
-    Setup,
-    Told,
-    UCBPolicy,
-    initial_length_scale,
-    note,
-    theta_label,
-)
+from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, check_candidates
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import initial_length_scale, note, theta_label
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models
-
-Array = NDArray[np.float64]
-
-_TIE = 1e-9  # q(l+1) may equal theta0 / g(t) exactly, but for rounding
 
 
 @dataclass
@@ -76,11 +68,20 @@ class BalancingState:
         self.widths.append([])
 
 
-class _Balancing(UCBPolicy):
+@settings
+class Balancing(UCBPolicy):
     """The loop that the balancing policies share (Algorithm 2 of their paper).
 
     Line numbers are the same in all of them. A subclass says what its candidates are
     (`propose`, `candidate`) and what regret each promises (`suspected_regret`).
+
+    Parameters
+    ----------
+    beta : float or str, default=1.0
+        Width of the band in deviations, or a schedule (with half of delta): "log",
+        "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
+    delta : float, default=0.1
+        Probability that the guarantee may fail: half for the bands, half for the noise.
     """
 
     state_type: ClassVar[type] = BalancingState
@@ -181,26 +182,9 @@ class _Balancing(UCBPolicy):
         """Return the labels of the surviving candidates."""
         return [self.candidate(state, i).label for i in state.alive]
 
-    # Checks of settings ---------------------------------------------------------------
 
-    def _refuse(self, name: str, expected: str) -> None:
-        value = getattr(self, name)
-        raise ValueError(
-            f"The '{name}' of {type(self).__name__} must be {expected}. Got {value!r} "
-            "instead."
-        )
-
-    def _check_positive(self, name: str) -> None:
-        if not getattr(self, name) > 0:
-            self._refuse(name, "positive")
-
-    def _check_growth(self, name: str) -> None:
-        value = getattr(self, name)
-        if not callable(value) and not value >= 0:
-            self._refuse(name, "a number >= 0 or a callable")
-
-
-class HBGPUCB(_Balancing):
+@settings
+class HBGPUCB(Balancing):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
     Candidate models of any form share the data: length scales, periods, additive
@@ -250,19 +234,7 @@ class HBGPUCB(_Balancing):
         length scales, their geometric mean counts).
     norm_bound : float, default=1.0
         Norm bound of candidates that are kernels; a `Candidate` brings its own.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule (with half of delta): "log",
-        "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the guarantee may fail: half for the bands, half for the noise.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -273,32 +245,10 @@ class HBGPUCB(_Balancing):
             proposing=(0, 20))
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        candidates: Sequence[Kernel | Candidate] | None = None,
-        proposing: Sequence[int] | Callable[[int], int] | None = None,
-        regret: Callable[[int, int], float] | None = None,
-        norm_bound: float = 1.0,
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.candidates = candidates
-        self.proposing = proposing
-        self.regret = regret
-        self.norm_bound = norm_bound
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    candidates: Sequence[Kernel | Candidate] | None = None
+    proposing: Sequence[int] | Callable[[int], int] | None = None
+    regret: Callable[[int, int], float] | None = None
+    norm_bound: float = 1.0
 
     @property
     def n_candidates(self) -> int:
@@ -309,13 +259,13 @@ class HBGPUCB(_Balancing):
         """Raise a ValueError for settings out of range."""
         super().check()
         check_candidates(self, self.candidates)
-        self._check_positive("norm_bound")
+        require(self.norm_bound > 0, self, "norm_bound", "positive")
         self._check_regret()
         when = self.proposing
-        if when is None or callable(when):
-            return
-        if len(when) != self.n_candidates or 0 not in when:
-            self._refuse("proposing", "one number per candidate, one of them 0")
+        if when is not None and not callable(when):
+            known = len(when) == self.n_candidates and 0 in when
+            expected = "one number per candidate, one of them 0"
+            require(known, self, "proposing", expected)
 
     def _check_regret(self) -> None:
         if callable(self.regret):
@@ -323,8 +273,8 @@ class HBGPUCB(_Balancing):
         given = [self.base_kernel()] if self.candidates is None else self.candidates
         for u in given:
             kernel = u.kernel if isinstance(u, Candidate) else u
-            if self.regret is not None or smoothness(kernel) is None:
-                self._refuse("regret", f"a callable for the kernel {kernel!r}")
+            known = self.regret is None and smoothness(kernel) is not None
+            require(known, self, "regret", f"a callable for the kernel {kernel!r}")
 
     def longest(self, setup: Setup, models: Models) -> float:
         """Return theta0 of the default candidates."""
@@ -347,7 +297,7 @@ class HBGPUCB(_Balancing):
         if self.candidates is None:
             theta = state.theta0 * 0.5**index  # line 1
             norm = 2 ** (index * state.n_parameters / 2) * self.norm_bound  # line 1
-            return _rung(self.base_kernel(), theta, norm)
+            return rung_model(self.base_kernel(), theta, norm)
         u = self.candidates[index]
         return u if isinstance(u, Candidate) else Candidate(u, None, self.norm_bound)
 
@@ -359,327 +309,16 @@ class HBGPUCB(_Balancing):
         u = self.candidate(state, i)
         theta = math.exp(float(np.mean(np.log(u.kernel.length_scale))))  # line 3
         nu = checked_smoothness(u.kernel)
-        return _rate_regret(n, theta, u.norm_bound, state.n_parameters, nu)
+        return rate_regret(n, theta, u.norm_bound, state.n_parameters, nu)
 
 
-class LBGPUCB(_Balancing):
-    """Length-scale balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 1).
-
-    Several length scales share the data. The one whose suspected regret would be least
-    after one more query asks next, so that short ones are tried now and then; those
-    that do worse than they promised are eliminated. Candidates are
-    q(i) = theta0 / ratio**i; R is the suspected regret bound; xi_t = 2 noise**2
-    ln(A pi**2 t**2 / (3 delta)) with A the number of candidates introduced.
-
-    Pseudo-code (Theta: surviving length scales; S: queries of each)::
-
-        1  Theta = {q(0), ..., q(l)} with every q(i) >= theta0 / g(1); S = {}
-        2  for t = 1, 2, ...
-        3      theta_t = argmin over theta in Theta of R(theta, |S(theta)| + 1)
-        4      x_t = argmax over x of UCB of theta_t
-        5      y_t = f(x_t) + noise
-        6      add (x_t, y_t) to the data, shared by all
-        7      add t to S(theta_t)
-        8      if every theta in Theta has |S(theta)| > 0
-        9          m(theta) = mean of y over S(theta); r(theta) = sqrt(xi_t/|S(theta)|)
-       10          L(theta) = m(theta) - r(theta)
-       11          keep theta iff m(theta) + r(theta)
-                       + (2 / |S(theta)|) sum over S(theta) of beta sigma >= max of L
-       12      while q(l + 1) >= theta0 / g(t)
-       13          add q(l + 1) to Theta; l = l + 1
-
-    Lines 11 and 12 have the inequalities of the paper's proof (Lemma B.2): its printed
-    algorithm has m - r on the left of 11 and the sense of 12 inverted. A candidate that
-    attains the maximum in line 11 always stays, so the last is never removed.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1, Matern or RBF; Matern-5/2 if None.
-    theta0 : float, default=None
-        Longest length scale, in unit-cube coordinates. None: maximum likelihood on the
-        initial design, once, at most the diameter of the space.
-    growth : float or callable, default=0.5
-        g: a number a means g(t) = max(g0, t**a), with g0 such that there are
-        `n_candidates` from the start. A callable is g itself, nondecreasing in t >= 1.
-    n_candidates : int, default=5
-        Candidates at t = 1; ignored where `growth` is a callable.
-    ratio : float or {"paper", "code"}, default="paper"
-        Ratio of successive length scales: e**(1/d) in the paper, e**(1/(d + 2 nu)) in
-        its authors' code.
-    norm_bound : float, default=1.0
-        Norm bound at theta0; B(theta) = (theta0 / theta)**(d/2) norm_bound.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule (with half of delta): "log",
-        "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the guarantee may fail: half for the bands, half for the noise.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
-
-    Examples
-    --------
-    >>> from skrobustbo.policies import LBGPUCB
-    >>> LBGPUCB(theta0=1.0, n_candidates=3)
-    LBGPUCB(n_candidates=3, theta0=1.0)
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        theta0: float | None = None,
-        growth: float | Callable[[int], float] = 0.5,
-        n_candidates: int = 5,
-        ratio: float | str = "paper",
-        norm_bound: float = 1.0,
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.theta0 = theta0
-        self.growth = growth
-        self.n_candidates = n_candidates
-        self.ratio = ratio
-        self.norm_bound = norm_bound
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        checked_smoothness(self.base_kernel())
-        self._check_positive("norm_bound")
-        self._check_positive("n_candidates")
-        if self.theta0 is not None:
-            self._check_positive("theta0")
-        self._check_growth("growth")
-        self._check_ratio()
-
-    def _check_ratio(self) -> None:
-        if self.ratio == "code" and smoothness(self.base_kernel()) == math.inf:
-            self._refuse("ratio", "'paper' or a number > 1 for the RBF kernel")
-        if self.ratio not in ("paper", "code") and (
-            isinstance(self.ratio, str) or not self.ratio > 1
-        ):
-            self._refuse("ratio", "'paper', 'code' or a number > 1")
-
-    def longest(self, setup: Setup, models: Models) -> float:
-        """Return theta0, as given or by maximum likelihood."""
-        if self.theta0 is not None:
-            return float(self.theta0)
-        return initial_length_scale(self.base_kernel(), setup, models)
-
-    def propose(self, state: BalancingState, t: int) -> list[list[int]]:
-        """Return the length scales that g admits after `t` queries."""
-        return [[i, 0] for i in range(self.n_theta(state, t))]  # line 12, line 13
-
-    # The quantities of the algorithm -------------------------------------------------
-
-    def n_theta(self, state: BalancingState, t: int) -> int:
-        """Return the number of q(i) >= theta0 / g(t), at the start those of g(1)."""
-        d = state.n_parameters
-        return _admitted(self.g(max(t, 1), d), self.step(d))  # line 1, line 12
-
-    def theta(self, state: BalancingState, i: int) -> float:
-        """Return the length scale of candidate `i`, one of the q."""
-        rung, _ = state.introduced[i]
-        return float(state.theta0 * self.step(state.n_parameters) ** -rung)  # line 13
-
-    def step(self, d: int) -> float:
-        """Return the ratio of successive length scales."""
-        if not isinstance(self.ratio, str):
-            return float(self.ratio)
-        nu = checked_smoothness(self.base_kernel()) if self.ratio == "code" else 0.0
-        return math.exp(1 / (d + 2 * nu))  # line 13
-
-    def g(self, t: int, d: int) -> float:
-        """Return the growth function at t."""
-        if callable(self.growth):
-            return float(self.growth(t))
-        g0 = self.step(d) ** (self.n_candidates - 1)  # line 12
-        return max(g0, float(t**self.growth))  # line 12
-
-    def norm(self, state: BalancingState, i: int) -> float:
-        """Return B of candidate `i`: (theta0 / q)**(d/2) times its N."""
-        ratio = state.theta0 / self.theta(state, i)  # line 3
-        return float(ratio ** (state.n_parameters / 2) * self.N(state, i))  # line 3
-
-    def N(self, state: BalancingState, i: int) -> float:
-        """Return the norm at theta0 of candidate `i`: v(j) = N0 e**j, j = 0 in LB."""
-        _, j = state.introduced[i]
-        return self.norm_bound * math.exp(j)  # line 3
-
-    def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
-        """Return R(q, n) = sqrt(n) (B sqrt(gamma_n) + gamma_n)."""
-        nu = checked_smoothness(self.base_kernel())
-        theta, B = self.theta(state, i), self.norm(state, i)
-        return _rate_regret(n, theta, B, state.n_parameters, nu)
-
-    def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of candidate `i`."""
-        theta, B = self.theta(state, i), self.norm(state, i)
-        return _rung(self.base_kernel(), theta, B)
-
-
-class LNBGPUCB(LBGPUCB):
-    """Length-scale and norm balancing GP-UCB (Ziomek et al. 2024, Algorithm 3).
-
-    LB-GP-UCB for an objective whose norm is unknown too: a candidate is a pair u of a
-    length scale q(i) = theta0 / ratio**i and a norm v(j) = N0 e**j. R is the suspected
-    regret bound; xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)) with A the number of
-    pairs introduced.
-
-    Pseudo-code (U: surviving pairs; S: queries of each)::
-
-        1  U = all pairs of a q(i) >= theta0 / g(1) and a v(j) <= N0 b(1); S = {}
-        2  for t = 1, 2, ...
-        3      u_t = argmin over u in U of R(u, |S(u)| + 1)
-        4      x_t = argmax over x of UCB of u_t
-        5      y_t = f(x_t) + noise
-        6      add (x_t, y_t) to the data, shared by all
-        7      add t to S(u_t)
-        8      if every u in U has |S(u)| > 0
-        9          m(u) = mean of y over S(u); r(u) = sqrt(xi_t / |S(u)|)
-       10          L(u) = m(u) - r(u)
-       11          keep u iff m(u) + r(u)
-                       + (2 / |S(u)|) sum over S(u) of beta sigma >= max of L
-       12      for every pair of a q(i) >= theta0 / g(t) and a v(j) <= N0 b(t)
-       13          add it to U, unless it has been there before
-
-    Lines 11 and 12 have the inequalities of the paper's proof: its printed algorithm
-    has m - r on the left of 11 and the sense of q(i) >= theta0 / g(t) inverted, and it
-    skips q(1) and v(1). Lengths and norms never go, only pairs; a new length scale
-    comes with every norm introduced, and a new norm with every length scale. Ties in
-    line 3 go to the pair introduced first, at the start the longest length scale.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1, Matern or RBF; Matern-5/2 if None.
-    theta0 : float, default=None
-        Longest length scale, in unit-cube coordinates. None: maximum likelihood on the
-        initial design, once, at most the diameter of the space.
-    growth : float or callable, default=0.5
-        g: a number a means g(t) = max(g0, t**a), with g0 such that there are
-        `n_candidates` length scales from the start. A callable is g itself,
-        nondecreasing in t >= 1.
-    norm_growth : float or callable, default=0.5
-        b: a number a means b(t) = t**a. A callable is b itself, nondecreasing in
-        t >= 1.
-    n_candidates : int, default=5
-        Length scales at t = 1; ignored where `growth` is a callable.
-    ratio : float or {"paper", "code"}, default="paper"
-        Ratio of successive length scales: e**(1/d) in the paper, e**(1/(d + 2 nu)) in
-        its authors' code.
-    norm_bound : float, default=1.0
-        N0, the least norm bound at theta0; a pair has the norm bound
-        (theta0 / q(i))**(d/2) v(j).
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule (with half of delta): "log",
-        "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the guarantee may fail: half for the bands, half for the noise.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
-
-    Examples
-    --------
-    >>> from skrobustbo.policies import LNBGPUCB
-    >>> LNBGPUCB(beta="self-normalised", norm_bound=0.25)
-    LNBGPUCB(beta='self-normalised', norm_bound=0.25)
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        theta0: float | None = None,
-        growth: float | Callable[[int], float] = 0.5,
-        norm_growth: float | Callable[[int], float] = 0.5,
-        n_candidates: int = 5,
-        ratio: float | str = "paper",
-        norm_bound: float = 1.0,
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        super().__init__(
-            kernel,
-            theta0=theta0,
-            growth=growth,
-            n_candidates=n_candidates,
-            ratio=ratio,
-            norm_bound=norm_bound,
-            noise=noise,
-            beta=beta,
-            information_gain=information_gain,
-            delta=delta,
-            normalize_y=normalize_y,
-            repeats=repeats,
-        )
-        self.norm_growth = norm_growth
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        self._check_growth("norm_growth")
-
-    def propose(self, state: BalancingState, t: int) -> list[list[int]]:
-        """Return the pairs that g and b admit after `t` queries."""
-        norms = range(_admitted(self.b(max(t, 1)), math.e))  # line 1, line 12
-        thetas = range(self.n_theta(state, t))
-        return [[i, j] for j in norms for i in thetas]  # line 12, line 13
-
-    def b(self, t: int) -> float:
-        """Return the growth function of the norm at t."""
-        if callable(self.norm_growth):
-            return float(self.norm_growth(t))
-        return float(t**self.norm_growth)  # line 12
-
-    def candidate(self, state: BalancingState, i: int) -> Candidate:
-        """Return the model of pair `i`, its norm at theta0 in the label."""
-        model = super().candidate(state, i)
-        label = f"{model.label}, N={self.N(state, i):.3g}"
-        return Candidate(model.kernel, norm_bound=model.norm_bound, label=label)
-
-
-def _admitted(g: float, ratio: float) -> int:
-    """Return the number of i = 0, 1, ... with ratio**i <= g, 0 always among them."""
-    rungs = math.log(max(g, 1.0)) / math.log(ratio)  # line 12
-    return math.floor(rungs + _TIE) + 1  # line 12
-
-
-def _rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
+def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
     """Return R(n) = sqrt(n) (B sqrt(gamma_n) + gamma_n), gamma the growth rate."""
     gamma = rate_gain(n, theta, d, nu)
     return math.sqrt(n) * (norm * math.sqrt(gamma) + gamma)  # line 3
 
 
-def _rung(kernel: Kernel, theta: float, norm: float) -> Candidate:
+def rung_model(kernel: Kernel, theta: float, norm: float) -> Candidate:
     """Return the model of one length scale of a ladder."""
     model, label = with_length_scale(kernel, theta), theta_label(theta)
     return Candidate(model, norm_bound=norm, label=label)

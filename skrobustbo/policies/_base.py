@@ -1,89 +1,32 @@
-"""The interface of a policy, and what most policies share."""
+"""The base classes of policies: their interface, and what most of them share."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from skrobustbo.acquisition import Acquisition
-from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._beta import check_beta, gain_of, resolve_beta
-from skrobustbo.surrogate import (
-    Candidate,
-    FlatPrior,
-    LogNormalPrior,
-    Models,
-    Posterior,
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import (
+    initial_length_scale,
+    length_scale_candidate,
+    map_length_scales,
 )
-
-Array = NDArray[np.float64]
-Memo = dict[str, Any]
-
-#: Length scales, in unit-cube coordinates, that likelihood fits may return.
-LENGTH_SCALE_BOUNDS = (0.005, 20.0)
-
-
-class Argmax(Protocol):
-    """The maximiser handed to a policy."""
-
-    def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
-        """Return the feasible point of highest value, and the value."""
-        ...
-
-    def random(self) -> Array:
-        """Return a free random draw of a feasible point."""
-        ...
-
-    def free(self, x: Array) -> bool:
-        """Return whether a feasible point may still be proposed."""
-        ...
-
-
-class Told(Protocol):
-    """The history as a policy sees it."""
-
-    @property
-    def values(self) -> Array:
-        """Raw values of the told points, nan where the evaluation failed."""
-        ...
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a policy is told about the problem once.
-
-    Attributes
-    ----------
-    n_parameters : int
-        Number of parameters that vary: the dimension d of the papers.
-    horizon : int or None
-        Evaluations planned in all, if known.
-    n_points : int or None
-        Number of feasible points, None if there are infinitely many.
-    """
-
-    n_parameters: int
-    horizon: int | None = None
-    n_points: int | None = None
-
-    @property
-    def diameter(self) -> float:
-        """Diameter of the unit cube."""
-        return math.sqrt(self.n_parameters)
+from skrobustbo.policies._settings import settings
+from skrobustbo.surrogate import Candidate, Models, Posterior
 
 
 @dataclass
-class Stateless:
+class _Stateless:
     """The state of a policy that has none."""
 
 
+@settings
 class Policy(BaseEstimator):
     """Base class of policies: how the next point is chosen.
 
@@ -94,17 +37,26 @@ class Policy(BaseEstimator):
 
     A policy never maximises, factorises or owns a random generator: `suggest` is handed
     the models and the maximiser.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The kernel at length scale 1; Matern-5/2 if None.
+    noise : float, default=0.01
+        Standard deviation of the noise in the units that the model sees.
+    normalize_y : bool or (float, float), default=True
+        Whether the model sees standardised values; a pair is a fixed mean and scale.
+    repeats : bool, default=False
+        Whether a point told before may be asked again.
     """
 
     #: Class of the run-time state: a dataclass of JSON types.
-    state_type: ClassVar[type] = Stateless
+    state_type: ClassVar[type] = _Stateless
 
-    # Settings that subclasses without them inherit as constants.
-    kernel: Kernel | None = None
-    #: Whether a point told before may be asked again.
-    repeats: bool = False
+    kernel: Kernel | None = field(default=None, kw_only=False)
     noise: float = 0.01
     normalize_y: bool | tuple[float, float] = True
+    repeats: bool = False
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return the state before the first proposal.
@@ -218,54 +170,6 @@ def standardisation(
     return float(np.mean(finite / size)) * size, scale or 1.0
 
 
-def theta_label(theta: Any) -> str:
-    """Return the label of a model of one or several length scales."""
-    values = np.atleast_1d(np.asarray(theta, dtype=float))
-    text = ",".join(f"{value:.3g}" for value in values)
-    return f"theta={text}" if len(values) == 1 else f"theta=({text})"
-
-
-def length_scale_candidate(kernel: Kernel, theta: Any, label: str = "") -> Candidate:
-    """Return the model with every length scale of `kernel` multiplied by `theta`."""
-    return Candidate(
-        with_length_scale(kernel, theta), label=label or theta_label(theta)
-    )
-
-
-def note(models: Models, posterior: Posterior, x: Array, **extra: Any) -> Memo:
-    """Return a memo with the label and prediction of the model that chose `x`."""
-    mu, sigma = posterior.predict(x[None, :])
-    return {
-        "label": posterior.candidate.label,
-        "mean": float(mu[0]) * models.scale + models.shift,
-        "std": float(sigma[0]) * models.scale,
-        **extra,
-    }
-
-
-def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:
-    """Return the maximum likelihood length scale on the initial design.
-
-    A few almost collinear points would make it absurdly long, so it is bounded by the
-    diameter of the space.
-    """
-    low, high = LENGTH_SCALE_BOUNDS[0], setup.diameter
-    starts = [high * 2.0**-i for i in range(7)]
-    return float(models.fit(kernel, FlatPrior(), (low, high), starts)[0])
-
-
-def map_length_scales(
-    kernel: Kernel,
-    models: Models,
-    start: Sequence[float] | None = None,
-    prior: Any = None,
-) -> Array:
-    """Return the MAP length scale of each parameter, under a wide log-normal prior."""
-    prior = LogNormalPrior() if prior is None else prior
-    starts = [0.5 if start is None else np.asarray(start)]
-    return models.fit(kernel, prior, LENGTH_SCALE_BOUNDS, starts, per_parameter=True)
-
-
 def map_posterior(policy: Policy, models: Models) -> Posterior:
     """Return the posterior of a MAP model on all the data, whatever the policy."""
     kernel = policy.base_kernel()
@@ -273,12 +177,26 @@ def map_posterior(policy: Policy, models: Models) -> Posterior:
     return models[length_scale_candidate(kernel, models.spread(theta))]
 
 
+@settings
 class UCBPolicy(Policy):
-    """What the policies that maximise an upper confidence bound share: their beta."""
+    """What the policies that maximise an upper confidence bound share: their beta.
+
+    Parameters
+    ----------
+    beta : float or str, default=1.0
+        Width of the band in deviations, or a schedule: "log", "igp", "a-gp",
+        "self-normalised", "bayes-finite" (finite spaces only), "bayes-continuous".
+    information_gain : {"posterior", "rate", "bound"}, default="posterior"
+        How schedules get the information gain: that of the points seen, its growth
+        rate (models of one length scale only), or a bound on its maximum over the
+        feasible points (a sample of 512 where there are more than 4,096).
+    delta : float, default=0.1
+        Probability that the band of a schedule may fail.
+    """
 
     beta: float | str = 1.0
-    delta: float = 0.1
     information_gain: str = "posterior"
+    delta: float = 0.1
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
@@ -295,12 +213,8 @@ class UCBPolicy(Policy):
         n_parameters: int,
         t: int,
         share: float = 1.0,
-        n_points: int | None = None,
     ) -> float:
-        """Return beta at query `t` for one model; `share` of delta goes to its band.
-
-        `n_points` is the size of a finite space; without it the posterior's own counts.
-        """
+        """Return beta at query `t` for one model; `share` of delta goes to its band."""
         return resolve_beta(
             self.beta,
             t=t,
@@ -308,5 +222,32 @@ class UCBPolicy(Policy):
             n_parameters=n_parameters,
             delta=self.delta * share,
             information_gain=self.information_gain,
-            n_points=n_points,
         )
+
+
+@settings
+class OneModelUCB(UCBPolicy):
+    """What the policies with one model, fixed when the search starts, share.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
+        scale of the initial design, fitted once and then kept.
+    """
+
+    def first_theta(self, setup: Setup, models: Models) -> float:
+        """Return the factor on the kernel's length scales: 1 if the kernel is given."""
+        if self.kernel is not None:
+            return 1.0
+        return initial_length_scale(self.base_kernel(), setup, models)
+
+    def candidate(self, state: Any) -> Candidate:
+        """Return the model; the state has its `theta`."""
+        if self.kernel is not None:
+            return Candidate(self.kernel)
+        return length_scale_candidate(self.base_kernel(), state.theta)
+
+    def alive(self, state: Any) -> list[str]:
+        """Return the label of the one model."""
+        return [self.candidate(state).label]

@@ -6,26 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB, WeightedSum
-from skrobustbo.policies._base import (
+from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
-    Argmax,
-    Memo,
-    Setup,
-    Told,
-    UCBPolicy,
     length_scale_candidate,
     theta_label,
 )
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
-
-Array = NDArray[np.float64]
 
 #: Where the chain may begin: at the best of these.
 _STARTS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -51,6 +45,7 @@ class ChainState:
     t: int = 0
 
 
+@settings
 class MCMCGPUCB(UCBPolicy):
     """GP-UCB averaged over draws from the posterior of the length scales.
 
@@ -73,8 +68,7 @@ class MCMCGPUCB(UCBPolicy):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1; Matern-5/2 if None.
+    {kernel}
     prior : GammaPrior, LogNormalPrior or FlatPrior, default=None
         Law of each length scale, in unit-cube coordinates, cut to [0.005, 20];
         Gamma(3, 6) if None. `FlatPrior` is the uniform law of the logarithm.
@@ -86,19 +80,7 @@ class MCMCGPUCB(UCBPolicy):
         Sweeps of the chain before its first draw ever.
     thin : int, default=2
         Sweeps for each draw; a sweep updates every length scale once.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule: "log", "igp", "a-gp",
-        "self-normalised", "bayes-finite" or "bayes-continuous".
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain; "rate" for isotropic models only.
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Raises
     ------
@@ -122,46 +104,23 @@ class MCMCGPUCB(UCBPolicy):
 
     state_type: ClassVar[type] = ChainState
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        prior: Prior | None = None,
-        anisotropic: bool = False,
-        n_samples: int = 8,
-        burn_in: int = 32,
-        thin: int = 2,
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.prior = prior
-        self.anisotropic = anisotropic
-        self.n_samples = n_samples
-        self.burn_in = burn_in
-        self.thin = thin
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    prior: Prior | None = None
+    anisotropic: bool = False
+    n_samples: int = 8
+    burn_in: int = 32
+    thin: int = 2
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        _check_count("n_samples", self.n_samples, 1)
-        _check_count("burn_in", self.burn_in, 0)
-        _check_count("thin", self.thin, 1)
-        if self.prior is not None and not hasattr(self.prior, "log_density_of_log"):
-            raise ValueError(
-                "The 'prior' of MCMCGPUCB must be None or have a 'log_density_of_log', "
-                f"such as a GammaPrior. Got {self.prior!r} instead."
-            )
+        for name, least in (("n_samples", 1), ("burn_in", 0), ("thin", 1)):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            known = whole and value >= least
+            require(known, self, name, f"an integer >= {least}")
+        known = self.prior is None or hasattr(self.prior, "log_density_of_log")
+        expected = "None or have a 'log_density_of_log', such as a GammaPrior"
+        require(known, self, "prior", expected)
 
     def start(self, setup: Setup, models: Models) -> ChainState:
         """Return a state without draws."""
@@ -233,11 +192,3 @@ def _prediction(
         "mean": mean * models.scale + models.shift,
         "std": math.sqrt(variance) * models.scale,
     }
-
-
-def _check_count(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(
-            f"The '{name}' of MCMCGPUCB must be an integer >= {least}. Got {value!r} "
-            "instead."
-        )

@@ -248,14 +248,8 @@ def resolve_beta(
     n_parameters: int,
     delta: float,
     information_gain: str,
-    n_points: int | None = None,
 ) -> float:
-    """Return the number that a `beta` setting stands for at query `t`.
-
-    Without `n_points` the size of the space is the one that the posterior knows.
-    """
-    if n_points is None and beta == "bayes-finite" and posterior.ground is not None:
-        n_points = posterior.ground.n_points
+    """Return the number that a `beta` setting stands for at query `t`."""
     band = Band(
         t=t,
         delta=delta,
@@ -263,7 +257,7 @@ def resolve_beta(
         noise=posterior.noise,
         gain=lambda: gain_of(information_gain, posterior, n_parameters),
         n_parameters=n_parameters,
-        n_points=n_points,
+        n_points=posterior.n_points,
     )
     return band_beta(beta, band)
 

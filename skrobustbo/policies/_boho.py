@@ -5,27 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import EI, UCB
-from skrobustbo.policies._base import (
+from skrobustbo.policies._base import Policy
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
-    Argmax,
-    Memo,
-    Policy,
-    Setup,
-    Told,
     length_scale_candidate,
     note,
     theta_label,
 )
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
-
-Array = NDArray[np.float64]
 
 #: Over-confident steps in a row after which the upper bounds shrink.
 _PATIENCE = 5
@@ -55,6 +49,7 @@ class BOHOState:
     theta: list[float] = field(default_factory=list)
 
 
+@settings
 class BOHO(Policy):
     """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
 
@@ -90,8 +85,7 @@ class BOHO(Policy):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1; Matern-5/2 if None.
+    {kernel}
     lower : float or sequence of float, default=0.005
         theta^L, in unit-cube coordinates; a sequence has one bound per parameter.
     upper : float, sequence of float or None, default=None
@@ -108,14 +102,9 @@ class BOHO(Policy):
         c1 and c2 of line 15.
     incumbent : {"mu", "f"}, default="mu"
         What is to be improved on: the largest posterior mean, or the best value told.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
     delta : float, default=0.1
         delta of line 15; the paper names none.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -126,58 +115,30 @@ class BOHO(Policy):
 
     state_type: ClassVar[type] = BOHOState
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        lower: float | Sequence[float] = LENGTH_SCALE_BOUNDS[0],
-        upper: float | Sequence[float] | None = None,
-        anisotropic: bool = True,
-        threshold: float = 1.0,
-        shrink: float = 0.5,
-        nu: float | None = None,
-        nu_range: tuple[float, float] = (0.001, 1.0),
-        incumbent: str = "mu",
-        noise: float = 0.01,
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.lower = lower
-        self.upper = upper
-        self.anisotropic = anisotropic
-        self.threshold = threshold
-        self.shrink = shrink
-        self.nu = nu
-        self.nu_range = nu_range
-        self.incumbent = incumbent
-        self.noise = noise
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    lower: float | Sequence[float] = LENGTH_SCALE_BOUNDS[0]
+    upper: float | Sequence[float] | None = None
+    anisotropic: bool = True
+    threshold: float = 1.0
+    shrink: float = 0.5
+    nu: float | None = None
+    nu_range: tuple[float, float] = (0.001, 1.0)
+    incumbent: str = "mu"
+    delta: float = 0.1
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         lower = np.asarray(self.lower, dtype=float)
-        self._require(np.all(lower > 0), "lower", "positive")
+        require(np.all(lower > 0), self, "lower", "positive")
         if self.upper is not None:
-            self._require(np.all(lower <= self.upper), "upper", "at least 'lower'")
-        self._require(self.threshold > 0, "threshold", "positive")
-        self._require(0 < self.shrink < 1, "shrink", "between 0 and 1")
-        self._require(self.nu is None or self.nu > 0, "nu", "positive or None")
+            require(np.all(lower <= self.upper), self, "upper", "at least 'lower'")
+        require(self.threshold > 0, self, "threshold", "positive")
+        require(0 < self.shrink < 1, self, "shrink", "between 0 and 1")
+        require(self.nu is None or self.nu > 0, self, "nu", "positive or None")
         pair = len(self.nu_range) == 2 and 0 < self.nu_range[0] < self.nu_range[1]
-        self._require(pair, "nu_range", "two positive numbers, the smaller first")
-        self._require(self.incumbent in ("mu", "f"), "incumbent", "'mu' or 'f'")
-        self._require(0 < self.delta < 1, "delta", "between 0 and 1")
-
-    def _require(self, holds: Any, name: str, expected: str) -> None:
-        if not holds:
-            raise ValueError(
-                f"The '{name}' of BOHO must be {expected}. Got "
-                f"{getattr(self, name)!r} instead."
-            )
+        require(pair, self, "nu_range", "two positive numbers, the smaller first")
+        require(self.incumbent in ("mu", "f"), self, "incumbent", "'mu' or 'f'")
+        require(0 < self.delta < 1, self, "delta", "between 0 and 1")
 
     def start(self, setup: Setup, models: Models) -> BOHOState:
         """Return a state with the bounds at the start."""
@@ -186,7 +147,7 @@ class BOHO(Policy):
         for name in ("lower", "upper"):
             given = np.size(getattr(self, name))
             expected = f"one number or {n}, one for each length scale"
-            self._require(given in (1, n), name, expected)
+            require(given in (1, n), self, name, expected)
         lower = np.broadcast_to(self.lower, n)
         upper = setup.diameter if self.upper is None else self.upper
         return BOHOState(np.maximum(upper, lower).tolist())  # line 1

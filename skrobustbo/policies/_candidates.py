@@ -8,13 +8,10 @@ from typing import Any, ClassVar
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.policies._base import (
-    Memo,
-    Setup,
-    UCBPolicy,
-    initial_length_scale,
-    length_scale_candidate,
-)
+from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._interface import Memo, Setup
+from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
 Given = Sequence[Kernel | Candidate]
@@ -82,14 +79,25 @@ class CandidateState:
     t: int = 0
 
 
+@settings
 class CandidatePolicy(UCBPolicy):
-    """What the policies over a finite set of candidates share."""
+    """What the policies over a finite set of candidates share.
+
+    Parameters
+    ----------
+    candidates : list of Kernel or Candidate, default=None
+        The models. None: `kernel` with the maximum likelihood length scale of the
+        initial design times 2**-i, i = 0, ..., 4.
+    kernel : Kernel, default=None
+        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
+    """
 
     state_type: ClassVar[type] = CandidateState
     #: Part of delta that goes to each band.
     share: ClassVar[float] = 1.0
 
-    candidates: Given | None = None
+    candidates: Given | None = field(default=None, kw_only=False)
+    kernel: Kernel | None = None
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""

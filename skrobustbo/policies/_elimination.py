@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
-from skrobustbo.policies._base import Argmax, Memo, Setup, Told, note
-from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, Given
+from skrobustbo.policies._candidates import CandidatePolicy, CandidateState
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import note
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
-
-Array = NDArray[np.float64]
 
 
 @dataclass
@@ -61,8 +59,15 @@ def contradicted(
     return bool(error / scale > noise + width / scale)  # line 7
 
 
+@settings
 class Eliminating(CandidatePolicy):
-    """The test of elimination and its consequences."""
+    """The test of elimination and its consequences.
+
+    Parameters
+    ----------
+    delta : float, default=0.1
+        Probability that the guarantee may fail: half for the bands, half for the noise.
+    """
 
     share: ClassVar[float] = 0.5  # the other half of delta is for the noise
 
@@ -94,6 +99,7 @@ class Eliminating(CandidatePolicy):
             )
 
 
+@settings
 class HEGPUCB(Eliminating):
     """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
 
@@ -122,27 +128,14 @@ class HEGPUCB(Eliminating):
 
     Parameters
     ----------
-    candidates : list of Kernel or Candidate, default=None
-        The models. None: `kernel` with the maximum likelihood length scale of the
-        initial design times 2**-i, i = 0, ..., 4.
-    kernel : Kernel, default=None
-        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
+    {candidates}
     beta : float or str, default=2.0
         Width of the band in deviations, or a schedule (with half of delta):
         "bayes-finite" and "bayes-continuous" for objectives drawn from a candidate,
         "self-normalised" for those within its norm bound; "igp", "a-gp" or "log". The
         test takes it at its word: with beta = 1 a true model fails it at its first
         query once in three times.
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the guarantee may fail: half for the bands, half for the noise.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Warns
     -----
@@ -173,26 +166,7 @@ class HEGPUCB(Eliminating):
 
     state_type: ClassVar[type] = EliminationState
 
-    def __init__(
-        self,
-        candidates: Given | None = None,
-        *,
-        kernel: Kernel | None = None,
-        noise: float = 0.01,
-        beta: float | str = 2.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.candidates = candidates
-        self.kernel = kernel
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    beta: float | str = 2.0
 
     def start(self, setup: Setup, models: Models) -> EliminationState:
         """Return a state in which every candidate survives."""
@@ -226,6 +200,7 @@ class HEGPUCB(Eliminating):
         self.eliminate(state, state.queries, values, n)  # line 7, line 8
 
 
+@settings
 class ExpectedUCB(CandidatePolicy):
     """The upper confidence bound expected over candidate models.
 
@@ -241,23 +216,8 @@ class ExpectedUCB(CandidatePolicy):
 
     Parameters
     ----------
-    candidates : list of Kernel or Candidate, default=None
-        The models. None: `kernel` with the maximum likelihood length scale of the
-        initial design times 2**-i, i = 0, ..., 4.
-    kernel : Kernel, default=None
-        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule.
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {candidates}
+    {inherited}
 
     Examples
     --------
@@ -266,27 +226,6 @@ class ExpectedUCB(CandidatePolicy):
     >>> ExpectedUCB([RBF(0.1), RBF(0.5)]).beta
     1.0
     """
-
-    def __init__(
-        self,
-        candidates: Given | None = None,
-        *,
-        kernel: Kernel | None = None,
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.candidates = candidates
-        self.kernel = kernel
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
 
     def suggest(
         self,

@@ -7,29 +7,23 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import (
-    LENGTH_SCALE_BOUNDS,
-    Argmax,
-    Memo,
-    Setup,
-    Told,
-    UCBPolicy,
-    length_scale_candidate,
-    note,
-    theta_label,
-)
+from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._candidates import (
     Given,
     candidate_models,
     check_candidates,
 )
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import (
+    LENGTH_SCALE_BOUNDS,
+    length_scale_candidate,
+    note,
+    theta_label,
+)
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, Models, Prior
-
-Array = NDArray[np.float64]
 
 
 @dataclass
@@ -54,6 +48,7 @@ class EstimateState:
     chosen: int | None = None
 
 
+@settings
 class _EstimatingUCB(UCBPolicy):
     """GP-UCB on a point estimate of the length scales.
 
@@ -63,11 +58,16 @@ class _EstimatingUCB(UCBPolicy):
         2      theta = argmax of log p(y | theta) + log p(theta)
         3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
         4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+
+    Parameters
+    ----------
+    anisotropic : bool, default=False
+        One length scale per parameter instead of one for all.
     """
 
     state_type: ClassVar[type] = EstimateState
 
-    anisotropic: bool
+    anisotropic: bool = False
 
     def _prior(self) -> Prior:
         raise NotImplementedError
@@ -116,6 +116,7 @@ class _EstimatingUCB(UCBPolicy):
         return [theta_label(state.theta)] if state.theta else []
 
 
+@settings
 class MLEGPUCB(_EstimatingUCB):
     """GP-UCB with the maximum likelihood length scale, the usual practice.
 
@@ -132,24 +133,10 @@ class MLEGPUCB(_EstimatingUCB):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1; Matern-5/2 if None.
+    {kernel}
     candidates : list of Kernel or Candidate, default=None
         The models to choose from. None: `kernel` with any length scale.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    anisotropic : bool, default=False
-        One length scale per parameter instead of one for all.
-    beta : float or {"log", "igp", "a-gp", "self-normalised"}, default=1.0
-        Width of the band in deviations, or a schedule.
-    information_gain : {"posterior"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -158,28 +145,7 @@ class MLEGPUCB(_EstimatingUCB):
     MLEGPUCB(anisotropic=True)
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        candidates: Given | None = None,
-        noise: float = 0.01,
-        anisotropic: bool = False,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.candidates = candidates
-        self.noise = noise
-        self.anisotropic = anisotropic
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    candidates: Given | None = None
 
     def _prior(self) -> Prior:
         return FlatPrior()
@@ -222,6 +188,7 @@ class MLEGPUCB(_EstimatingUCB):
         return candidate_models(self.candidates, self.base_kernel(), ())
 
 
+@settings
 class MAPGPUCB(_EstimatingUCB):
     """GP-UCB with the length scales of highest posterior.
 
@@ -234,24 +201,10 @@ class MAPGPUCB(_EstimatingUCB):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1; Matern-5/2 if None.
+    {kernel}
     prior : GammaPrior or LogNormalPrior, default=None
         Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    anisotropic : bool, default=True
-        One length scale per parameter instead of one for all.
-    beta : float or {"log", "igp", "a-gp", "self-normalised"}, default=1.0
-        Width of the band in deviations, or a schedule.
-    information_gain : {"posterior"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -261,28 +214,8 @@ class MAPGPUCB(_EstimatingUCB):
     MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75))
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        prior: Prior | None = None,
-        noise: float = 0.01,
-        anisotropic: bool = True,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.prior = prior
-        self.noise = noise
-        self.anisotropic = anisotropic
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    prior: Prior | None = None
+    anisotropic: bool = True
 
     def _prior(self) -> Prior:
         return GammaPrior(3.0, 6.0) if self.prior is None else self.prior

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
-
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import (
-    Argmax,
-    Memo,
-    Policy,
-    Setup,
-    Told,
-    UCBPolicy,
-    initial_length_scale,
-    length_scale_candidate,
-    note,
-)
+from skrobustbo.policies._base import OneModelUCB, Policy
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import note
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models
-
-Array = NDArray[np.float64]
 
 
 class RandomPolicy(Policy):
@@ -36,6 +23,9 @@ class RandomPolicy(Policy):
     >>> Optimizer({"x": [1]}, "random", random_state=0).ask()
     {'x': 1}
     """
+
+    def __init__(self) -> None:
+        """Take no settings."""
 
     def suggest(
         self, state: object, models: Models, argmax: Argmax, pending: Sequence[Memo]
@@ -63,7 +53,8 @@ class FixedState:
     t: int = 0
 
 
-class GPUCB(UCBPolicy):
+@settings
+class GPUCB(OneModelUCB):
     """GP-UCB with one fixed model (Srinivas et al. 2010).
 
     Pseudo-code::
@@ -74,24 +65,8 @@ class GPUCB(UCBPolicy):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, fitted once and then kept.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule: "log", "igp", "a-gp",
-        "self-normalised", "bayes-finite" (finite spaces only), "bayes-continuous".
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain: that of the points seen, its growth
-        rate, or a bound on its maximum over the feasible points (a sample of 512 where
-        there are more than 4,096).
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {kernel}
+    {inherited}
 
     Examples
     --------
@@ -104,40 +79,18 @@ class GPUCB(UCBPolicy):
     state_type: ClassVar[type] = FixedState
 
     #: Bound on the objective's norm, for schedules that need one.
-    norm_bound: float = 1.0
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    norm_bound: float = field(default=1.0, init=False)
 
     def start(self, setup: Setup, models: Models) -> FixedState:
         """Fit the length scale once, unless the kernel was given."""
         self.check()
-        theta = 1.0
-        if self.kernel is None:
-            theta = initial_length_scale(self.base_kernel(), setup, models)
-        return FixedState(setup.n_parameters, theta)
+        return FixedState(setup.n_parameters, self.first_theta(setup, models))
 
     def suggest(
         self, state: FixedState, models: Models, argmax: Argmax, pending: Sequence[Memo]
     ) -> tuple[Array, Memo]:
         """Return the maximiser of the bound."""
-        posterior = models[self._candidate(state)]
+        posterior = models[self.candidate(state)]
         t = state.t + len(pending) + 1  # line 1
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 2
@@ -147,17 +100,12 @@ class GPUCB(UCBPolicy):
         """Count the query: the data are in the history already."""
         state.t += 1  # line 3
 
-    def _candidate(self, state: FixedState) -> Candidate:
-        if self.kernel is not None:
-            return Candidate(self.kernel, norm_bound=self.norm_bound)
-        candidate = length_scale_candidate(self.base_kernel(), state.theta)
-        return replace(candidate, norm_bound=self.norm_bound)
-
-    def alive(self, state: FixedState) -> list[str]:
-        """Return the label of the one model."""
-        return [self._candidate(state).label]
+    def candidate(self, state: FixedState) -> Candidate:
+        """Return the model, with its norm bound."""
+        return replace(super().candidate(state), norm_bound=self.norm_bound)
 
 
+@settings
 class IGPUCB(GPUCB):
     """Improved GP-UCB: GP-UCB with a frequentist schedule (Chowdhury, Gopalan 2017).
 
@@ -174,23 +122,14 @@ class IGPUCB(GPUCB):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, fitted once and then kept.
+    {kernel}
     norm_bound : float, default=1.0
         Bound B on the objective's norm in the kernel's function space.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default="igp"
-        Width of the band in deviations, or a schedule as in `GPUCB`.
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
         How schedules get the information gain I.
     delta : float, default=0.1
         Probability that the band may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -199,32 +138,10 @@ class IGPUCB(GPUCB):
     IGPUCB(norm_bound=2.0)
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        norm_bound: float = 1.0,
-        noise: float = 0.01,
-        beta: float | str = "igp",
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.norm_bound = norm_bound
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    norm_bound: float = 1.0
+    beta: float | str = "igp"
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        if not self.norm_bound > 0:
-            raise ValueError(
-                "The 'norm_bound' of IGPUCB must be positive. Got "
-                f"{self.norm_bound!r} instead."
-            )
+        require(self.norm_bound > 0, self, "norm_bound", "positive")

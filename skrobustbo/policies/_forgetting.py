@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
-from skrobustbo.policies._base import Argmax, Memo, Setup, Told, note
-from skrobustbo.policies._event import ChangingState, ChangingUCB, memory_length
+from skrobustbo.policies._changing import ChangingState, ChangingUCB
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._memory import BudgetedUCB
+from skrobustbo.policies._models import note
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
-
-Array = NDArray[np.float64]
 
 #: Rates of change that the likelihood search may return.
 _EPSILON_BOUNDS = (1e-4, 0.5)
@@ -43,10 +43,13 @@ class ForgettingState(ChangingState):
     rate: float = 0.0
 
 
+@settings
 class _FadingUCB(ChangingUCB):
     """GP-UCB with a model in which old values say less of the present."""
 
     state_type: ClassVar[type] = ForgettingState
+
+    information_gain: str = field(default="posterior", init=False)
 
     def suggest(
         self,
@@ -82,8 +85,16 @@ class _FadingUCB(ChangingUCB):
         raise NotImplementedError
 
 
+@settings
 class _TimedUCB(_FadingUCB):
-    """GP-UCB with a product of a kernel in space and one in time."""
+    """GP-UCB with a product of a kernel in space and one in time.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
+        length scale of the initial design, fitted once and then kept.
+    """
 
     def _believed(
         self, state: ForgettingState, models: Models, rate: float
@@ -109,6 +120,7 @@ class _TimedUCB(_FadingUCB):
         return [self._in_time(state, 0, state.rate).label]
 
 
+@settings
 class TVGPUCB(_TimedUCB):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
@@ -130,25 +142,12 @@ class TVGPUCB(_TimedUCB):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
-        length scale of the initial design, fitted once and then kept.
+    {kernel}
     epsilon : float or "mle", default=0.03
         Rate of change per step, in [0, 1). "mle": before each query that of highest
         likelihood, by Brent's bounded search in its logarithm, between 1e-4 and 0.5 and
         within a factor e**2 of the estimate before; the first search starts at 0.03.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default="log"
-        Width of the band in deviations, or a schedule as in `GPUCB`.
-    c1, c2 : float, default=0.8, 4
-        "log" is beta**2 = max(0, c1 ln(c2 t)).
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=True
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -157,28 +156,7 @@ class TVGPUCB(_TimedUCB):
     TVGPUCB(epsilon='mle')
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        epsilon: float | str = 0.03,
-        noise: float = 0.01,
-        beta: float | str = "log",
-        c1: float = 0.8,
-        c2: float = 4.0,
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.epsilon = epsilon
-        self.noise = noise
-        self.beta = beta
-        self.c1 = c1
-        self.c2 = c2
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    epsilon: float | str = 0.03
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
@@ -186,7 +164,7 @@ class TVGPUCB(_TimedUCB):
         known = self.epsilon == "mle" or (
             not isinstance(self.epsilon, str) and 0 <= self.epsilon < 1
         )
-        self._require("epsilon", known, "in [0, 1) or 'mle'")
+        require(known, self, "epsilon", "in [0, 1) or 'mle'")
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale once, unless the kernel was given."""
@@ -209,6 +187,7 @@ class TVGPUCB(_TimedUCB):
         return ForgettingKernel(rate), "epsilon"
 
 
+@settings
 class UITVBO(_TimedUCB):
     """Uncertainty injection for changing objectives (Brunzema et al. 2022).
 
@@ -224,24 +203,11 @@ class UITVBO(_TimedUCB):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
-        length scale of the initial design, fitted once and then kept.
+    {kernel}
     variance : float, default=0.03
         v, sigma_w**2 in the paper; 0 for none. In comparisons it is set to the rate of
         change epsilon.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default="log"
-        Width of the band in deviations, or a schedule as in `GPUCB`.
-    c1, c2 : float, default=0.8, 4
-        "log" is beta**2 = max(0, c1 ln(c2 t)).
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=True
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -250,33 +216,12 @@ class UITVBO(_TimedUCB):
     UITVBO(variance=0.05)
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        variance: float = 0.03,
-        noise: float = 0.01,
-        beta: float | str = "log",
-        c1: float = 0.8,
-        c2: float = 4.0,
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.variance = variance
-        self.noise = noise
-        self.beta = beta
-        self.c1 = c1
-        self.c2 = c2
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    variance: float = 0.03
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        self._require("variance", 0 <= self.variance < math.inf, "finite and >= 0")
+        require(0 <= self.variance < math.inf, self, "variance", "finite and >= 0")
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale once, unless the kernel was given."""
@@ -288,7 +233,8 @@ class UITVBO(_TimedUCB):
         return WienerKernel(rate), "variance"
 
 
-class WGPUCB(_FadingUCB):
+@settings
+class WGPUCB(_FadingUCB, BudgetedUCB):
     """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
 
     The i-th value has weight w_i = gamma**-i and the regulariser grows along, as
@@ -310,26 +256,11 @@ class WGPUCB(_FadingUCB):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, fitted once and then kept.
+    {kernel}
     discount : float, default=None
         gamma, in (0, 1]; 1 forgets nothing. None: exp(-1/H) with the period
         H = gamma_T**(1/4) sqrt(T / B_T) of `BRGPUCB` (gamma_T: information gain).
-    budget : float, default=1.0
-        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default="log"
-        Width of the band in deviations, or a schedule as in `GPUCB`.
-    c1, c2 : float, default=0.8, 4
-        "log" is beta**2 = max(0, c1 ln(c2 t)).
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=True
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -338,44 +269,20 @@ class WGPUCB(_FadingUCB):
     WGPUCB(discount=0.98)
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        discount: float | None = None,
-        budget: float = 1.0,
-        noise: float = 0.01,
-        beta: float | str = "log",
-        c1: float = 0.8,
-        c2: float = 4.0,
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.discount = discount
-        self.budget = budget
-        self.noise = noise
-        self.beta = beta
-        self.c1 = c1
-        self.c2 = c2
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    discount: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         known = self.discount is None or 0 < self.discount <= 1
-        self._require("discount", known, "in (0, 1] or None")
-        self._require_memory(self.budget, "discount")
+        require(known, self, "discount", "in (0, 1] or None")
+        self.check_memory("discount")
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale and set the discount."""
         state: ForgettingState = super().start(setup, models)
         if self.discount is None:
-            length = memory_length(self, state, self.budget, self.noise)
-            state.rate = math.exp(-1 / length)
+            state.rate = math.exp(-1 / self.memory(state))
         else:
             state.rate = float(self.discount)
         return state

@@ -8,26 +8,21 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.policies._base import (
-    Argmax,
-    Memo,
-    Setup,
-    Told,
-    UCBPolicy,
+from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import (
     initial_length_scale,
     map_length_scales,
     note,
     theta_label,
 )
-from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
-Array = NDArray[np.float64]
 Growth = float | Callable[[int], float]
 
 _MATCHINGS = (None, "regret-bound", "one-step")
@@ -65,6 +60,7 @@ class GrowingState:
     estimate: list[float] = field(default_factory=list)
 
 
+@settings
 class AGPUCB(UCBPolicy):
     """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
 
@@ -102,8 +98,7 @@ class AGPUCB(UCBPolicy):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1; Matern-5/2 if None.
+    {kernel}
     theta0 : float or None, default=1.0
         Length scale at the start, in unit-cube coordinates. None: maximum likelihood on
         the initial design, once, at most the diameter of the space.
@@ -129,20 +124,10 @@ class AGPUCB(UCBPolicy):
         How the MAP length scales enter, one per parameter: line 12, line 13, or not.
     prior : Prior, default=None
         Their prior, in unit-cube coordinates; Gamma(3, 6) if None.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default="a-gp"
-        Width of the band in deviations, or a schedule: "a-gp", "igp",
-        "self-normalised", "log", "bayes-finite", "bayes-continuous".
     information_gain : {"posterior", "bound", "rate"}, default="posterior"
         How the schedule and line 9 get the information gain. "rate" needs one length
         scale for all parameters, so no `combine`.
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -153,66 +138,37 @@ class AGPUCB(UCBPolicy):
 
     state_type: ClassVar[type] = GrowingState
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        theta0: float | None = 1.0,
-        norm_bound: float = 2.0,
-        matching: str | None = "one-step",
-        growth: Growth = 0.0,
-        norm_growth: Growth = 0.0,
-        reference: Growth = 0.9,
-        balance: float = 0.1,
-        ceiling: float = 0.9,
-        combine: str | None = None,
-        prior: Prior | None = None,
-        noise: float = 0.01,
-        beta: float | str = "a-gp",
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.theta0 = theta0
-        self.norm_bound = norm_bound
-        self.matching = matching
-        self.growth = growth
-        self.norm_growth = norm_growth
-        self.reference = reference
-        self.balance = balance
-        self.ceiling = ceiling
-        self.combine = combine
-        self.prior = prior
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    theta0: float | None = 1.0
+    norm_bound: float = 2.0
+    matching: str | None = "one-step"
+    growth: Growth = 0.0
+    norm_growth: Growth = 0.0
+    reference: Growth = 0.9
+    balance: float = 0.1
+    ceiling: float = 0.9
+    combine: str | None = None
+    prior: Prior | None = None
+    beta: float | str = "a-gp"
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        _require(self.theta0 is None or self.theta0 > 0, self, "theta0", "positive")
-        _require(self.norm_bound > 0, self, "norm_bound", "positive")
+        require(self.theta0 is None or self.theta0 > 0, self, "theta0", "positive")
+        require(self.norm_bound > 0, self, "norm_bound", "positive")
         for name, choices in (("matching", _MATCHINGS), ("combine", _COMBINATIONS)):
             among = f"one of {choices}"
-            _require(getattr(self, name) in choices, self, name, among)
+            require(getattr(self, name) in choices, self, name, among)
         for name in ("growth", "norm_growth"):
             value = getattr(self, name)
             grows = value(0) == 1 if callable(value) else value >= 0
             expected = "a number >= 0 or a callable that is 1 at t = 0"
-            _require(grows, self, name, expected)
+            require(grows, self, name, expected)
         p = self.reference
-        _require(
-            callable(p) or p >= 0, self, "reference", "a number >= 0 or a callable"
-        )
+        require(callable(p) or p >= 0, self, "reference", "a number >= 0 or a callable")
         for name in ("balance", "ceiling"):
-            _require(getattr(self, name) >= 0, self, name, "a number >= 0")
+            require(getattr(self, name) >= 0, self, name, "a number >= 0")
         rate = self.combine is None or self.information_gain != "rate"
-        _require(rate, self, "combine", "None where the information gain is a 'rate'")
+        require(rate, self, "combine", "None where the information gain is a 'rate'")
 
     def start(self, setup: Setup, models: Models) -> GrowingState:
         """Return the state of a class that has not grown."""
@@ -350,7 +306,7 @@ class _Step:
                 noise=noise,
                 gain=lambda: gain,
                 n_parameters=self.d,
-                n_points=None if before.ground is None else before.ground.n_points,
+                n_points=before.n_points,
             )
             return math.sqrt(c1_t * gain) * band_beta(policy.beta, band)  # line 10
 
@@ -409,11 +365,3 @@ def first_crossing(
 def _grown(growth: Growth, t: int) -> float:
     """Return a growth function at t: 1 at zero."""
     return float(growth(t) if callable(growth) else max(t, 1) ** growth)
-
-
-def _require(holds: bool, policy: AGPUCB, name: str, expected: str) -> None:
-    if not holds:
-        raise ValueError(
-            f"The '{name}' of AGPUCB must be {expected}. Got "
-            f"{getattr(policy, name)!r} instead."
-        )

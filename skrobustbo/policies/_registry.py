@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 import skrobustbo.kernels as own_kernels
 from skrobustbo._names import canonical, unknown_name
-from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
+from skrobustbo.policies._balancing import HBGPUCB
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._bayes import MCMCGPUCB
 from skrobustbo.policies._boho import BOHO
@@ -21,6 +21,7 @@ from skrobustbo.policies._event import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
 from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
 from skrobustbo.policies._growing import AGPUCB
+from skrobustbo.policies._length_scales import LBGPUCB, LNBGPUCB
 from skrobustbo.policies._robust import RobustUCB
 from skrobustbo.policies._stable import HEStableOpt, StableOpt
 from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, LogNormalPrior

@@ -7,23 +7,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import (
-    Argmax,
-    Memo,
-    Setup,
-    Told,
-    UCBPolicy,
-    length_scale_candidate,
-    map_length_scales,
-    note,
-)
+from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import length_scale_candidate, map_length_scales, note
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import LogNormalPrior, Models, Prior
-
-Array = NDArray[np.float64]
 
 #: Without a horizon the ladder reaches as far as for this many evaluations, or as many
 #: as there have been.
@@ -52,6 +42,7 @@ class LadderState:
     theta: list[float] = field(default_factory=list)
 
 
+@settings
 class RobustUCB(UCBPolicy):
     """UCB on a ladder of length scales below a MAP estimate, the default policy.
 
@@ -76,8 +67,7 @@ class RobustUCB(UCBPolicy):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The kernel at length scale 1; Matern-5/2 if None.
+    {kernel}
     weights : sequence of float, default=(1, 0.5, 0.25, 0.125)
         Share of each rung, from the longest to the shortest length scales.
     resolution : float, default=0.5
@@ -87,18 +77,7 @@ class RobustUCB(UCBPolicy):
     tail : float or None, default=3.0
         Values below median - tail * (best - median) enter the model as that. None: all
         values enter as they are.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or {"log", "igp", "a-gp", "self-normalised"}, default=1.0
-        Width of the band in deviations, or a schedule.
-    information_gain : {"posterior"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -109,32 +88,10 @@ class RobustUCB(UCBPolicy):
 
     state_type: ClassVar[type] = LadderState
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        weights: Sequence[float] = (1, 0.5, 0.25, 0.125),
-        resolution: float = 0.5,
-        prior: Prior | None = None,
-        tail: float | None = 3.0,
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.weights = weights
-        self.resolution = resolution
-        self.prior = prior
-        self.tail = tail
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    weights: Sequence[float] = (1, 0.5, 0.25, 0.125)
+    resolution: float = 0.5
+    prior: Prior | None = None
+    tail: float | None = 3.0
 
     def start(self, setup: Setup, models: Models) -> LadderState:
         """Return a ladder without queries."""
@@ -195,8 +152,5 @@ class RobustUCB(UCBPolicy):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        if not len(self.weights) or min(self.weights) <= 0:
-            raise ValueError(
-                "The 'weights' of RobustUCB must be one or more positive numbers. Got "
-                f"{self.weights!r} instead."
-            )
+        known = len(self.weights) > 0 and min(self.weights) > 0
+        require(known, self, "weights", "one or more positive numbers")

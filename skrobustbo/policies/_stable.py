@@ -7,23 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
-from skrobustbo.policies._base import (
-    Argmax,
-    Memo,
-    Setup,
-    Told,
-    initial_length_scale,
-    note,
-)
 from skrobustbo.policies._candidates import Given
 from skrobustbo.policies._elimination import Eliminating, EliminationState
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._models import initial_length_scale, note
+from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 
-Array = NDArray[np.float64]
 Bands = Sequence[tuple[Posterior, float]]
 Ball = Callable[[Array], Array]
 
@@ -45,19 +38,35 @@ class StableState(EliminationState):
     centres: list[list[float]] = field(default_factory=list)
 
 
+@settings
 class _Stable(Eliminating):
-    """The choice of a centre, of a perturbation, and of the answer."""
+    """The choice of a centre, of a perturbation, and of the answer.
+
+    Parameters
+    ----------
+    eps : float or dict of str to float, default=0.05
+        Largest perturbation, or one for each parameter that is perturbed. Unordered
+        choices never are.
+    metric : {"max", "l2"}, default="max"
+        Whether each parameter may move by `eps`, or all together.
+    units : {"cube", "user"}, default="cube"
+        Whether `eps` is in unit-cube coordinates or in the parameters' own units.
+    """
 
     state_type: ClassVar[type] = StableState
 
-    eps: float | Mapping[str, float]
-    metric: str
-    units: str
+    eps: float | Mapping[str, float] = 0.05
+    metric: str = "max"
+    units: str = "cube"
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        _check_ball(type(self).__name__, self.eps, self.metric, self.units)
+        radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
+        finite = all(map(_is_radius, radii))
+        require(finite, self, "eps", "a finite number >= 0 or a dict of such numbers")
+        require(self.metric in ("max", "l2"), self, "metric", "'max' or 'l2'")
+        require(self.units in ("cube", "user"), self, "units", "'cube' or 'user'")
 
     def start(self, setup: Setup, models: Models) -> StableState:
         """Return a state in which every candidate survives."""
@@ -135,6 +144,7 @@ def _promise(models: Models, band: tuple[Posterior, float], x: Array) -> Memo:
     return {"mean": mean, "width": beta * posterior.told_deviation(x) * models.scale}
 
 
+@settings
 class HEStableOpt(_Stable):
     """Adversarially robust search with hyperparameter elimination (Algorithm 2).
 
@@ -166,30 +176,10 @@ class HEStableOpt(_Stable):
 
     Parameters
     ----------
-    candidates : list of Kernel or Candidate, default=None
-        The models. None: `kernel` with the maximum likelihood length scale of the
-        initial design times 2**-i, i = 0, ..., 4.
-    eps : float or dict of str to float, default=0.05
-        Largest perturbation, or one for each parameter that is perturbed. Unordered
-        choices never are.
-    metric : {"max", "l2"}, default="max"
-        Whether each parameter may move by `eps`, or all together.
-    units : {"cube", "user"}, default="cube"
-        Whether `eps` is in unit-cube coordinates or in the parameters' own units.
-    kernel : Kernel, default=None
-        The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
+    {candidates}
     beta : float or str, default=2.0
         Width of the band in deviations, or a schedule; see `HEGPUCB`.
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain.
-    delta : float, default=0.1
-        Probability that the guarantee may fail: half for the bands, half for the noise.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Warns
     -----
@@ -209,32 +199,7 @@ class HEStableOpt(_Stable):
     True
     """
 
-    def __init__(
-        self,
-        candidates: Given | None = None,
-        *,
-        eps: float | Mapping[str, float] = 0.05,
-        metric: str = "max",
-        units: str = "cube",
-        kernel: Kernel | None = None,
-        noise: float = 0.01,
-        beta: float | str = 2.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.candidates = candidates
-        self.eps = eps
-        self.metric = metric
-        self.units = units
-        self.kernel = kernel
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    beta: float | str = 2.0
 
     def learn(self, state: StableState, memo: Memo, history: Told) -> None:
         """Credit the query to both models, and test them."""
@@ -250,6 +215,7 @@ class HEStableOpt(_Stable):
         self.eliminate(state, state.adversarial, values, n_sums)  # line 9
 
 
+@settings
 class StableOpt(_Stable):
     """Adversarially robust search with one fixed model (Bogunovic et al. 2018).
 
@@ -269,25 +235,9 @@ class StableOpt(_Stable):
     kernel : Kernel, default=None
         The model, used as it is. None: Matern-5/2 with the maximum likelihood length
         scale of the initial design, fitted once and then kept.
-    eps : float or dict of str to float, default=0.05
-        Largest perturbation, or one for each parameter that is perturbed. Unordered
-        choices never are.
-    metric : {"max", "l2"}, default="max"
-        Whether each parameter may move by `eps`, or all together.
-    units : {"cube", "user"}, default="cube"
-        Whether `eps` is in unit-cube coordinates or in the parameters' own units.
-    noise : float, default=0.01
-        Standard deviation of the noise in the units that the model sees.
-    beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule.
-    information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain.
     delta : float, default=0.1
         Probability that the band of a schedule may fail.
-    normalize_y : bool or (float, float), default=True
-        Whether the model sees standardised values; a pair is a fixed mean and scale.
-    repeats : bool, default=False
-        Whether a point told before may be asked again.
+    {inherited}
 
     Examples
     --------
@@ -298,30 +248,8 @@ class StableOpt(_Stable):
 
     share: ClassVar[float] = 1.0
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        eps: float | Mapping[str, float] = 0.05,
-        metric: str = "max",
-        units: str = "cube",
-        noise: float = 0.01,
-        beta: float | str = 1.0,
-        information_gain: str = "posterior",
-        delta: float = 0.1,
-        normalize_y: bool | tuple[float, float] = True,
-        repeats: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.eps = eps
-        self.metric = metric
-        self.units = units
-        self.noise = noise
-        self.beta = beta
-        self.information_gain = information_gain
-        self.delta = delta
-        self.normalize_y = normalize_y
-        self.repeats = repeats
+    kernel: Kernel | None = field(default=None, kw_only=False)
+    candidates: Given | None = field(default=None, init=False)
 
     def given(self) -> Given | None:
         """Return the one model, None for the default one."""
@@ -332,20 +260,6 @@ class StableOpt(_Stable):
         return [initial_length_scale(self.base_kernel(), setup, models)]
 
 
-def _check_ball(policy: str, eps: Any, metric: Any, units: Any) -> None:
-    radii = list(eps.values()) if isinstance(eps, Mapping) else [eps]
-    for radius in radii:
-        number = isinstance(radius, int | float) and not isinstance(radius, bool)
-        if not number or not 0 <= radius < np.inf:
-            raise ValueError(
-                f"The 'eps' of {policy} must be a finite number >= 0 or a dict of such "
-                f"numbers. Got {eps!r} instead."
-            )
-    if metric not in ("max", "l2"):
-        raise ValueError(
-            f"The 'metric' of {policy} must be 'max' or 'l2'. Got {metric!r} instead."
-        )
-    if units not in ("cube", "user"):
-        raise ValueError(
-            f"The 'units' of {policy} must be 'cube' or 'user'. Got {units!r} instead."
-        )
+def _is_radius(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and bool(0 <= value < np.inf)

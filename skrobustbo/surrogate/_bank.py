@@ -155,10 +155,14 @@ class Models:
 
     def _posterior(self, candidate: Candidate, factor: CholeskyFactor) -> Posterior:
         settings = (candidate, self._rows, factor, self.z, self.noise)
+        mean = self._mean(candidate)
+        size = None if self.ground is None else self.ground.n_points
         if self._now is not None:
-            return PresentPosterior(*settings, self._mean(candidate), now=self._now)
-        posterior = Posterior(*settings, self._mean(candidate))
-        posterior.ground = self.ground
+            present = PresentPosterior(*settings, mean, now=self._now)
+            present.n_points = size
+            return present
+        posterior = Posterior(*settings, mean)
+        posterior.ground, posterior.n_points = self.ground, size
         return posterior
 
     def at(self, candidate: Candidate) -> Posterior:

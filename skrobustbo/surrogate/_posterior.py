@@ -120,11 +120,14 @@ class Posterior:
     ----------
     ground : Ground or None
         The feasible points, or a sample of them, where they are known.
+    n_points : int or None
+        Number of feasible points, None if there are infinitely many.
     log_weight : float
         Sum of the logarithms of the weights that divide each row's noise variance.
     """
 
     ground: Ground | None = None
+    n_points: int | None = None
     log_weight: float = 0.0
 
     def __init__(

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
-from skrobustbo.policies._balancing import _admitted
+from skrobustbo.policies._length_scales import _admitted
 
 
 class Told:
@@ -24,7 +24,7 @@ class Told:
 
 
 class FakePosterior:
-    noise, n_told, information_gain = 0.1, 3, 1.0
+    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
 
     def __init__(self, candidate):
         self.candidate = candidate

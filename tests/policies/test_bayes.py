@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo import Integer, Optimizer, Real
 from skrobustbo.policies import GPUCB, MCMCGPUCB, Setup
-from skrobustbo.policies._base import LENGTH_SCALE_BOUNDS
+from skrobustbo.policies._models import LENGTH_SCALE_BOUNDS
 from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior, Models
 
 # By hand ---------------------------------------------------------------------------
@@ -18,7 +18,7 @@ from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior, Models
 class FakePosterior:
     """Mean theta, deviation 2 theta; information gain 1 / theta."""
 
-    noise, n_told, ground = 0.1, 3, None
+    noise, n_told, n_points = 0.1, 3, None
 
     def __init__(self, candidate):
         self.candidate = candidate

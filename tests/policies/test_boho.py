@@ -10,8 +10,8 @@ from skrobustbo import Optimizer, Real, problems
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies import BOHO, Policy, Setup
-from skrobustbo.policies._base import length_scale_candidate, note
 from skrobustbo.policies._boho import BOHOState
+from skrobustbo.policies._models import length_scale_candidate, note
 from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models
 
 

@@ -30,7 +30,7 @@ class Told:
 class FakePosterior:
     """Mean 0 and a deviation that the label tells."""
 
-    noise, n_told, information_gain = 0.1, 3, 1.0
+    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
 
     def __init__(self, candidate):
         self.candidate, self.sigma = candidate, float(candidate.label)

@@ -26,7 +26,7 @@ class Told:
 
 
 class FakePosterior:
-    noise, n_told, information_gain, ground = 0.1, 3, 1.0, None
+    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
 
     def __init__(self, candidate):
         self.candidate = candidate

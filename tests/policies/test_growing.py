@@ -15,7 +15,7 @@ from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
 class FakePosterior:
     """Deviation theta / 2; information gain 3; an objective's unit is 4 of ours."""
 
-    noise, n_told, information_gain, ground = 0.1, 3, 3.0, None
+    noise, n_told, information_gain, n_points = 0.1, 3, 3.0, None
 
     def __init__(self, candidate):
         self.candidate = candidate

@@ -86,7 +86,7 @@ def posterior_of(kernel, X, ground, noise=0.1):
     return models[Candidate(kernel, norm_bound=1.5)]
 
 
-def resolved(beta, posterior, gain="posterior", n_points=None):
+def resolved(beta, posterior, gain="posterior"):
     return resolve_beta(
         beta,
         t=5,
@@ -94,17 +94,17 @@ def resolved(beta, posterior, gain="posterior", n_points=None):
         n_parameters=2,
         delta=0.1,
         information_gain=gain,
-        n_points=n_points,
     )
 
 
-def test_a_state_may_give_the_size_itself():
+def test_every_posterior_knows_the_size_of_the_space():
     X = np.random.default_rng(0).random((4, 2))
     posterior = posterior_of(RBF(0.5), X, Ground(X, 40))
     assert resolved("bayes-finite", posterior) == bayes_finite_beta(40, 5, 0.1)
-    assert resolved("bayes-finite", posterior, n_points=9) == bayes_finite_beta(
-        9, 5, 0.1
-    )
+    timed = Models(FactorBank(0.1), X, np.zeros(4), ground=Ground(X, 9)).timed()
+    present = timed[Candidate(RBF(0.5))]
+    assert present.ground is None  # its points have a time as well
+    assert resolved("bayes-finite", present) == bayes_finite_beta(9, 5, 0.1)
     expected = bayes_continuous_beta(2, 5, 0.1)
     assert resolved("bayes-continuous", posterior) == expected
 

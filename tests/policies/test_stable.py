@@ -165,7 +165,7 @@ GRID = np.arange(11)[:, None] / 10
 class FakePosterior:
     """Mean and deviation on the grid 0, 0.1, ..., 1."""
 
-    noise, n_told, information_gain = 0.1, 3, 1.0
+    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
 
     def __init__(self, candidate, mu, sigma):
         self.candidate, self.mu, self.sigma = candidate, mu, sigma

@@ -1,0 +1,64 @@
+"""What a policy is handed: the problem, the maximiser, the history, memos."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.acquisition import Acquisition
+
+Array = NDArray[np.float64]
+Memo = dict[str, Any]
+
+
+class Argmax(Protocol):
+    """The maximiser handed to a policy."""
+
+    def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
+        """Return the feasible point of highest value, and the value."""
+        ...
+
+    def random(self) -> Array:
+        """Return a free random draw of a feasible point."""
+        ...
+
+    def free(self, x: Array) -> bool:
+        """Return whether a feasible point may still be proposed."""
+        ...
+
+
+class Told(Protocol):
+    """The history as a policy sees it."""
+
+    @property
+    def values(self) -> Array:
+        """Raw values of the told points, nan where the evaluation failed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a policy is told about the problem once.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Number of parameters that vary: the dimension d of the papers.
+    horizon : int or None
+        Evaluations planned in all, if known.
+    n_points : int or None
+        Number of feasible points, None if there are infinitely many.
+    """
+
+    n_parameters: int
+    horizon: int | None = None
+    n_points: int | None = None
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the unit cube."""
+        return math.sqrt(self.n_parameters)
