@@ -215,15 +215,21 @@ class RGPUCB(ResettingUCB):
 class BRGPUCB(ResettingUCB, BudgetedUCB):
     """GP-UCB with periodic resets for a variation budget (Zhou and Shroff 2021).
 
-    Their name for it is R-GP-UCB. The budget B_T bounds the variation of the objective,
-    the sum of the norms of f_{t+1} - f_t, over T queries. The period
+    Their name for it is R-GP-UCB. The budget B_T bounds the variation of the objective
+    over T queries, the sum of the norms of f_{t+1} - f_t in the kernel's space. The
+    period
 
         H = ceil(gamma_T**(1/4) sqrt(T / B_T))
 
     balances what is lost by learning anew, T gamma_T / sqrt(H), and by trusting old
-    data, B_T sqrt(gamma_T) H**(3/2). gamma_T is the growth rate of the information
-    gain, at most T/2 ln(1 + noise**-2). The order in T, B_T and gamma_T is the source's
-    as others cite it; its constants have not been compared.
+    data, B_T sqrt(gamma_T) H**(3/2): each is gamma_T**(7/8) B_T**(1/4) T**(3/4) then.
+    gamma_T is the growth rate of the information gain, at most T/2 ln(1 + noise**-2).
+
+    Compared with other texts: the resets, the budget and its norm with the source's
+    abstract and with Brunzema et al., section 3; the order in T and B_T with restarted
+    linear bandits (Zhao et al. 2020, corrected version of 2021), as the source's bounds
+    recover linear ones. Not compared, as the source's own formulas were not at hand:
+    the power of gamma_T, which follows from the balance, and the factor, here 1.
 
     Pseudo-code (D: data remembered; t': queries since the last reset, this one
     included)::
@@ -283,6 +289,10 @@ class _WindowState(ChangingState):
 @settings
 class SWGPUCB(BudgetedUCB):
     """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
+
+    The window for a variation budget is as long as the period of `BRGPUCB`, since the
+    oldest value in use is W queries old here as it is H queries old there. What is said
+    there of the comparison with the source holds here, too.
 
     Pseudo-code (D: data remembered)::
 

@@ -248,11 +248,19 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    sigma is the deviation of that weighted model. This is the form of discounted linear
-    bandits with a kernel; it has not been compared with the source line by line, which
-    may weigh its deviation in another way. Values that faded to where they tell
+    sigma is the deviation of that weighted model. Values that faded to where they tell
     nothing (k(x, x) below a millionth of their noise variance) are left out, so that
     the cost of a step stays bounded.
+
+    Compared with other texts: that a weighted regression and the budget of `BRGPUCB`
+    are meant, with the source's abstract and Brunzema et al., section 3. With a linear
+    kernel, mu is that of D-LinUCB (Russac, Vernade, Cappe 2019) as its authors' code
+    has it; but for the factor noise, sigma is sqrt(x' V**-1 x) then and theirs of the
+    form sqrt(x' V**-1 V2 V**-1 x), with the squares of the weights in V2 never more. A
+    public discounted GP-UCB has this sigma, but a regulariser one step ahead: its
+    latest value has noise**2 / gamma. Not compared, as the source's own formulas were
+    not at hand: which sigma it has, and its discount. The default makes the weights add
+    up to H + 1/2, about, the memory of a window.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
 
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, TVGPUCB, UITVBO, WGPUCB, Setup, make_policy
@@ -94,6 +94,23 @@ def test_w_noise_of_old_values_grows():
         return solved(KERNEL(X), KERNEL(X, Z), 1.0, z, noise)
 
     check_posterior(WGPUCB(KERNEL, discount=0.7, noise=0.1), models(), prior_now)
+
+
+def test_w_is_discounted_regression_where_the_kernel_is_linear():
+    """As D-LinUCB has it; its deviation, of squared weights, is never greater."""
+    gamma, noise = 0.8, 0.1
+    policy, view = WGPUCB(DotProduct(0.0), discount=gamma, noise=noise), models(noise)
+    V, V2, b = (noise**2 * np.eye(2), noise**2 * np.eye(2), np.zeros(2))
+    for x, z in zip(view.X, view.z, strict=True):
+        V = gamma * V + np.outer(x, x) + (1 - gamma) * noise**2 * np.eye(2)
+        V2 = gamma**2 * V2 + np.outer(x, x) + (1 - gamma**2) * noise**2 * np.eye(2)
+        b = gamma * b + z * x
+    Z = np.random.default_rng(2).random((5, 2))
+    ZV = np.linalg.solve(V, Z.T)
+    mu, sigma = policy.posterior(policy.start(Setup(2), view), view).predict(Z)
+    np.testing.assert_allclose(mu, ZV.T @ b, rtol=1e-9)
+    np.testing.assert_allclose(sigma**2, noise**2 * np.sum(Z.T * ZV, axis=0), rtol=1e-7)
+    assert (np.sum(ZV * (V2 @ ZV), axis=0) < np.sum(Z.T * ZV, axis=0)).all()
 
 
 def test_w_information_gain_counts_the_weights():
