@@ -90,7 +90,7 @@ def has_callbacks(value: Any) -> bool:
     )
 
 
-def metric_names(scorers: Any) -> list[str] | None:
-    """Return the names of several metrics, None where there is one or none is known."""
+def metric_names(scorers: Any) -> list[str]:
+    """Return the names of several metrics; none where there is a single one."""
     named = getattr(scorers, "_scorers", None)
-    return list(named) if isinstance(named, dict) else None
+    return list(named) if isinstance(named, dict) else []

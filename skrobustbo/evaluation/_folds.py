@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from joblib import cpu_count, effective_n_jobs, parallel_config
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -56,11 +59,15 @@ class Job:
     splits: Sequence[tuple[Any, Any]]
     settings: dict[str, Any]
 
-    def call(self, fold: Fold) -> Any:
-        """Return the task of one fold for joblib."""
+    def call(self, fold: Fold, *, nested: bool) -> Any:
+        """Return the task of one fold for joblib.
+
+        With `nested`, the estimator may run jobs of its own.
+        """
         train, test = self.splits[fold.split]
         return delayed(_fit_fold)(
             fold,
+            nested,
             clone(self.estimator),
             self.X,
             self.y,
@@ -98,6 +105,8 @@ class FoldPool:
         self._job = job
         self._settings = {"n_jobs": n_jobs, "pre_dispatch": pre_dispatch}
         self._parallel = self._workers()
+        # Where folds take every core, what is inside them would only get in the way.
+        self._nested = effective_n_jobs(n_jobs) < max(2, cpu_count())
 
     def _workers(self) -> Parallel:
         try:
@@ -125,7 +134,9 @@ class FoldPool:
             for key, result in self._parallel(self._calls(folds, sent)):
                 del left[key]
                 yield key, result
-        except BrokenProcessPool:
+        except Exception as error:
+            if not _is_loss(error):
+                raise
             self._restart()
             for fold in [fold for fold in sent if fold.key in left]:
                 yield from self._one_at_a_time(fold, left)
@@ -151,17 +162,20 @@ class FoldPool:
         """Return the tasks of folds, keeping note of those sent to the workers."""
         for fold in folds:
             sent.append(fold)
-            yield self._job.call(fold)
+            yield self._job.call(fold, nested=self._nested)
 
     def _alone(self, fold: Fold) -> FoldResult | None:
         """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(_LIVES):
             try:
-                ((_, result),) = self._parallel([self._job.call(fold)])
-            except BrokenProcessPool:
+                ((_, result),) = self._parallel(self._calls([fold], []))
+            except Exception as error:
+                if not _is_loss(error):
+                    raise
                 self._restart()
             else:
-                return result
+                alone: FoldResult = result
+                return alone
         if self._job.settings["error_score"] == "raise":
             raise BrokenProcessPool(_death(fold))
         return None
@@ -173,6 +187,17 @@ class FoldPool:
         self._parallel.__enter__()
 
 
+def _is_loss(error: Exception) -> bool:
+    """Tell whether an error says that a worker died.
+
+    A pool of processes is broken then. A cluster may have lost data that it was sent,
+    and cancels; Dask gives up a task that took several workers down, with an error that
+    is recognised by name, as Dask need not be there.
+    """
+    known = isinstance(error, BrokenProcessPool | CancelledError)
+    return known or type(error).__name__ == "KilledWorker"
+
+
 def _death(fold: Fold) -> str:
     return (
         f"The worker process died {_LIVES} times while it fitted {fold.params}, "
@@ -180,13 +205,16 @@ def _death(fold: Fold) -> str:
     )
 
 
-def _fit_fold(fold: Fold, *args: Any, **kwargs: Any) -> tuple[Key, FoldResult]:
+def _fit_fold(
+    fold: Fold, nested: bool, *args: Any, **kwargs: Any
+) -> tuple[Key, FoldResult]:
     """Fit and score one fold with one inner thread.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
     are used by the folds.
     """
-    with threadpool_limits(limits=1):
+    inside = nullcontext() if nested else parallel_config(backend="sequential")
+    with threadpool_limits(limits=1), inside:
         result: FoldResult = fit_and_score(
             *args, parameters=fold.params, **fold.settings, **kwargs
         )

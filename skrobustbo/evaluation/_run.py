@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from sklearn.base import clone, is_classifier
@@ -77,7 +76,9 @@ class _Run:
     def __post_init__(self) -> None:
         search = self.estimator
         self.scorers, self.refit_metric = search._get_scorers()
-        self.source.check(metric_names(self.scorers))
+        self.metrics_known = not callable(search.scoring)
+        if self.metrics_known:
+            self.source.check(metric_names(self.scorers))
         self.X, self.y = indexable(self.X, self.y)
         self.params = check_method_params(self.X, params=self.params)
         self.routed = search._get_routed_params_for_fit(self.params)
@@ -184,23 +185,17 @@ class _Run:
 
     def _take(self, outcome: Outcome) -> None:
         """Keep an outcome and hand it to the source."""
-        if not self._metrics_known and outcome.metrics is not None:
-            self._check_returned(outcome)
+        if not self.metrics_known and len(outcome.errors) < len(outcome.folds):
+            self._check_returned(outcome.metrics)
         self.outcomes.append(outcome)
         self.source.tell(outcome)
 
-    @cached_property
-    def _metrics_known(self) -> bool:
-        return not callable(self.estimator.scoring)
-
-    def _check_returned(self, outcome: Outcome) -> None:
+    def _check_returned(self, metrics: list[str]) -> None:
         """Check the metrics that a callable scorer turned out to return."""
-        scores = next(
-            fold["test_scores"] for fold in outcome.folds if not fold["fit_error"]
-        )
-        self.estimator._check_refit_for_multimetric(scores)
-        self.source.check(list(scores))
-        self._metrics_known = True
+        if metrics:
+            self.estimator._check_refit_for_multimetric(metrics)
+        self.source.check(metrics)
+        self.metrics_known = True
 
     def _folds(self, candidates: Sequence[Params], task: Any) -> list[Fold]:
         """Return the folds of some candidates, each with its callback task."""

@@ -31,12 +31,10 @@ class Outcome:
     folds: Sequence[FoldResult]
 
     @property
-    def metrics(self) -> list[str] | None:
-        """Names of the metrics, None if there is a single one without a name."""
-        named = [fold["test_scores"] for fold in self.folds]
-        return next(
-            (list(scores) for scores in named if isinstance(scores, dict)), None
-        )
+    def metrics(self) -> list[str]:
+        """Names of the metrics; none if there is a single one."""
+        found = [fold["test_scores"] for fold in self.folds]
+        return next((list(s) for s in found if isinstance(s, dict)), [])
 
     def scores(self, metric: str | None) -> list[float]:
         """Return the test score of each fold.
@@ -70,11 +68,11 @@ class Source(Protocol):
         """Number of rounds at most, None where all candidates are known beforehand."""
         ...
 
-    def check(self, metrics: list[str] | None) -> None:
+    def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if the source cannot do with these metrics.
 
-        Called before the first fit, with None if there is one metric or if what a
-        callable scorer returns is not known yet; and again once it is known.
+        There are none where a single one has no name. Called before the first fit, or
+        after it if only then it is known what a callable scorer returns.
         """
         ...
 
@@ -90,8 +88,8 @@ class Source(Protocol):
         """Return what callbacks are told of the search so far."""
         ...
 
-    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Sequence[Any]]:
-        """Return what to add to the table of results, a value for each candidate."""
+    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Any]:
+        """Return the columns to add to the table of results."""
         ...
 
 
@@ -115,7 +113,7 @@ class FixedSource:
         self.n_planned = len(self._left)
         self._batch_size = batch_size or max(1, self.n_planned)
 
-    def check(self, metrics: list[str] | None) -> None:
+    def check(self, metrics: list[str]) -> None:
         """Accept any metrics."""
 
     def next_round(self) -> list[Params]:
@@ -133,6 +131,6 @@ class FixedSource:
         """Tell nothing."""
         return {}
 
-    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Sequence[Any]]:
+    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Any]:
         """Add nothing."""
         return {}

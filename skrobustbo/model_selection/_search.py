@@ -218,12 +218,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             horizon=int(min(self.n_iter, space.size)),
             random_state=check_random_state(self.random_state),
         )
-        named = self.refit if isinstance(self.refit, str) else None
         return OptimizerSource(
             optimizer,
             n_iter=self.n_iter,
             batch_size=self.batch_size,
-            metric=self.search_metric or named,
+            search_metric=self.search_metric,
+            refit=self.refit,
             name=type(self.estimator).__name__,
         )
 

@@ -32,13 +32,17 @@ class OptimizerSource:
         Candidates to ask for in all.
     batch_size : int
         Candidates per round.
-    metric : str or None
+    search_metric : str or None
         The metric to search for where there are several.
+    refit : bool, str or callable
+        Names that metric, if it is a name, where `search_metric` does not.
     name : str
         Name of the estimator that is tuned, for messages.
 
     Attributes
     ----------
+    metric : str or None
+        The metric searched for where there are several.
     seconds : float
         Time spent in the optimizer.
     exhausted : bool
@@ -53,17 +57,21 @@ class OptimizerSource:
         *,
         n_iter: int,
         batch_size: int = 1,
-        metric: str | None = None,
+        search_metric: str | None = None,
+        refit: Any = True,
         name: str = "estimator",
     ) -> None:
         self.optimizer = optimizer
         self.n_planned = n_iter
         self.n_rounds = math.ceil(n_iter / batch_size)
-        self.metric = metric
+        self.metric = refit if isinstance(refit, str) else None
+        if search_metric is not None:
+            self.metric = search_metric
         self.seconds = 0.0
         self.exhausted = False
         self.outcomes: list[Outcome] = []
         self._batch_size, self._name = batch_size, name
+        self._given = search_metric is not None
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -73,13 +81,18 @@ class OptimizerSource:
         finally:
             self.seconds += time.perf_counter() - start
 
-    def check(self, metrics: list[str] | None) -> None:
+    def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if it is not clear which metric to search for."""
-        if metrics is not None and self.metric not in metrics:
+        if not metrics and self._given:
+            raise ValueError(
+                "The 'search_metric' of RobustBayesSearchCV must be None where "
+                f"'scoring' does not give several metrics. Got {self.metric!r} instead."
+            )
+        if metrics and self.metric not in metrics:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be one of the metrics "
-                f"{sorted(metrics)}, as 'refit' names none. Got {self.metric!r} "
-                "instead."
+                f"{sorted(metrics)}, where 'refit' names none of them. Got "
+                f"{self.metric!r} instead."
             )
 
     def next_round(self) -> list[Params]:
@@ -142,7 +155,7 @@ class OptimizerSource:
             told["best_params"] = self.optimizer.best_params_
         return told
 
-    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Sequence[Any]]:
+    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Any]:
         """Return what the models said of each candidate, before and after."""
         nothing = np.full(len(candidates), np.nan)
         with self._timed():
@@ -155,7 +168,8 @@ class OptimizerSource:
 
 
 def _exception(traceback: str) -> str:
-    """Return the exception that a traceback ends with, on one line."""
+    """Return the first line of the exception that a traceback ends with."""
     lines = traceback.strip().splitlines()
-    frames = [i for i, line in enumerate(lines) if line.startswith("  ")]
-    return " ".join(lines[frames[-1] + 1 :] if frames else lines)
+    frames = [i for i, line in enumerate(lines) if line.startswith('  File "')]
+    rest = lines[frames[-1] :] if frames else lines
+    return next((line for line in rest if not line.startswith(" ")), rest[-1])
