@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
@@ -22,6 +23,8 @@ Key = tuple[int, int]  # candidate and split
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
 _LIVES = 2
+#: Seconds that a cluster is given to replace workers.
+_PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,8 @@ class FoldPool:
         self._settings = {"n_jobs": n_jobs, "pre_dispatch": pre_dispatch}
         self._parallel = self._workers()
         # Where folds take every core, what is inside them would only get in the way.
-        self._nested = effective_n_jobs(n_jobs) < max(2, cpu_count())
+        self._n_workers = effective_n_jobs(n_jobs)
+        self._nested = self._n_workers < max(2, cpu_count())
 
     def _workers(self) -> Parallel:
         try:
@@ -130,6 +134,7 @@ class FoldPool:
         """
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
+        self._has_workers()
         try:
             for key, result in self._parallel(self._calls(folds, sent)):
                 del left[key]
@@ -167,6 +172,8 @@ class FoldPool:
     def _alone(self, fold: Fold) -> FoldResult | None:
         """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(_LIVES):
+            if not self._has_workers():
+                break  # here, it would take the search down with it
             try:
                 ((_, result),) = self._parallel(self._calls([fold], []))
             except Exception as error:
@@ -179,6 +186,20 @@ class FoldPool:
         if self._job.settings["error_score"] == "raise":
             raise BrokenProcessPool(_death(fold))
         return None
+
+    def _has_workers(self) -> bool:
+        """Tell whether folds run in workers, if need be after some time.
+
+        joblib runs tasks in this very process where there is one worker, as there may
+        be while a cluster replaces another that died.
+        """
+        patience = _PATIENCE if self._n_workers > 1 else 0.0
+        end = time.monotonic() + patience
+        while (n := effective_n_jobs(self._settings["n_jobs"])) < 2:
+            if time.monotonic() >= end:
+                break
+            time.sleep(0.05)
+        return n > 1
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""

@@ -88,7 +88,7 @@ def test_large_arrays_are_mapped_and_not_sent():
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def started():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -101,6 +101,13 @@ def cluster():
         distributed.Client(made) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def cluster(started):
+    # joblib runs folds in this process while there is but one worker.
+    started.wait_for_workers(2, timeout=60)
+    return started
 
 
 @pytest.mark.slow
