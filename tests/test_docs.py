@@ -19,8 +19,9 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__docs__"}  # a page is read from its top
     for block in BLOCK.findall(page.read_text()):
-        exec(compile(block, str(page), "exec"), {"__name__": "__docs__"})
+        exec(compile(block, str(page), "exec"), names)
 
 
 def test_every_public_name_is_on_the_api_page():
