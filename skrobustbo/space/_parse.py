@@ -8,6 +8,7 @@ from typing import Any
 from skrobustbo.space._dimensions import Categorical, Dimension, Integer, Real
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
 from skrobustbo.space._distributions import from_frozen, is_frozen
+from skrobustbo.space._foreign import from_foreign, is_foreign
 from skrobustbo.space._values import (
     distinct,
     from_json,
@@ -31,6 +32,8 @@ def as_dimension(name: str, value: Any) -> Dimension:
     try:
         if is_frozen(value):
             return from_frozen(value)
+        if is_foreign(value):
+            return from_foreign(value)
         _refuse_ambiguous(value)
         return _from_sequence(value)
     except ValueError as error:
