@@ -19,6 +19,7 @@ from skrobustbo._state import (
     or_none,
 )
 from skrobustbo._threads import one_blas_thread
+from skrobustbo._warm import fitting, read_results
 from skrobustbo.history import Log, Trial
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._registry import (
@@ -215,6 +216,59 @@ class Optimizer:
         with self._lock:
             for point, number in checked:
                 self._core.tell(point, number)
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        space: Space | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        policy: str | Policy = "robust",
+        *,
+        metric: str | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Return an optimizer that knows the candidates of an earlier search.
+
+        Parameters
+        ----------
+        cv_results : dict of arrays
+            The ``cv_results_`` of a search of scikit-learn's kind, or a table of it.
+            Candidates whose score is nan are failures.
+        space : Space, dict or list of dict
+            What is searched from now on. Candidates outside are left out.
+        policy : str or Policy, default="robust"
+            How points are chosen.
+        metric : str, default=None
+            With several metrics, the one to maximise.
+        **settings
+            Other arguments of `Optimizer`.
+
+        Returns
+        -------
+        optimizer : Optimizer
+
+        Raises
+        ------
+        ValueError
+            If the results have no such metric or no params.
+
+        Warns
+        -----
+        UserWarning
+            If some candidates are not of the space: how many, and why the first is not.
+
+        Examples
+        --------
+        >>> from skrobustbo import Optimizer, Real
+        >>> results = {"params": [{"C": 1}, {"C": 5}], "mean_test_score": [0.8, 0.9]}
+        >>> Optimizer.from_cv_results(results, {"C": Real(0.1, 10)}).best_params_
+        {'C': 5}
+        """
+        found = read_results(cv_results, metric)
+        self = cls(space, policy, **settings)
+        for params, value in fitting(found, self._core.point):
+            self.tell(params, value)
+        return self
 
     # Look ----------------------------------------------------------------------------
 

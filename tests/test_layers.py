@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "_branches": set(),
     "_checks": {"space"},
     "_state": {"history", "space"},
+    "_warm": {"_checks"},
     "_design": {"acquisition", "space", "_sobol"},
     "_engine": {
         "_branches",
@@ -48,6 +49,7 @@ MAY_IMPORT = {
         "_core",
         "_checks",
         "_state",
+        "_warm",
         "policies",
         "surrogate",
         "space",

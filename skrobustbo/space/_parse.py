@@ -50,7 +50,7 @@ def _refuse_ambiguous(value: Any) -> None:
             f"the tuple {value!r} may mean a range or a choice; write Real({ends}) or "
             f"Integer({ends}) for a range, {values!r} for a choice among its values"
         )
-    if isinstance(value, str | bytes):
+    if isinstance(value, str | bytes | bytearray):
         raise ValueError(
             f"the string {value!r} may mean one value or its letters; write "
             f"[{value!r}] for a constant, a list of strings for a choice"
