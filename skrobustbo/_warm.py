@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo._checks import plain_params
 
@@ -30,7 +31,7 @@ def read_results(cv_results: Any, metric: str | None) -> Found:
             f"{cv_results!r}."
         )
     names = [str(name) for name in cv_results.keys()]  # noqa: SIM118 - or a DataFrame
-    scores = np.ma.filled(
+    scores: NDArray[np.float64] = np.ma.filled(
         np.ma.asarray(cv_results[_score_column(names, metric)], dtype=float), np.nan
     )
     params = _params(cv_results, names)

@@ -109,7 +109,7 @@ def test_derived_classes_are_known_by_what_they_derive_from():
             "more than 100000 steps",
         ),
         (
-            fake("other.space", "Real", low=0, high=1, prior="uniform"),
+            fake("other.space", "Real", low=0, high=1),
             "expected a Real",
         ),
     ],
