@@ -49,6 +49,8 @@ class BranchState:
 class BranchBalancer:
     """The rule by which the branches of one search share its evaluations.
 
+    Lines 3, 4, 8 and 9 are the engines' part, the rest is here.
+
     The rule is that of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with a
     branch in the place of a candidate model. A model's suspected regret is known from
     theory; a branch's is read off a model of the branch.

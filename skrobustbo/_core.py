@@ -191,7 +191,7 @@ class Core:
         while left:
             i = self._turn(self._eligible(left), promises)
             try:
-                trial = self.engines[i].propose(self.n_asked)
+                trial = self.engines[i].propose(self.n_asked)  # line 8
             except SpaceExhausted:
                 left.remove(i)
             else:

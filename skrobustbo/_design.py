@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
-from skrobustbo.acquisition import neighbours
+from skrobustbo.acquisition._maximizer import neighbours
 from skrobustbo.space import Space
 
 Array = NDArray[np.float64]

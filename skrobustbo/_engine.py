@@ -52,7 +52,7 @@ class Promise:
     def width(self, x: Array) -> float:
         """Return how far below the promise the value of `x` may lie."""
         low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
-        return self.upper - (low * self.scale + self.shift)
+        return self.upper - (low * self.scale + self.shift)  # line 9
 
 
 class Engine:
@@ -246,8 +246,8 @@ class Engine:
         models = self.models(n_asked, pending=False, bank=self._promised)
         posterior = map_posterior(self.policy, models)
         argmax = self.maximizer(n_asked, repeats=True)
-        _, upper = argmax(UCB(posterior, BETA), inner=True)
-        reached = float(posterior.predict(self.history.X)[0].max())
+        _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
+        reached = float(posterior.predict(self.history.X)[0].max())  # line 4
         _, shift, scale = self.units()
         return Promise(
             upper * scale + shift, reached * scale + shift, posterior, shift, scale

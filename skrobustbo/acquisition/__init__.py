@@ -3,7 +3,7 @@
 from skrobustbo.acquisition._combined import UnionMax, WeightedSum, WorstCase
 from skrobustbo.acquisition._functions import UCB, Acquisition
 from skrobustbo.acquisition._improvement import EI
-from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted, neighbours
+from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted
 
 __all__ = [
     "EI",
@@ -14,5 +14,4 @@ __all__ = [
     "UnionMax",
     "WeightedSum",
     "WorstCase",
-    "neighbours",
 ]

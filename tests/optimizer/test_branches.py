@@ -127,6 +127,31 @@ def test_every_policy_works_and_resumes_exactly(name):
     optimizer.ask(3)
 
 
+#: What a search of one dict asked before there were branches and constraints.
+BEFORE = {
+    "robust": "7c24 4b1 0c7 6a5 9b17 8b1 1b1 6b1 5a1 5b1",
+    "lb-gp-ucb": "7c24 4b1 0c7 6a5 6b1 5b2 5b1 3b1 7b1 5b6",
+    "he-stableopt": "7c24 4b1 0c7 6a5 8b1 5b2 5b1 1b2 3b2 3b1",
+    "random": "7c24 4b1 0c7 6a5 6a2 1a4 8a6 4a2 6c3 1c50",
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_a_single_dict_is_searched_as_ever(name):
+    def values(p):
+        high = math.sin(p["i"] / 3) + math.cos(math.log(p["j"]))
+        return high - 0.3 * "abc".index(p["c"])
+
+    space = {"i": Integer(0, 9), "j": Integer(1, 64, log=True), "c": list("abc")}
+    settings = {"n_initial_points": 4, "horizon": 12, "random_state": 5}
+    optimizer, asked = Optimizer(space, name, **settings), []
+    for i in range(10):
+        params = optimizer.ask()
+        optimizer.tell(params, math.nan if i == 6 else values(params))
+        asked.append("{i}{c}{j}".format(**params))
+    assert " ".join(asked) == BEFORE[name]
+
+
 def test_one_branch_asks_what_its_dict_asks():
     alone = run(Optimizer(TWO[0], random_state=3), 10)
     assert run(Optimizer([TWO[0]], random_state=3), 10) == alone
