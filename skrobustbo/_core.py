@@ -210,9 +210,7 @@ class Core:
         """Return the branch to ask; its promise and those compared are noted."""
         if len(among) == 1:
             return among[0]
-        for i in among:
-            if i not in promises:
-                promises[i] = self.engines[i].promise(self.n_asked)
+        promises |= {i: self.engines[i].promise() for i in among}
         pending = [t.branch for t in self.log.pending if t.memo is not None]
         return self.balancer.choose(
             {i: promises[i].upper for i in among},

@@ -14,7 +14,7 @@ from skrobustbo.space import Space
 Array = NDArray[np.float64]
 
 #: Points of the sequence asked for being feasible: at first, and at most.
-_FIRST, _MOST = 256, 2**17
+_FIRST, _MOST = 256, 2**16
 #: Feasible points wanted, and rounds of looking for more around the first ones.
 _POOL, _ROUNDS = 256, 16
 

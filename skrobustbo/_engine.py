@@ -95,6 +95,7 @@ class Engine:
         self._bank = FactorBank(policy.noise)
         # Promises are kept while the policy proposes: their factors are their own.
         self._promised = FactorBank(policy.noise)
+        self._promise: tuple[int, Promise] | None = None
 
     # Points --------------------------------------------------------------------------
 
@@ -241,11 +242,20 @@ class Engine:
             X = self.region.ball(policy.eps, policy.metric, policy.units)(X)[0]
         return float(self.predict(X)[0].min())
 
-    def promise(self, n_asked: int) -> Promise:
-        """Return what the branch promises, by a MAP model of the values told here."""
-        models = self.models(n_asked, pending=False, bank=self._promised)
+    def promise(self) -> Promise:
+        """Return what the branch promises, by a MAP model of the values told here.
+
+        It depends on those values alone, so it is kept until the next one.
+        """
+        n_told = len(self.history)
+        if self._promise is None or self._promise[0] != n_told:
+            self._promise = n_told, self._new_promise(n_told)
+        return self._promise[1]
+
+    def _new_promise(self, n_told: int) -> Promise:
+        models = self.models(n_told, pending=False, bank=self._promised)
         posterior = map_posterior(self.policy, models)
-        argmax = self.maximizer(n_asked, repeats=True)
+        argmax = self.maximizer(n_told, repeats=True)
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
         reached = float(posterior.predict(self.history.X)[0].max())  # line 4
         _, shift, scale = self.units()

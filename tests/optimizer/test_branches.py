@@ -253,6 +253,14 @@ def test_shared_points_are_evaluated_once():
         optimizer.ask()
 
 
+def test_ranges_that_overlap():
+    space = Space([{"x": Real(0, 1)}, {"x": Real(0.5, 2)}, {"x": Real(0.2, 0.3)}])
+    optimizer = Optimizer(space, horizon=20, random_state=0)
+    asked = run(optimizer, 16, lambda params: -((params["x"] - 1.5) ** 2))
+    for params, trial in zip(asked, optimizer._history.trials, strict=True):
+        assert trial.branch == space.owner(params) == int(params["x"] > 1)
+
+
 def test_unsolicited_points_find_their_branch():
     optimizer = Optimizer(TWO, random_state=0)
     told = [{"kind": "b", "n": 4}, {"kind": "a", "x": 0.5, "y": 0.5}]
