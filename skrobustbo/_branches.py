@@ -49,8 +49,6 @@ class BranchState:
 class BranchBalancer:
     """The rule by which the branches of one search share its evaluations.
 
-    Lines 3, 4, 8 and 9 are the engines' part, the rest is here.
-
     The rule is that of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with a
     branch in the place of a candidate model. A model's suspected regret is known from
     theory; a branch's is read off a model of the branch.
@@ -74,6 +72,8 @@ class BranchBalancer:
        14          keep b iff |S(b)| < 3 or
                        m(b) + r(b) + (1 / |S(b)|) sum over S(b) of w >= max of L
 
+    Lines 3, 4, 8 and 9 are the engines' part, the rest is here.
+
     Line 5 is what is left to gain anywhere. A branch whose promise falls short of the
     best one by as much as that promises nothing better than what has been reached; one
     that falls short by g s gets of the order of sqrt(n) / g queries while the best gets
@@ -94,7 +94,7 @@ class BranchBalancer:
     noise : float
         Standard deviation of the noise, in the units that the model sees.
     eliminate : bool
-        Whether line 12 applies; not where the objective changes in time.
+        Whether line 14 applies; not where the objective changes in time.
     """
 
     def __init__(self, n_branches: int, noise: float, *, eliminate: bool) -> None:

@@ -307,7 +307,7 @@ class Core:
             if state is not None:
                 engine.state = policy.state_type(**from_json_state(state))
         if d["balancer"] is not None:
-            core.balancer.state = BranchState(**d["balancer"])
+            core.balancer.state = BranchState(**from_json_state(d["balancer"]))
         core.restore([trial_from_dict(t, branches) for t in d["trials"]], d["told"])
         return core
 

@@ -244,6 +244,18 @@ def test_an_infinite_branch_goes_on_alone():
     assert len({json.dumps(params) for params in asked}) == 14
 
 
+def test_a_branch_left_alone_resumes_exactly():
+    """Without rivals no promise is made: what is noted of it is no number."""
+    space = [{"i": [1]}, {"x": Real(0, 1)}, {"x": Real(2, 3)}]
+    values = lambda p: p.get("i", 0) - p.get("x", 0)  # noqa: E731
+    optimizer = Optimizer(space, horizon=30, random_state=0)
+    optimizer._core.balancer.state.alive = [1]
+    run(optimizer, 14, values)
+    assert any(map(math.isnan, optimizer._core.balancer.state.widths[1]))
+    state = json.loads(json.dumps(optimizer.to_dict()))
+    assert run(Optimizer.from_dict(state), 4, values) == run(optimizer, 4, values)
+
+
 def test_shared_points_are_evaluated_once():
     space = [{"i": Integer(0, 5)}, {"i": Integer(3, 9)}, {"i": [4, 5]}]
     optimizer = Optimizer(space, random_state=0)
