@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
+from skrobustbo._checks import checked_count
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.optimizer import Optimizer, _checked_count
+from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 
@@ -33,12 +34,13 @@ class SearchResult(OptimizeResult):
 
 def maximize(
     func: Objective,
-    space: Space | Mapping[str, Any],
+    space: Space | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     *,
     n_iter: int = 50,
     policy: str | Policy = "robust",
     n_initial_points: int | None = None,
     initial_params: Sequence[Mapping[str, Any]] | None = None,
+    constraints: Callable[[dict[str, Any]], bool] | None = None,
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -49,8 +51,8 @@ def maximize(
     func : callable
         Takes a params dict, returns a number; nan is a failed evaluation. Exceptions
         are passed on.
-    space : Space or dict
-        What is searched.
+    space : Space, dict or list of dict
+        What is searched; the dicts of a list are branches of one search.
     n_iter : int, default=50
         Evaluations in all.
     policy : str or Policy, default="robust"
@@ -59,6 +61,8 @@ def maximize(
         Evaluations before the model takes over; see `Optimizer`.
     initial_params : list of dict, default=None
         Points to evaluate first.
+    constraints : callable, default=None
+        Takes a params dict, returns True where the function may be evaluated.
     callback : callable, default=None
         Called with ``intermediate_result``, the result so far, after every evaluation;
         raising `StopIteration` ends the run.
@@ -89,6 +93,7 @@ def maximize(
         "policy": policy,
         "n_initial_points": n_initial_points,
         "initial_params": initial_params,
+        "constraints": constraints,
         "random_state": random_state,
     }
     return _run(func, space, n_iter, callback, sign=1.0, **settings)
@@ -96,12 +101,13 @@ def maximize(
 
 def minimize(
     func: Objective,
-    space: Space | Mapping[str, Any],
+    space: Space | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     *,
     n_iter: int = 50,
     policy: str | Policy = "robust",
     n_initial_points: int | None = None,
     initial_params: Sequence[Mapping[str, Any]] | None = None,
+    constraints: Callable[[dict[str, Any]], bool] | None = None,
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -127,6 +133,7 @@ def minimize(
         "policy": policy,
         "n_initial_points": n_initial_points,
         "initial_params": initial_params,
+        "constraints": constraints,
         "random_state": random_state,
     }
     return _run(func, space, n_iter, callback, sign=-1.0, **settings)
@@ -141,7 +148,7 @@ def _run(
     sign: float,
     **settings: Any,
 ) -> OptimizeResult:
-    n_iter = _checked_count("n_iter", n_iter) or 1
+    n_iter = checked_count("n_iter", n_iter) or 1
     optimizer = Optimizer(space, horizon=n_iter, **settings)
     message = f"All {n_iter} evaluations were made."
     for _ in range(n_iter):

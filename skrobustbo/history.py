@@ -37,6 +37,11 @@ class Trial:
         When it was told, in seconds since the epoch.
     reset : bool
         Whether its value made the policy forget what came before.
+    branch : int
+        Position of the branch that it is a point of; `x` is encoded by that branch.
+    width : float
+        How far below the branch's promise its value may lie, in units of the
+        objective; nan where no promise was made.
     """
 
     params: dict[str, Any]
@@ -49,6 +54,8 @@ class Trial:
     value: float | None = None
     time: float | None = None
     reset: bool = False
+    branch: int = 0
+    width: float = math.nan
 
     @property
     def pending(self) -> bool:
@@ -63,20 +70,18 @@ class Trial:
         return f"the value was {self.value}"
 
 
-class History:
-    """All trials; rows of told points in the order in which they were told.
+class Log:
+    """Trials of all branches, in the order in which they came and were told.
 
     Values are kept raw. What a model sees of them, on which scale, is derived when
     asked for, as that scale changes with every value.
     """
 
-    def __init__(self, n_columns: int) -> None:
+    def __init__(self) -> None:
         self.trials: list[Trial] = []
         self.told: list[Trial] = []
         #: Trials asked and not told, in the order asked.
         self.pending: list[Trial] = []
-        self._seen: set[bytes] = set()
-        self._X = np.empty((16, n_columns))
         self._values = np.empty(16)
 
     def __len__(self) -> int:
@@ -85,7 +90,6 @@ class History:
     def add(self, trial: Trial) -> None:
         """Add a trial; it is pending if it has no value."""
         self.trials.append(trial)
-        self._seen.add(trial.x.tobytes())
         if trial.pending:
             self.pending.append(trial)
 
@@ -94,22 +98,48 @@ class History:
         self.pending = [other for other in self.pending if other is not trial]
         trial.value, trial.time = value, time
         n = len(self.told)
-        if n == len(self._X):
-            self._X = np.concatenate([self._X, np.empty_like(self._X)])
+        if n == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
-        self._X[n] = trial.x
         self._values[n] = value if math.isfinite(value) else math.nan
         self.told.append(trial)
-
-    @property
-    def X(self) -> Array:
-        """Encoded told points, shape (n, n_columns)."""
-        return self._X[: len(self.told)]
 
     @property
     def values(self) -> Array:
         """Raw values of the told points, shape (n,); nan where a point failed."""
         return self._values[: len(self.told)]
+
+    @property
+    def best(self) -> int | None:
+        """Index of the best finite value among the told, None if there is none."""
+        values = self.values
+        return int(np.nanargmax(values)) if np.isfinite(values).any() else None
+
+
+class History(Log):
+    """The trials of one branch, with the rows of told points in the order told."""
+
+    def __init__(self, n_columns: int) -> None:
+        super().__init__()
+        self._seen: set[bytes] = set()
+        self._X = np.empty((16, n_columns))
+
+    def add(self, trial: Trial) -> None:
+        """Add a trial; it is pending if it has no value."""
+        super().add(trial)
+        self._seen.add(trial.x.tobytes())
+
+    def tell(self, trial: Trial, value: float, time: float) -> None:
+        """Record the value of a trial that was added before."""
+        n = len(self.told)
+        super().tell(trial, value, time)
+        if n == len(self._X):
+            self._X = np.concatenate([self._X, np.empty_like(self._X)])
+        self._X[n] = trial.x
+
+    @property
+    def X(self) -> Array:
+        """Encoded told points, shape (n, n_columns)."""
+        return self._X[: len(self.told)]
 
     def seen(self, x: Array) -> bool:
         """Tell whether an encoded point has been asked or told."""
@@ -119,9 +149,3 @@ class History:
         """Return the pending trial of an encoded point that was asked first."""
         key = x.tobytes()
         return next((t for t in self.pending if t.x.tobytes() == key), None)
-
-    @property
-    def best(self) -> int | None:
-        """Index of the best finite value among the told, None if there is none."""
-        values = self.values
-        return int(np.nanargmax(values)) if np.isfinite(values).any() else None

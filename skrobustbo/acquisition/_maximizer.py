@@ -28,6 +28,8 @@ ENUMERATED = 4096
 _LISTED = 2**20
 #: Spread of the points around the incumbents, in unit-cube coordinates.
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
+#: Steps tried around each start where a constraint may cut a climb short.
+_STEPS = 40
 
 
 class SpaceExhausted(Exception):
@@ -42,6 +44,8 @@ class Domain(Protocol):
     @property
     def size(self) -> float: ...
     @property
+    def constrained(self) -> bool: ...
+    @property
     def n_uniform(self) -> int: ...
     @property
     def climbed(self) -> Indices: ...
@@ -50,6 +54,21 @@ class Domain(Protocol):
     def from_uniform(self, U: Array) -> Array: ...
     def snap(self, X: Array) -> Array: ...
     def enumerate(self) -> Array: ...
+    def allows(self, X: Array) -> NDArray[np.bool_]: ...
+
+
+def neighbours(domain: Domain, X: Array, rng: np.random.Generator) -> Array:
+    """Return a point near each of `X`: some columns moved, some drawn anew."""
+    X, spread = X.copy(), np.array(_SPREADS)[np.arange(len(X)) % len(_SPREADS)]
+    columns = domain.climbed
+    moved = rng.random((len(X), len(columns))) < max(0.5, 1 / max(len(columns), 1))
+    steps = rng.standard_normal((len(X), len(columns))) * spread[:, None]
+    X[:, columns] = np.clip(X[:, columns] + moved * steps, 0.0, 1.0)
+    for columns, table in domain.swept:
+        redrawn = np.flatnonzero(rng.random(len(X)) < 1 / (1 + len(domain.swept)))
+        chosen = rng.integers(len(table), size=len(redrawn))
+        X[np.ix_(redrawn, columns)] = table[chosen]
+    return domain.snap(X)
 
 
 class Maximizer:
@@ -74,6 +93,8 @@ class Maximizer:
         Points around the incumbents.
     n_starts : int, default=4
         Points to improve on.
+    pool : array of shape (p, n_columns), optional
+        Points known to be feasible, where the space has constraints.
     """
 
     def __init__(
@@ -86,12 +107,15 @@ class Maximizer:
         n_sample: int = 512,
         n_around: int = 160,
         n_starts: int = 4,
+        pool: Array | None = None,
     ) -> None:
         self.domain = domain
         self._taken = {point.tobytes() for point in taken}
         self._around = np.empty((0, domain.n_columns)) if around is None else around
+        self._pool = np.empty((0, domain.n_columns)) if pool is None else pool
         self._n_sample, self._n_around, self._n_starts = n_sample, n_around, n_starts
         self._sample_rng, self._start_rng, self._draw_rng = rng.spawn(3)
+        self._steps = rng.spawn(1)[0].integers(2**31)
 
     @cached_property
     def whole(self) -> bool:
@@ -103,9 +127,15 @@ class Maximizer:
     def sample(self) -> Array:
         """The raw sample, or the whole space, shape (m, n_columns)."""
         if self.whole:
-            return self.domain.enumerate()
+            return self._some(self.domain.enumerate())
         sobol = _shifted_sobol(self._n_sample, self.domain.n_uniform, self._sample_rng)
-        return np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
+        X = np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
+        return self._some(self._feasible(X)) if self.domain.constrained else X
+
+    def _some(self, X: Array) -> Array:
+        if not len(X):
+            raise SpaceExhausted("No point of the space is feasible; widen it.")
+        return X
 
     @cached_property
     def _roulette(self) -> Array:
@@ -113,21 +143,24 @@ class Maximizer:
         return 0.3 * self._start_rng.gumbel(size=len(self.sample))
 
     def _neighbours(self) -> Array:
-        """Return points around the incumbents: some columns moved, some drawn anew."""
+        """Return points around the incumbents."""
         if not len(self._around):
             return self._around
-        rng, domain = self._sample_rng, self.domain
         X = self._around[np.arange(self._n_around) % len(self._around)]
-        spread = np.array(_SPREADS)[np.arange(len(X)) % len(_SPREADS)]
-        columns = domain.climbed
-        moved = rng.random((len(X), len(columns))) < max(0.5, 1 / max(len(columns), 1))
-        steps = rng.standard_normal((len(X), len(columns))) * spread[:, None]
-        X[:, columns] = np.clip(X[:, columns] + moved * steps, 0.0, 1.0)
-        for columns, table in domain.swept:
-            redrawn = np.flatnonzero(rng.random(len(X)) < 1 / (1 + len(domain.swept)))
-            chosen = rng.integers(len(table), size=len(redrawn))
-            X[np.ix_(redrawn, columns)] = table[chosen]
-        return domain.snap(X)
+        return neighbours(self.domain, X, self._sample_rng)
+
+    def _feasible(self, X: Array) -> Array:
+        """Return the feasible among the points; if few, others near known ones, too."""
+        X = X[self.domain.allows(X)]
+        if len(X) < self._n_sample and len(self._pool):
+            near = self._near_pool(self._sample_rng)
+            X = np.concatenate([X, self._pool, near])
+        return X
+
+    def _near_pool(self, rng: np.random.Generator) -> Array:
+        chosen = rng.integers(len(self._pool), size=self._n_sample)
+        X = neighbours(self.domain, self._pool[chosen], rng)
+        return X[self.domain.allows(X)]
 
     def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
         """Return the feasible point of highest value, and that value.
@@ -170,9 +203,12 @@ class Maximizer:
         )
 
     def _draws(self) -> Iterator[Array]:
-        for _ in range(8):
+        for _ in range(0 if self.domain.size == 0 else 8):
             U = self._draw_rng.random((64, self.domain.n_uniform))
-            yield from self.domain.from_uniform(U)
+            X = self.domain.from_uniform(U)
+            yield from X[self.domain.allows(X)] if self.domain.constrained else X
+        if len(self._pool):
+            yield from self._near_pool(self._draw_rng)
 
     def _listing(self) -> Iterator[Array]:
         if self.domain.size <= _LISTED:
@@ -184,6 +220,8 @@ class Maximizer:
         Gumbel noise on standardised values draws without replacement with odds that
         grow exponentially with the value.
         """
+        if not np.isfinite(values).all():
+            values = _ranked(values)
         spread = values.std() or 1.0
         order: Indices = np.argsort(-values / spread - self._roulette)[: self._n_starts]
         best = int(np.argmax(values))
@@ -225,8 +263,36 @@ class Maximizer:
         )
         Z[:, columns] = result.x.reshape(len(X), -1)
         ends = self.domain.snap(Z)
+        if self.domain.constrained:
+            return self._nearer(acq, X, ends)
         better = acq(ends) > acq(X)
         return np.where(better[:, None], ends, X)
+
+    def _nearer(self, acq: Acquisition, X: Array, ends: Array) -> Array:
+        """Return the best feasible points on the way to the ends, and around them.
+
+        A climb knows no constraint: it is cut back to where it left the feasible set,
+        and small steps in all directions follow the border.
+        """
+        shares = np.array([1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02])
+        way = X[:, None] + shares[:, None] * (ends - X)[:, None]
+        rng = np.random.default_rng(self._steps)
+        for _ in range(4):
+            X = self._best_feasible(acq, X, way)
+            around = np.repeat(X, _STEPS, axis=0)
+            way = neighbours(self.domain, around, rng)
+            way = way.reshape(len(X), _STEPS, -1)
+        return X
+
+    def _best_feasible(self, acq: Acquisition, X: Array, trials: Array) -> Array:
+        """Return each of the points or the best of its feasible trials, if better."""
+        k = trials.shape[1]
+        flat = self.domain.snap(trials.reshape(-1, X.shape[1]))
+        values = np.where(self.domain.allows(flat), acq(flat), -np.inf).reshape(-1, k)
+        best = np.nanargmax(np.where(np.isnan(values), -np.inf, values), axis=1)
+        rows = np.arange(len(X))
+        better = values[rows, best] > acq(X)
+        return np.where(better[:, None], flat.reshape(-1, k, X.shape[1])[rows, best], X)
 
     def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
         """Try every row of each discrete parameter's table, all points in one call.
@@ -237,14 +303,27 @@ class Maximizer:
         for columns, table in self.domain.swept:
             trials = np.repeat(X[:, None], len(table), axis=1)
             trials[:, :, columns] = table
-            values = acq(trials.reshape(-1, X.shape[1])).reshape(trials.shape[:2])
+            flat = trials.reshape(-1, X.shape[1])
+            values = acq(flat).reshape(trials.shape[:2])
+            if self.domain.constrained:
+                values[~self.domain.allows(flat).reshape(values.shape)] = -np.inf
             # The present row wins a tie, or the alternation might not end.
             present = (table == X[:, None, columns]).all(axis=2)
             values[present] = np.nextafter(values[present], np.inf)
             for i, order in enumerate(np.argsort(-values, axis=1, kind="stable")):
+                order = order[values[i, order] > -np.inf]
                 free = (x for x in trials[i, order] if inner or self.free(x))
                 X[i] = next(free, X[i])
         return X
+
+
+def _ranked(values: Array) -> Array:
+    """Return values with the infinite just beyond the finite, and nan among the low."""
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    step = (high - low) or 1.0
+    ranked: Array = np.where(values == np.inf, high + step, values)
+    return np.where(np.isfinite(ranked), ranked, low - step)
 
 
 @lru_cache(maxsize=16)

@@ -163,8 +163,21 @@ class _Offsets:
             moved[:, :, axis.column] = axis.moved(X[:, axis.column], offsets)
         shape = moved.shape
         moved = self.space.snap(moved.reshape(-1, shape[2])).reshape(shape)
+        if self.space.constrained:
+            moved = self._allowed(X, moved)
         moved[:, 0] = X  # the climb passes through points between feasible ones
         return moved
+
+    def _allowed(self, X: Rows, moved: Rows) -> Rows:
+        """Draw perturbations that a constraint forbids in, at last to the centre."""
+        shape = moved.shape
+        centres = np.repeat(X[:, None], shape[1], axis=1).reshape(-1, shape[2])
+        points = moved.reshape(-1, shape[2])
+        for share in (0.5, 0.25, 0.0):
+            bad = np.flatnonzero(~self.space.allows(points))
+            nearer = centres[bad] + share * (points[bad] - centres[bad])
+            points[bad] = self.space.snap(nearer) if share else centres[bad]
+        return points.reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 from skrobustbo.space._dimensions import Categorical, Dimension, Integer, Real
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
 from skrobustbo.space._distributions import from_frozen, is_frozen
+from skrobustbo.space._foreign import from_foreign, is_foreign
 from skrobustbo.space._values import (
     distinct,
     from_json,
@@ -31,6 +32,8 @@ def as_dimension(name: str, value: Any) -> Dimension:
     try:
         if is_frozen(value):
             return from_frozen(value)
+        if is_foreign(value):
+            return from_foreign(value)
         _refuse_ambiguous(value)
         return _from_sequence(value)
     except ValueError as error:
@@ -47,7 +50,7 @@ def _refuse_ambiguous(value: Any) -> None:
             f"the tuple {value!r} may mean a range or a choice; write Real({ends}) or "
             f"Integer({ends}) for a range, {values!r} for a choice among its values"
         )
-    if isinstance(value, str | bytes):
+    if isinstance(value, str | bytes | bytearray):
         raise ValueError(
             f"the string {value!r} may mean one value or its letters; write "
             f"[{value!r}] for a constant, a list of strings for a choice"

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from skrobustbo._names import did_you_mean
 from skrobustbo._sobol import sobol
 from skrobustbo.space._ball import Perturb, ball
-from skrobustbo.space._dimensions import MIN_GAP, Categorical, Dimension, Rows
+from skrobustbo.space._constraint import Answers, Mask
+from skrobustbo.space._dimensions import Dimension, Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
-from skrobustbo.space._values import (
-    distinct,
-    from_json,
-    is_finite,
-    plain,
-    same,
-    to_json,
-)
+from skrobustbo.space._values import from_json
 
 Params = dict[str, Any]
+Predicate = Callable[[Params], bool]
+
+#: Finite spaces up to this size are counted point by point under constraints.
+COUNTED = 2**16
+_BLOCK = 2**13
 
 
 class Space:
@@ -35,15 +34,19 @@ class Space:
 
     Parameters
     ----------
-    param_space : dict of str to dimension
+    param_space : dict of str to dimension, or list of such dicts
         For each parameter a `Real`, `Integer` or `Categorical`; a sequence, whose
-        values are the only ones ever tried; or a frozen `scipy.stats` distribution,
-        whose support is the range and whose shape is the scale of distances.
+        values are the only ones ever tried; a frozen `scipy.stats` distribution, whose
+        support is the range and whose shape is the scale of distances; or a dimension
+        of scikit-optimize or a distribution of Optuna. The dicts of a list are the
+        branches of one space: a point belongs to the first that contains it.
 
     Attributes
     ----------
     dimensions : dict of str to dimension
         The parameters in the order given.
+    branches : list of Space
+        The spaces of which this one is the union; itself alone for a single dict.
     n_columns : int
         Columns of an encoded point, all in [0, 1].
     size : float
@@ -65,11 +68,23 @@ class Space:
     {'C': 100.0, 'degree': 1}
     """
 
+    #: Which points are feasible; None where all are.
+    _answers: Answers | None = None
+
+    def __new__(cls, param_space: Any = None) -> Space:
+        """Return an object for one dict, or of the subclass for a list of several."""
+        if cls is Space and _several(param_space):
+            from skrobustbo.space._branched import BranchedSpace
+
+            return object.__new__(BranchedSpace)
+        return object.__new__(cls)
+
     def __init__(self, param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]]):
-        param_space = _one_branch(param_space)
+        if isinstance(param_space, list | tuple) and len(param_space) == 1:
+            param_space = param_space[0]
         self.dimensions: dict[str, Dimension] = {
-            _checked_name(name): as_dimension(name, value)
-            for name, value in param_space.items()
+            checked_name(name): as_dimension(name, value)
+            for name, value in checked_dict(param_space).items()
         }
         self._set_columns()
 
@@ -106,7 +121,30 @@ class Space:
         >>> Space.from_points([{"arm": 1}, {"arm": 2}, {"arm": 4}]).size
         3
         """
+        from skrobustbo.space._points import PointSpace
+
         return PointSpace(points)
+
+    @property
+    def branches(self) -> list[Space]:
+        """The spaces of which this one is the union."""
+        return [self]
+
+    @property
+    def owned(self) -> list[Space]:
+        """The branches without the points that an earlier one contains."""
+        return [self]
+
+    def owner(self, params: Mapping[str, Any]) -> int:
+        """Return the index of the first branch that contains a params dict.
+
+        Raises
+        ------
+        ValueError
+            If none does.
+        """
+        self.encode(params)
+        return 0
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{k!r}: {v!r}" for k, v in self.dimensions.items())
@@ -124,7 +162,15 @@ class Space:
 
     @property
     def size(self) -> float:
-        """Number of feasible points."""
+        """Number of feasible points; under constraints, beyond 65,536, a bound on it.
+
+        Counting them would ask the constraint for each.
+        """
+        size = self._size
+        return len(self._feasible) if self.constrained and size <= COUNTED else size
+
+    @property
+    def _size(self) -> float:
         return math.prod(dimension.size for dimension in self.dimensions.values())
 
     @property
@@ -237,16 +283,61 @@ class Space:
 
     def enumerate(self) -> Rows:
         """Return all feasible points of a finite space, shape (size, n_columns)."""
-        if not math.isfinite(self.size):
+        if not math.isfinite(self._size):
             raise ValueError(
                 "Expected a finite space, got one with a continuous range."
             )
+        return self._feasible.copy() if self.constrained else self._all()
+
+    @cached_property
+    def _feasible(self) -> Rows:
+        """The points of a finite space that satisfy its constraints."""
+        X = self._all()
+        blocks = [self.allows(X[i : i + _BLOCK]) for i in range(0, len(X), _BLOCK)]
+        return X[np.concatenate(blocks)]
+
+    def _all(self) -> Rows:
         # Constants have no column, and NumPy allows no grid of very many axes.
         varying = [d for d in self.dimensions.values() if d.size > 1]
         tables = [d.table() for d in varying] or [np.zeros((1, 1))]
         grid = np.indices([len(table) for table in tables]).reshape(len(tables), -1)
         rows = [table[index] for table, index in zip(tables, grid, strict=True)]
         return np.concatenate(rows, axis=1)
+
+    # Constraints ---------------------------------------------------------------------
+
+    def within(self, *predicates: Predicate) -> Self:
+        """Return the same space with only those points feasible for which all hold.
+
+        Parameters
+        ----------
+        *predicates : callable
+            Each takes a params dict and returns True or False.
+        """
+        region = copy.copy(self)
+        before = () if self._answers is None else self._answers.predicates
+        region._answers = Answers((*before, *predicates), self.decode_many)
+        vars(region).pop("_feasible", None)
+        return region
+
+    @property
+    def constrained(self) -> bool:
+        """Whether points have to be asked for being feasible."""
+        return self._answers is not None
+
+    def allows(self, X: Rows) -> Mask:
+        """Return which of the points, shape (n, n_columns), satisfy the constraints."""
+        if self._answers is None:
+            return np.ones(len(X), dtype=bool)
+        return self._answers(X)
+
+    def contains(self, params: Mapping[str, Any]) -> bool:
+        """Tell whether a params dict is a point of the space, constraints aside."""
+        try:
+            self.encode(params)
+        except ValueError:
+            return False
+        return True
 
     # What the acquisition maximiser and the policies need ----------------------------
 
@@ -334,6 +425,10 @@ class Space:
             columns = [[from_json(v) for v in values] for _, values in state["points"]]
             rows = zip(*columns, strict=True)
             return cls.from_points([dict(zip(names, r, strict=True)) for r in rows])
+        if "branches" in state:
+            from skrobustbo.space._branched import BranchedSpace
+
+            return BranchedSpace([cls.from_dict(s) for s in state["branches"]])
         return cls({k: dimension_from_dict(v) for k, v in state["dimensions"]})
 
     def params_to_json(self, params: Params) -> dict[str, Any]:
@@ -346,90 +441,8 @@ class Space:
         return {k: v.value_from_json(state[k]) for k, v in self.dimensions.items()}
 
 
-class PointSpace(Space):
-    """The space of `Space.from_points`: one table of encoded rows over all columns."""
-
-    def __init__(self, points: Sequence[Mapping[str, Any]]):
-        given = _checked_points(points)
-        self.dimensions = {
-            name: _seen_dimension([point[name] for point in given]) for name in given[0]
-        }
-        self._set_columns()
-        rows = np.array([super(PointSpace, self).encode(point) for point in given])
-        first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-        self.points = [given[i] for i in first]
-        self._rows = rows[first]
-
-    def __repr__(self) -> str:
-        return f"Space.from_points(<{len(self.points)} points of {self.names}>)"
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, PointSpace)
-            and self.names == other.names
-            and same(self.points, other.points)
-        )
-
-    __hash__ = None
-
-    @property
-    def size(self) -> float:
-        return len(self.points)
-
-    def encode(self, params: Mapping[str, Any]) -> Rows:
-        row = super().encode(params)
-        if not (self._rows == row).all(axis=1).any():
-            raise ValueError(
-                f"Expected one of the space's {len(self.points)} points, got "
-                f"{dict(params)!r}; change a value or add it to the points."
-            )
-        return row
-
-    def _nearest(self, X: Rows) -> NDArray[np.intp]:
-        nearest: NDArray[np.intp] = np.argmin(cdist(X, self._rows), axis=1)
-        return nearest
-
-    def decode_many(self, X: Rows) -> list[Params]:
-        return [dict(self.points[i]) for i in self._nearest(X)]
-
-    def snap(self, X: Rows) -> Rows:
-        return self._rows[self._nearest(X)]
-
-    @property
-    def n_uniform(self) -> int:
-        return 1
-
-    def from_uniform(self, U: Rows) -> Rows:
-        n = len(self.points)
-        rows: Rows = self._rows[np.minimum((U[:, 0] * n).astype(np.intp), n - 1)]
-        return rows
-
-    def enumerate(self) -> Rows:
-        return self._rows.copy()
-
-    @property
-    def climbed(self) -> NDArray[np.intp]:
-        """No column is climbed: only the points themselves are feasible."""
-        return np.empty(0, dtype=np.intp)
-
-    @property
-    def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
-        """All columns at once, with the points' encoded rows."""
-        return [(np.arange(self.n_columns), self._rows)]
-
-    def to_dict(self) -> dict[str, Any]:
-        values = [[k, [to_json(p[k]) for p in self.points]] for k in self.dimensions]
-        return {"points": values}
-
-
-def _one_branch(param_space: Any) -> Mapping[str, Any]:
-    if isinstance(param_space, list | tuple) and len(param_space) == 1:
-        param_space = param_space[0]
-    if isinstance(param_space, list | tuple) and len(param_space) > 1:
-        raise ValueError(
-            f"Expected one dict of parameters, got {len(param_space)} of them; a list "
-            "of several is not supported yet, search them one by one."
-        )
+def checked_dict(param_space: Any) -> Mapping[str, Any]:
+    """Return a dict of parameters as it is; ValueError for anything else."""
     if not isinstance(param_space, Mapping):
         raise ValueError(
             f"Expected a dict from parameter names to their values, got "
@@ -443,72 +456,14 @@ def _one_branch(param_space: Any) -> Mapping[str, Any]:
     return param_space
 
 
-def _checked_name(name: Any) -> str:
+def _several(param_space: Any) -> bool:
+    return isinstance(param_space, list | tuple) and len(param_space) > 1
+
+
+def checked_name(name: Any) -> str:
+    """Return the name of a parameter as it is; ValueError unless it is a string."""
     if not isinstance(name, str):
         raise ValueError(
             f"Expected parameter names to be strings, got {name!r}; write it in quotes."
         )
     return name
-
-
-def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
-    if not isinstance(points, Iterable) or isinstance(points, Mapping):
-        raise ValueError(
-            f"Expected a list of params dicts, got {points!r}; write a list."
-        )
-    plained = []
-    for point in points:
-        if not isinstance(point, Mapping):
-            raise ValueError(
-                f"Expected every point to be a params dict, got {point!r}; of a "
-                "DataFrame, give df.to_dict('records')."
-            )
-        plained.append({_checked_name(k): plain(v) for k, v in point.items()})
-    if not plained or not plained[0]:
-        raise ValueError(
-            "Expected at least one point with at least one parameter, got none; give "
-            "a list of params dicts."
-        )
-    for point in plained:
-        if point.keys() != plained[0].keys():
-            raise ValueError(
-                f"Expected every point to have the parameters {list(plained[0])}, got "
-                f"{point!r}; give every point the same ones."
-            )
-    return plained
-
-
-def _seen_dimension(values: list[Any]) -> Dimension:
-    """Return a dimension over exactly the values seen, numbers placed by value."""
-    choices = distinct(values)
-    if all(map(is_finite, choices)):
-        return _Levels(sorted(choices))
-    return Categorical(choices)
-
-
-class _Levels(Categorical):
-    """Numbers in ascending order, placed by value rather than by rank."""
-
-    def __init__(self, values: list[float]):
-        super().__init__(values, ordered=True)
-
-    @cached_property
-    def _table(self) -> Rows:
-        # Halves keep the span finite, whatever the values.
-        half = np.asarray(self.choices, dtype=float) / 2
-        unit = (half - half[0]) / (half[-1] - half[0] or 1.0)
-        gaps = np.diff(unit)
-        if np.any(gaps < MIN_GAP):  # too close to be told apart by their value
-            unit = np.cumsum([0.0, *np.maximum(gaps, MIN_GAP)])
-            unit /= unit[-1]
-        table: Rows = unit[:, None][:, : self.n_columns]
-        return table
-
-    def _indices(self, rows: Rows) -> NDArray[np.intp]:
-        if self.n_columns == 0:
-            return np.zeros(len(rows), dtype=np.intp)
-        edges = (self._table[1:, 0] + self._table[:-1, 0]) / 2
-        return np.searchsorted(edges, rows[:, 0])
-
-    def table(self) -> Rows:
-        return self._table

@@ -404,7 +404,7 @@ class Counting(Fake):
         ({"param_space": {"a": "rbf"}}, "Parameter 'a': the string 'rbf'"),
         ({"param_space": {"a": []}}, "Parameter 'a': .*empty"),
         ({"param_space": {"a": 3}}, r"Parameter 'a': .*write \[3\]"),
-        ({"param_space": [FAKE_SPACE, FAKE_SPACE]}, "Expected one dict of parameters"),
+        ({"param_space": [FAKE_SPACE, 3]}, "Expected a dict from parameter names"),
         ({"n_iter": 0}, "The 'n_iter' parameter"),
         ({"n_initial_points": 0}, "The 'n_initial_points' parameter"),
         ({"policy": "robsut"}, "did you mean 'robust'"),

@@ -1,0 +1,181 @@
+"""Which branch of a space is asked next: balancing of suspected regret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Probability that the elimination test may drop the branch of the optimum by noise.
+_DELTA = 0.1
+#: Deviations between a model's mean and what its branch is taken to promise.
+BETA = 2.0
+#: Suspected regret of the most promising branch in n queries: this times sqrt(n).
+_GROWTH = 3.0
+#: Most that a branch is suspected to lose with each query, in what is left to gain.
+_MOST = 2.0
+#: Queries before a branch may be eliminated.
+_LEAST = 3
+
+
+@dataclass
+class BranchState:
+    """Run-time state of the balancer, of JSON types.
+
+    Attributes
+    ----------
+    t : int
+        Queries told so far, initial points and those never asked left out.
+    alive : list of int
+        B: the surviving branches.
+    members : list of list of int
+        S: for each branch, positions among the told values of its queries.
+    widths : list of list of float
+        For each of those, how far below the branch's promise it may lie, objective
+        units.
+    """
+
+    t: int = 0
+    alive: list[int] = field(default_factory=list)
+    members: list[list[int]] = field(default_factory=list)
+    widths: list[list[float]] = field(default_factory=list)
+
+
+class BranchBalancer:
+    """The rule by which the branches of one search share its evaluations.
+
+    The rule is that of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with a
+    branch in the place of a candidate model. A model's suspected regret is known from
+    theory; a branch's is read off a model of the branch.
+
+    Pseudo-code (B: surviving branches; S: queries of each; mu, sigma: of a MAP model
+    of the branch's own values, in units of the objective)::
+
+        1  B = all branches; S(b) = {} for every b in B
+        2  for t = 1, 2, ...
+        3      for b in B: U(b) = max over x in b of mu(x) + 2 sigma(x)
+        4          M(b) = max over the points told of mu(x)
+        5      s = max of U - max of M
+        6      R(b, n) = n min(2, (max of U - U(b)) / s) + 3 sqrt(n)
+        7      b_t = argmin over b in B of R(b, |S(b)| + 1); ties to the first
+        8      x_t = what the policy proposes in b_t
+        9      w_t = U(b_t) - mu(x_t) + 2 sigma(x_t)
+       10      y_t = f(x_t) + noise; add t to S(b_t)
+       11      if every b in B has |S(b)| > 0
+       12          m(b) = mean of y over S(b); r(b) = sqrt(xi_t / |S(b)|)
+       13          L(b) = m(b) - r(b)
+       14          keep b iff |S(b)| < 3 or
+                       m(b) + r(b) + (1 / |S(b)|) sum over S(b) of w >= max of L
+
+    Lines 3, 4, 8 and 9 are the engines' part, the rest is here.
+
+    Line 5 is what is left to gain anywhere. A branch whose promise falls short of the
+    best one by as much as that promises nothing better than what has been reached; one
+    that falls short by g s gets of the order of sqrt(n) / g queries while the best gets
+    n. The model of a handful of points may be wrong about all it has not seen, so g is
+    at most 2: every branch is asked again, ever more rarely, until it is eliminated,
+    and that no sooner than after 3 queries.
+
+    Line 14 is the paper's test: where the policy asks the maximum of the bound itself,
+    w = 4 sigma, its 2 beta sigma; values are on one scale, that of all of them.
+    xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)), delta = 0.1, B_0 all branches. A
+    branch that attains the maximum in line 14 stays, so the last is never removed.
+    Queries under way count in line 7; initial points belong to no S.
+
+    Parameters
+    ----------
+    n_branches : int
+        Number of branches.
+    noise : float
+        Standard deviation of the noise, in the units that the model sees.
+    eliminate : bool
+        Whether line 14 applies; not where the objective changes in time.
+    """
+
+    def __init__(self, n_branches: int, noise: float, *, eliminate: bool) -> None:
+        self.noise, self.eliminate = noise, eliminate
+        k = range(n_branches)
+        self.state = BranchState(0, list(k), [[] for _ in k], [[] for _ in k])  # line 1
+
+    def choose(
+        self, upper: Mapping[int, float], reached: float, pending: Sequence[int]
+    ) -> int:
+        """Return the branch whose turn it is.
+
+        Parameters
+        ----------
+        upper : dict of int to float
+            U of each branch to choose from.
+        reached : float
+            The largest of M.
+        pending : list of int
+            Branches of the queries under way.
+        """
+        n = [len(queries) + 1 for queries in self.state.members]
+        for branch in pending:
+            n[branch] += 1
+        top = max(upper.values())
+        left = top - reached  # line 5
+        R = {b: self.regret(top - U, left, n[b]) for b, U in upper.items()}
+        return min(R, key=R.__getitem__)  # line 7
+
+    def regret(self, gap: float, left: float, n: int) -> float:
+        """Return R, what a branch is suspected to lose in `n` queries."""
+        share = _MOST if gap >= _MOST * left else gap / left
+        return n * share * (gap > 0) + _GROWTH * math.sqrt(n)  # line 6
+
+    def learn(
+        self, branch: int, position: int, width: float, z: Array, scale: float
+    ) -> None:
+        """Credit the query of a branch, and eliminate.
+
+        Parameters
+        ----------
+        branch : int
+            The branch asked.
+        position : int
+            Position of its value among those told.
+        width : float
+            w, in units of the objective.
+        z : array of shape (n,)
+            All values told, in the units that the model sees; nan where one failed.
+        scale : float
+            Units of the objective to one of those.
+        """
+        self.state.t += 1  # line 2
+        self.state.members[branch].append(position)  # line 10
+        self.state.widths[branch].append(width)
+        if self.eliminate and len(self.state.alive) > 1:
+            self._eliminate(z, scale)
+
+    def _eliminate(self, z: Array, scale: float) -> None:
+        S = {b: self._told(b, z) for b in self.state.alive}
+        if not all(len(values) for values, _ in S.values()):  # line 11
+            return
+        xi = self.xi(len(self.state.members), self.state.t)
+        m = {b: float(values.mean()) for b, (values, _) in S.items()}  # line 12
+        r = {b: math.sqrt(xi / len(values)) for b, (values, _) in S.items()}  # line 12
+        best = max(m[b] - r[b] for b in S)  # line 13
+        self.state.alive = [
+            b
+            for b, (_, widths) in S.items()
+            if len(widths) < _LEAST  # line 14
+            or m[b] + r[b] + widths.mean() / scale >= best  # line 14
+        ]
+
+    def _told(self, branch: int, z: Array) -> tuple[Array, Array]:
+        """Return the finite values of a branch's queries, and their widths."""
+        values = z[self.state.members[branch]]
+        finite = np.isfinite(values)
+        widths = np.array(self.state.widths[branch])[finite]
+        return values[finite], np.where(np.isnan(widths), np.inf, widths)
+
+    def xi(self, n_branches: int, t: int) -> float:
+        """Return the noise term of line 12, for Gaussian noise."""
+        tail = math.log(n_branches * math.pi**2 * t**2 / (3 * _DELTA))  # line 12
+        return 2 * self.noise**2 * tail

@@ -1,0 +1,95 @@
+"""The initial design of one space, and points known to satisfy its constraints."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo._sobol import sobol
+from skrobustbo.acquisition._maximizer import neighbours
+from skrobustbo.space import Space
+
+Array = NDArray[np.float64]
+
+#: Points of the sequence asked for being feasible: at first, and at most.
+_FIRST, _MOST = 256, 2**16
+#: Feasible points wanted, and rounds of looking for more around the first ones.
+_POOL, _ROUNDS = 256, 16
+
+
+class Design:
+    """A scrambled Sobol sequence in a space, infeasible points skipped.
+
+    Where feasible points are rare, others are found around those of the sequence: the
+    pool from which the maximiser starts. Both depend on the seed alone.
+
+    Parameters
+    ----------
+    space : Space
+        The space, with its constraints.
+    seed : int
+        Seed of the scrambling.
+    """
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self.space, self.seed = space, seed
+        self._known = np.empty((0, space.n_columns))
+        self._found = np.empty((0, space.n_columns))
+        self._pool: Array | None = None
+        #: Points that have been asked for being feasible.
+        self.n_tried = 0
+
+    def add_known(self, x: Array) -> None:
+        """Add a point that is known to be feasible."""
+        self._known = np.concatenate([self._known, x[None, :]])
+
+    def __getitem__(self, position: int) -> Array:
+        """Return the feasible point at a position; IndexError if none is found."""
+        if not self.space.constrained:
+            U = sobol(position + 1, self.space.n_uniform, self.seed)
+            x: Array = self.space.from_uniform(U)[-1]
+            return x
+        self._find(position + 1)
+        found: Array = self._found[position]
+        return found
+
+    def _find(self, n: int) -> None:
+        """Go on with the sequence until it has given `n` feasible points."""
+        while len(self._found) < n and self.n_tried < _MOST:
+            total = max(_FIRST, 2 * self.n_tried)
+            U = sobol(total, self.space.n_uniform, self.seed)[self.n_tried :]
+            X = self.space.from_uniform(U)
+            self._found = np.concatenate([self._found, X[self.space.allows(X)]])
+            self.n_tried = total
+
+    @property
+    def pool(self) -> Array:
+        """Feasible points, shape (p, n_columns), none twice; none if none is found."""
+        if self._pool is None:
+            self._pool = self._grown()
+        return self._pool
+
+    def _grown(self) -> Array:
+        if self.space.size <= _POOL:  # counted, so they may be listed as well
+            sizes = [dimension.size for dimension in self.space.dimensions.values()]
+            self.n_tried = int(math.prod(sizes))
+            return self.space.enumerate()
+        self._find(1 if len(self._known) else _POOL)
+        pool = _distinct(np.concatenate([self._known, self._found[:_POOL]]))
+        rng = np.random.default_rng([self.seed, len(self._known)])
+        for _ in range(_ROUNDS if len(pool) else 0):
+            if len(pool) >= _POOL:
+                break
+            X = pool[rng.integers(len(pool), size=_POOL)]
+            X = neighbours(self.space, X, rng)
+            pool = _distinct(np.concatenate([pool, X[self.space.allows(X)]]))
+        return pool[:_POOL]
+
+
+def _distinct(X: Array) -> Array:
+    """Return the rows, each once, in the order of their first appearance."""
+    first = np.sort(np.unique(X, axis=0, return_index=True)[1])
+    rows: Array = X[first]
+    return rows

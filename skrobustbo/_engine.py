@@ -1,0 +1,265 @@
+"""The search within one branch: its points, its models, its policy's state."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo._branches import BETA
+from skrobustbo._design import Design
+from skrobustbo._sobol import sobol
+from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
+from skrobustbo.history import History, Trial
+from skrobustbo.policies._base import Policy, map_posterior
+from skrobustbo.policies._interface import Setup
+from skrobustbo.policies._stable import HEStableOpt, StableOpt
+from skrobustbo.space import Space
+from skrobustbo.surrogate import FactorBank, Models, Posterior
+from skrobustbo.surrogate._posterior import Ground
+
+Array = NDArray[np.float64]
+Params = dict[str, Any]
+
+#: Finite spaces up to this size are bounded whole, others on a Sobol sample.
+_GROUND, _GROUND_SAMPLE = 4096, 512
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a branch promises in one ask, in units of the objective.
+
+    Attributes
+    ----------
+    upper : float
+        U: the most optimistic value anywhere in the branch.
+    reached : float
+        The largest mean at a point told.
+    posterior : Posterior
+        The model, for which a value y is ``(y - shift) / scale``.
+    shift, scale : float
+    """
+
+    upper: float
+    reached: float
+    posterior: Posterior
+    shift: float
+    scale: float
+
+    def width(self, x: Array) -> float:
+        """Return how far below the promise the value of `x` may lie."""
+        low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
+        return self.upper - (low * self.scale + self.shift)  # line 9
+
+
+class Engine:
+    """The search within one branch.
+
+    It sees its own points and values only, and so asks what a search of the branch
+    alone would ask: a branch of much larger differences does not flatten the others.
+
+    Parameters
+    ----------
+    index : int
+        Position of the branch.
+    space : Space
+        The branch, all its points, for encoding.
+    region : Space
+        The branch with only those points that may be proposed.
+    policy : Policy
+        How points are chosen.
+    horizon : int or None
+        Evaluations planned.
+    seed : int
+        Seeds everything random, together with the number of asks so far.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        space: Space,
+        region: Space,
+        policy: Policy,
+        horizon: int | None,
+        seed: int,
+    ) -> None:
+        self.index, self.space, self.region = index, space, region
+        self.policy, self.horizon = policy, horizon
+        self.seed = seed + index
+        self.history = History(space.n_columns)
+        self.design = Design(region, self.seed)
+        self.state: Any = None
+        self._bank = FactorBank(policy.noise)
+        # Promises are kept while the policy proposes: their factors are their own.
+        self._promised = FactorBank(policy.noise)
+        self._promise: tuple[int, Promise] | None = None
+
+    # Points --------------------------------------------------------------------------
+
+    def add(self, trial: Trial) -> None:
+        """Add a trial that is a point of this branch."""
+        self.history.add(trial)
+
+    def tell(self, trial: Trial, value: float, time: float) -> None:
+        """Record the value of a trial and let the policy learn from it."""
+        self.history.tell(trial, value, time)
+        if trial.memo is not None:
+            learnt = self.policy.learn(self.state, trial.memo, self.history)
+            trial.reset = bool(learnt)
+
+    @cached_property
+    def barren(self) -> bool:
+        """Whether no point of the branch may be proposed, so far as is known."""
+        if self.region.constrained:
+            return not len(self.design.pool)
+        return self.region.size == 0
+
+    def holds(self, n: int) -> bool:
+        """Tell whether the branch has `n` points, or all that it may have."""
+        return self.barren or len(self.history.trials) >= min(n, self.region.size)
+
+    def initial_point(self, position: int, n_asked: int) -> Array:
+        """Return a point of the initial design; SpaceExhausted if none is new."""
+        try:
+            x = self.design[max(position, 0)]
+        except IndexError:
+            return self._random_point(n_asked)
+        return self._random_point(n_asked) if self.history.seen(x) else x
+
+    def _random_point(self, n_asked: int) -> Array:
+        """Return a random point; a new one, as long as there are any."""
+        try:
+            return self.maximizer(n_asked, repeats=False).random()
+        except SpaceExhausted:
+            return self.maximizer(n_asked, repeats=self.policy.repeats).random()
+
+    def trial(self, x: Array, params: Params | None = None, **others: Any) -> Trial:
+        """Return a trial of this branch."""
+        params = self.space.decode(x) if params is None else params
+        return Trial(params, x, branch=self.index, **others)
+
+    # Models --------------------------------------------------------------------------
+
+    def units(self) -> tuple[Array, float, float]:
+        """Return the values told here as models see them, their shift and scale."""
+        return self.policy.targets(self.history.values)
+
+    def models(
+        self, n_asked: int, *, pending: bool = True, bank: FactorBank | None = None
+    ) -> Models:
+        """Return the surrogate on the values told here."""
+        z, shift, scale = self.units()
+        waiting = [trial.x for trial in self.history.pending if pending]
+        return Models(
+            bank or self._bank,
+            self.history.X,
+            z,
+            X_pending=np.array(waiting).reshape(-1, self.space.n_columns),
+            shift=shift,
+            scale=scale,
+            groups=self.space.groups,
+            rng=np.random.default_rng([self.seed, n_asked, 1]),
+            ground=self._ground,
+            ball=self.region.ball,
+        )
+
+    def map_posterior(self) -> Posterior:
+        """Return the posterior of a MAP model on the values told here."""
+        return map_posterior(self.policy, self.models(0, pending=False))
+
+    def _setup(self) -> Setup:
+        size = self.region.size
+        return Setup(
+            len(self.space.groups),
+            self.horizon,
+            n_points=int(size) if math.isfinite(size) else None,
+        )
+
+    @cached_property
+    def _ground(self) -> Ground:
+        """The feasible points, or the same sample of them whatever the seed."""
+        region, n_points = self.region, self._setup().n_points
+        if n_points is not None and n_points <= _GROUND:
+            return Ground(region.enumerate(), n_points)
+        X = region.from_uniform(sobol(_GROUND_SAMPLE, region.n_uniform, 0))
+        if region.constrained:
+            X = np.concatenate([X[region.allows(X)], self.design.pool])
+        return Ground(X, n_points)
+
+    # Proposals -----------------------------------------------------------------------
+
+    def maximizer(self, n_asked: int, *, repeats: bool) -> Maximizer:
+        """Return the maximiser of this ask; its draws depend on the count of asks."""
+        history = self.history
+        barred = history.pending if repeats else history.trials
+        best = history.best
+        return Maximizer(
+            self.region,
+            [trial.x for trial in barred],
+            rng=np.random.default_rng([self.seed, n_asked]),
+            around=None if best is None else history.X[[best]],
+            pool=self.design.pool if self.region.constrained else None,
+        )
+
+    def propose(self, n_asked: int) -> Trial:
+        """Return what the policy asks next here; SpaceExhausted if nothing is left."""
+        models = self.models(n_asked)
+        if self.state is None:
+            told = self.models(n_asked, pending=False)
+            self.state = self.policy.start(self._setup(), told)
+        pending = [t.memo for t in self.history.pending if t.memo is not None]
+        argmax = self.maximizer(n_asked, repeats=self.policy.repeats)
+        x, memo = self.policy.suggest(self.state, models, argmax, pending)
+        return self.trial(
+            x,
+            memo=memo,
+            label=memo["label"],
+            mean=memo.get("mean", math.nan),
+            std=memo.get("std", math.nan),
+            alive=self.policy.alive(self.state),
+        )
+
+    def recommend(self, n_asked: int) -> Array:
+        """Return the point to deploy in this branch."""
+        models = self.models(n_asked, pending=False)
+        return self.policy.recommend(self.state, models, self.history)
+
+    # What the balancer of branches needs ---------------------------------------------
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Return mean and deviation of a MAP model, in units of the objective."""
+        _, shift, scale = self.units()
+        mu, sigma = self.map_posterior().predict(X)
+        return mu * scale + shift, sigma * scale
+
+    def worth(self, x: Array) -> float:
+        """Return the mean at a point, the worst around it if that is what counts."""
+        X, policy = x[None, :], self.policy
+        if isinstance(policy, StableOpt | HEStableOpt):
+            X = self.region.ball(policy.eps, policy.metric, policy.units)(X)[0]
+        return float(self.predict(X)[0].min())
+
+    def promise(self) -> Promise:
+        """Return what the branch promises, by a MAP model of the values told here.
+
+        It depends on those values alone, so it is kept until the next one.
+        """
+        n_told = len(self.history)
+        if self._promise is None or self._promise[0] != n_told:
+            self._promise = n_told, self._new_promise(n_told)
+        return self._promise[1]
+
+    def _new_promise(self, n_told: int) -> Promise:
+        models = self.models(n_told, pending=False, bank=self._promised)
+        posterior = map_posterior(self.policy, models)
+        argmax = self.maximizer(n_told, repeats=True)
+        _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
+        reached = float(posterior.predict(self.history.X)[0].max())  # line 4
+        _, shift, scale = self.units()
+        return Promise(
+            upper * scale + shift, reached * scale + shift, posterior, shift, scale
+        )

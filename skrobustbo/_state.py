@@ -1,0 +1,108 @@
+"""An optimizer's state in JSON types, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from skrobustbo.history import Trial
+from skrobustbo.space import Space
+from skrobustbo.space._values import from_json, to_json
+
+#: To be raised when an older reader would misread what is written.
+FORMAT = 2
+
+
+def to_json_state(state: Any) -> Any:
+    """Return nested dicts and lists of plain types with non-finite numbers tagged."""
+    if hasattr(state, "__dataclass_fields__"):
+        state = asdict(state)
+    if isinstance(state, dict):
+        return {key: to_json_state(value) for key, value in state.items()}
+    if isinstance(state, list):
+        return [to_json_state(value) for value in state]
+    return to_json(state)
+
+
+def from_json_state(state: Any) -> Any:
+    """Return what `to_json_state` wrote."""
+    if isinstance(state, dict) and not any(key.startswith("$") for key in state):
+        return {key: from_json_state(value) for key, value in state.items()}
+    if isinstance(state, list):
+        return [from_json_state(value) for value in state]
+    return from_json(state)
+
+
+def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
+    """Return a trial in JSON types; its encoded point follows from its params."""
+    fields = vars(trial).items()
+    record = {key: value for key, value in fields if key not in ("x", "params")}
+    record["params"] = branches[trial.branch].params_to_json(trial.params)
+    written: dict[str, Any] = to_json_state(record)
+    return written
+
+
+def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
+    """Return the trial that `trial_to_dict` wrote."""
+    fields = from_json_state({k: v for k, v in record.items() if k != "params"})
+    space = branches[fields["branch"]]
+    params = space.params_from_json(record["params"])
+    return Trial(params=params, x=space.encode(params), **fields)
+
+
+def or_none(write: Callable[[], Any]) -> Any:
+    """Return what is written, None if it holds an object: to be given again."""
+    try:
+        return write()
+    except TypeError:
+        return None
+
+
+def given(d: Mapping[str, Any], name: str) -> Any:
+    """Return a part of a state; ValueError if it could not be written."""
+    if d[name] is None:
+        raise ValueError(
+            f"Expected a state that holds its {name}, got one whose {name} has objects "
+            f"that JSON cannot hold; pass '{name}' to from_dict."
+        )
+    return d[name]
+
+
+def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
+    """Raise a ValueError unless constraints are given exactly where there were some."""
+    if bool(d["constrained"]) == (constraints is not None):
+        return
+    raise ValueError(
+        "Expected 'constraints' to be passed to from_dict, as JSON cannot hold the "
+        "callable of this state, got none; pass it again."
+        if d["constrained"]
+        else "Expected no 'constraints', as this state was written without any, got "
+        f"{constraints!r}; start a new optimizer and tell it the values."
+    )
+
+
+def check_format(d: Any) -> None:
+    """Raise a ValueError for what is no state, or one of another format."""
+    found = d.get("format") if isinstance(d, Mapping) else d
+    if found != FORMAT:
+        raise ValueError(
+            f"Expected a state written by Optimizer.to_dict in format {FORMAT}, got "
+            f"{found!r}; read it with the version that wrote it."
+        )
+
+
+def history_record(trial: Trial) -> dict[str, Any]:
+    """Return a trial as users see it."""
+    return {
+        "params": dict(trial.params),
+        "value": trial.value,
+        "time": trial.time,
+        "model_label": trial.label,
+        "model_mean": trial.mean,
+        "model_std": trial.std,
+        "alive": list(trial.alive),
+        "pending": trial.pending,
+        "failed_reason": trial.failed_reason,
+        "reset": trial.reset,
+    }
