@@ -199,7 +199,7 @@ class FoldPool:
             if time.monotonic() >= end:
                 break
             time.sleep(0.05)
-        return n > 1
+        return bool(n > 1)
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from numbers import Integral
 from typing import Any, Self
@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state, get_tags
 
-from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import BaseSearchCV, Interval, fit_context
 from skrobustbo.evaluation import run_search
+from skrobustbo.model_selection._before import check_names, completed
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -31,9 +31,12 @@ class RobustBayesSearchCV(BaseSearchCV):
     ----------
     estimator : estimator
         What is tuned. Either it has a `score` method or `scoring` must be given.
-    param_space : dict or Space
+    param_space : dict, list of dict or Space
         For each parameter a `Real`, `Integer` or `Categorical`; a sequence, whose
-        values are the only ones ever tried; or a frozen `scipy.stats` distribution.
+        values are the only ones ever tried; or a frozen `scipy.stats` distribution. The
+        dicts of a list are branches of one search, such as the models to choose from,
+        each with parameters of its own: the more a branch promises, the more of the
+        budget it gets.
     n_iter : int, default=50
         Candidates to evaluate, the initial ones included.
     policy : str or Policy, default="robust"
@@ -50,6 +53,8 @@ class RobustBayesSearchCV(BaseSearchCV):
         Candidates proposed per round and evaluated side by side with their folds.
         Larger rounds keep more workers busy and learn a little less from each
         candidate.
+    constraints : callable, default=None
+        Takes a params dict and returns whether it may be tried; asked before any fit.
     search_metric : str, default=None
         With several metrics, the one that the search maximises. Default: `refit`, where
         that is a name; otherwise it must be given.
@@ -120,6 +125,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "constraints": [callable, None],
         "search_metric": [str, None],
         "random_state": ["random_state"],
     }
@@ -127,13 +133,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def __init__(
         self,
         estimator: Any,
-        param_space: Mapping[str, Any] | Space,
+        param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Space,
         *,
         n_iter: int = 50,
         policy: str | Policy = "robust",
         n_initial_points: int | None = None,
         initial_params: Sequence[Mapping[str, Any]] | None = None,
         batch_size: int = 1,
+        constraints: Callable[[Params], bool] | None = None,
         search_metric: str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -162,6 +169,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.n_initial_points = n_initial_points
         self.initial_params = initial_params
         self.batch_size = batch_size
+        self.constraints = constraints
         self.search_metric = search_metric
         self.random_state = random_state
 
@@ -209,12 +217,13 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         """Return where candidates come from; all that needs no fit is checked."""
         space = self.param_space
         space = space if isinstance(space, Space) else Space(space)
-        _check_names(space, self.estimator)
+        check_names(space, self.estimator)
         optimizer = Optimizer(
             space,
             self.policy,
             n_initial_points=self.n_initial_points,
-            initial_params=_completed(self.initial_params, space, self.estimator),
+            initial_params=completed(self.initial_params, space, self.estimator),
+            constraints=self.constraints,
             horizon=int(min(self.n_iter, space.size)),
             random_state=check_random_state(self.random_state),
         )
@@ -226,35 +235,3 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             refit=self.refit,
             name=type(self.estimator).__name__,
         )
-
-
-def _check_names(space: Space, estimator: Any) -> None:
-    """Raise if a parameter is none of the estimator's."""
-    valid = estimator.get_params(deep=True)
-    for name in space.names:
-        # What a searched component will bring along is not known yet.
-        inside = any(name.startswith(f"{other}__") for other in space.names)
-        if name not in valid and not inside:
-            hint = did_you_mean(name, valid)
-            raise ValueError(
-                f"Invalid parameter {name!r} in 'param_space' for "
-                f"{type(estimator).__name__}; {hint + ' ' if hint else ''}the valid "
-                f"parameters are {sorted(valid)}."
-            )
-
-
-def _completed(
-    initial_params: Sequence[Mapping[str, Any]] | None, space: Space, estimator: Any
-) -> list[Params] | None:
-    """Return the initial points, completed from the estimator's present settings."""
-    if initial_params is None:
-        return None
-    present = estimator.get_params(deep=True)
-    settings = {name: present[name] for name in space.names if name in present}
-    for params in initial_params:
-        if not isinstance(params, Mapping):
-            raise ValueError(
-                "The 'initial_params' of RobustBayesSearchCV must be a list of dicts. "
-                f"Got {params!r} in it instead."
-            )
-    return [{**settings, **params} for params in initial_params]

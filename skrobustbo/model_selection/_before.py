@@ -1,0 +1,109 @@
+"""What can be known of a search before its first fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skrobustbo._names import did_you_mean
+from skrobustbo.space import Space
+
+Params = dict[str, Any]
+
+
+def check_names(space: Space, estimator: Any) -> None:
+    """Raise a ValueError if a parameter is none of the estimator's.
+
+    A parameter of a component that is searched, too, must be one of all its values.
+    """
+    valid = estimator.get_params(deep=True)
+    for branch in space.branches:
+        for name in branch.names:
+            component = _component(name, branch)
+            if component is not None:
+                _check_inside(name, component, branch)
+            elif name not in valid:
+                raise _unknown(name, valid, type(estimator).__name__)
+
+
+def _unknown(name: str, valid: Mapping[str, Any], owner: str) -> ValueError:
+    hint = did_you_mean(name, valid)
+    return ValueError(
+        f"Invalid parameter {name!r} in 'param_space' for {owner}; "
+        f"{hint + ' ' if hint else ''}the valid parameters are {sorted(valid)}."
+    )
+
+
+def _component(name: str, branch: Space) -> str | None:
+    """Return the innermost searched parameter whose values bring `name` along."""
+    above = [other for other in branch.names if name.startswith(f"{other}__")]
+    return max(above, key=len, default=None)
+
+
+def _check_inside(name: str, component: str, branch: Space) -> None:
+    inside, values = name[len(component) + 2 :], _choices(branch, component)
+    for value in values:
+        valid = value.get_params(deep=True) if hasattr(value, "get_params") else {}
+        if inside in valid:
+            continue
+        kind = type(value).__name__ if valid else repr(value)
+        if len(values) == 1:
+            raise _unknown(name, {f"{component}__{key}": 0 for key in valid}, kind)
+        raise ValueError(
+            f"Invalid parameter {name!r} in 'param_space': {kind}, a value of "
+            f"{component!r}, has no {inside!r}. Write a list of dicts, one for each "
+            "kind of value with the parameters that it has."
+        )
+
+
+def _choices(branch: Space, name: str) -> Sequence[Any]:
+    """Return the values of a parameter, none where they are not a list."""
+    return getattr(branch.dimensions.get(name), "choices", ())
+
+
+def completed(
+    initial_params: Sequence[Mapping[str, Any]] | None, space: Space, estimator: Any
+) -> list[Params] | None:
+    """Return the initial points, completed from the estimator's present settings.
+
+    Of several branches, the first that contains the completed point takes it.
+    """
+    if initial_params is None:
+        return None
+    for params in initial_params:
+        if not isinstance(params, Mapping):
+            raise ValueError(
+                "The 'initial_params' of RobustBayesSearchCV must be a list of dicts. "
+                f"Got {params!r} in it instead."
+            )
+    present = [_present(branch, estimator) for branch in space.branches]
+    return [_complete(params, space.branches, present) for params in initial_params]
+
+
+def _present(branch: Space, estimator: Any) -> Params:
+    """Return the estimator's settings as they are in a branch."""
+    settings = estimator.get_params(deep=True)
+    for name in sorted(branch.names, key=len):
+        choices = _choices(branch, name)
+        if len(choices) != 1:
+            continue
+        settings[name] = value = choices[0]
+        if hasattr(value, "get_params"):
+            inside = value.get_params(deep=True)
+            settings.update({f"{name}__{key}": inside[key] for key in inside})
+    return {name: settings[name] for name in branch.names if name in settings}
+
+
+def _complete(
+    params: Mapping[str, Any], branches: Sequence[Space], present: Sequence[Params]
+) -> Params:
+    fitting = [
+        {**settings, **params}
+        for branch, settings in zip(branches, present, strict=True)
+        if set(params) <= set(branch.names)
+    ]
+    found = (
+        point for point in fitting if any(branch.contains(point) for branch in branches)
+    )
+    # Where nothing fits, the optimizer says what is wrong with the likeliest reading.
+    return next(found, fitting[0] if fitting else {**present[0], **params})
