@@ -1,0 +1,186 @@
+"""``joint``: one search over several models against a search for each."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skrobustbo.benchmarks._args import Subparsers, positive_int, seed_list
+from skrobustbo.benchmarks._pool import say
+
+DATA = {"digits": load_digits, "breast-cancer": load_breast_cancer}
+MODELS = ("svc", "forest", "neighbours")
+
+#: Settings at which the support vector machine is the worst of the three.
+DECEPTIVE = [
+    {"model__C": 1.0, "model__gamma": 1.0},
+    {"model__max_depth": 20, "model__min_samples_leaf": 1, "model__max_features": 0.3},
+    {"model__n_neighbors": 5, "model__p": 2.0, "model__weights": "uniform"},
+]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One row: the best scores of a seed's searches.
+
+    Parameters
+    ----------
+    data : str
+        Data set.
+    start : {"default", "deceptive"}
+        Whether the winner's first candidate is a bad one.
+    n_iter : int
+        Candidates of each search.
+    seed : int
+        Seed of the folds, the estimators and the searches.
+    joint : float
+        Best mean accuracy of the search over all models.
+    svc, forest, neighbours : float
+        Best mean accuracy of the search over one model.
+    last : float
+        Share of the best model in the second half of the joint search.
+    """
+
+    data: str
+    start: str
+    n_iter: int
+    seed: int
+    joint: float
+    svc: float
+    forest: float
+    neighbours: float
+    last: float
+
+    @property
+    def points(self) -> float:
+        """Points of accuracy by which the joint search is ahead of the best other."""
+        return 100 * (self.joint - max(getattr(self, model) for model in MODELS))
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the sub-command."""
+    parser = subparsers.add_parser(
+        "joint",
+        help="compare one search over several models with one search for each",
+        description="Tune pipelines of a support vector machine, a forest and nearest "
+        "neighbours: in one search over all three, and in three of the same budget. "
+        "With --start deceptive every model's first candidate is given, such that the "
+        "later winner looks worst.",
+    )
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="CSV", help="file to append to")
+    add("--data", choices=tuple(DATA), default="digits", help="default: digits")
+    add("--start", choices=("default", "deceptive"), default="default")
+    add("--seeds", type=seed_list, default="0-4", help="0-4 or 0,3 (default 0-4)")
+    add("--n-iter", type=positive_int, default=60, metavar="N", help="candidates")
+    add("--n-samples", type=positive_int, default=10_000, metavar="N", help="at most")
+    parser.set_defaults(func=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Make the comparisons, append them to the file and print a report."""
+    pairs = []
+    for seed in args.seeds:
+        pair = compare(args.data, args.start, args.n_iter, seed, args.n_samples)
+        _append(args.out, pair)
+        say(f"seed {seed}: {pair.points:+.2f} points, last half {pair.last:.2f}")
+        pairs.append(pair)
+    print("\n".join(report(pairs)))
+    return 0
+
+
+def compare(data: str, start: str, n_iter: int, seed: int, n_samples: int) -> Pair:
+    """Return the best scores of the joint search and of those over one model."""
+    X, y = DATA[data](return_X_y=True)
+    X, y = X[:n_samples], y[:n_samples]
+    spaces, first = _branches(seed), DECEPTIVE if start == "deceptive" else None
+    alone = [
+        _search([space], n_iter, seed, first and [first[i]]).fit(X, y).best_score_
+        for i, space in enumerate(spaces)
+    ]
+    joint = _search(spaces, n_iter, seed, first).fit(X, y)
+    winner = type(spaces[int(np.argmax(alone))]["model"][0])
+    half = joint.cv_results_["params"][n_iter // 2 :]
+    last = np.mean([isinstance(params["model"], winner) for params in half])
+    scores = dict(zip(MODELS, alone, strict=True))
+    return Pair(
+        data, start, n_iter, seed, joint=joint.best_score_, last=float(last), **scores
+    )
+
+
+def _branches(seed: int) -> list[dict[str, Any]]:
+    from skrobustbo import Integer, Real
+
+    forest = RandomForestClassifier(n_estimators=20, random_state=seed)
+    return [
+        {
+            "model": [SVC()],
+            "model__C": Real(1e-3, 1e3, log=True),
+            "model__gamma": Real(1e-6, 10, log=True),
+        },
+        {
+            "model": [forest],
+            "model__max_depth": Integer(2, 20),
+            "model__min_samples_leaf": Integer(1, 20),
+            "model__max_features": Real(0.05, 1),
+        },
+        {
+            "model": [KNeighborsClassifier()],
+            "model__n_neighbors": Integer(1, 40),
+            "model__p": Real(1, 3),
+            "model__weights": ["uniform", "distance"],
+        },
+    ]
+
+
+def _search(
+    space: list[dict[str, Any]], n_iter: int, seed: int, first: Any = None
+) -> Any:
+    from skrobustbo import RobustBayesSearchCV
+
+    return RobustBayesSearchCV(
+        Pipeline([("scale", StandardScaler()), ("model", SVC())]),
+        space,
+        n_iter=n_iter,
+        initial_params=first,
+        cv=StratifiedKFold(3, shuffle=True, random_state=seed),
+        random_state=seed,
+        refit=False,
+    )
+
+
+def _append(path: Path, pair: Pair) -> None:
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Pair)])
+        if new:
+            writer.writeheader()
+        writer.writerow(asdict(pair))
+
+
+def report(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Return the lines of a table, and the medians."""
+    yield "| seed | joint | svc | forest | neighbours | points ahead | last half |"
+    yield "|---:|---:|---:|---:|---:|---:|---:|"
+    for p in pairs:
+        scores = " | ".join(f"{getattr(p, name):.4f}" for name in ("joint", *MODELS))
+        yield f"| {p.seed} | {scores} | {p.points:+.2f} | {p.last:.2f} |"
+    points = [pair.points for pair in pairs]
+    yield ""
+    yield (
+        f"Median {np.median(points):+.2f} points (least {min(points):+.2f}); share of "
+        f"the winner in the last half at least {min(p.last for p in pairs):.2f}."
+    )
