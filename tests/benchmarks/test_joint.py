@@ -11,7 +11,7 @@ from skrobustbo.benchmarks._cli import main
 def test_the_command_compares_and_appends(start, tmp_path, capsys):
     path = tmp_path / "joint.csv"
     command = ["joint", "--out", str(path), "--data", "breast-cancer", "--start", start]
-    small = ["--n-iter", "7", "--n-samples", "80"]
+    small = ["--n-iter", "4", "--n-samples", "60"]
     for seed in ("0", "1"):
         assert main([*command, *small, "--seeds", seed]) == 0
     with path.open() as file:
