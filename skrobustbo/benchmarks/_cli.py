@@ -6,7 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from skrobustbo.benchmarks import _mnist, _plot, _report, _run, _step_cost
+from skrobustbo.benchmarks import (
+    _conformance,
+    _mnist,
+    _overhead,
+    _plot,
+    _report,
+    _run,
+    _step_cost,
+)
 from skrobustbo.benchmarks._args import CommandError
 
 
@@ -14,10 +22,11 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser; every sub-command sets ``func``, called with the arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m skrobustbo.benchmarks",
-        description="Compare policies on test problems, and measure what a step costs.",
+        description="Compare policies on test problems, measure what a step costs, and "
+        "ask searches what scikit-learn's promise.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="command")
-    for module in (_run, _report, _plot, _step_cost, _mnist):
+    for module in (_run, _report, _plot, _step_cost, _overhead, _mnist, _conformance):
         module.register(subparsers)
     return parser
 
