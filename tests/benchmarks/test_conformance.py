@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skrobustbo.benchmarks import _conformance
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._conformance import _command, _specimens
 from skrobustbo.benchmarks._conformance._outcome import (
@@ -23,6 +22,7 @@ from skrobustbo.benchmarks._conformance._peers import PEERS
 from skrobustbo.benchmarks._conformance._probes import PROBES, title
 from skrobustbo.benchmarks._conformance._table import Answer, keyed, read, write
 from skrobustbo.benchmarks._conformance._task import Choice, Floats, Ints
+from skrobustbo.benchmarks._threads import VARIABLES
 
 OURS, GRID = PEERS["RobustBayesSearchCV"], PEERS["GridSearchCV"]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -184,7 +184,7 @@ def test_crash_and_hang_are_answers(forked):
 
 
 def test_command_keeps_answers_of_others(tmp_path, monkeypatch):
-    for name in _conformance._command.one_thread_environment():
+    for name in VARIABLES:
         monkeypatch.setenv(name, "1")
     out, text = tmp_path / "a.csv", tmp_path / "a.md"
     other = Answer("quiet", "SamboSearchCV", "1.0", "no", "", "prints `a|b`")
@@ -203,6 +203,17 @@ def test_command_keeps_answers_of_others(tmp_path, monkeypatch):
     text.unlink()
     assert main(["conformance", "--only-page", *files]) == 0
     assert text.exists()
+
+
+@pytest.mark.parametrize(("peer", "status"), [(OURS, 1), (GRID, 0)])
+def test_exit_status_tells_of_rows_not_met_by_ours(monkeypatch, peer, status):
+    for name in VARIABLES:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setattr(
+        _command, "ask_in_child", lambda *asked: Outcome("no", reason="no")
+    )
+    words = ["conformance", "--estimators", peer.name, "--probes", "quiet"]
+    assert main(words) == status
 
 
 def test_page_says_what_the_answers_say():
