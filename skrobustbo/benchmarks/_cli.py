@@ -6,18 +6,40 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from skrobustbo.benchmarks import _joint, _mnist, _plot, _report, _run, _step_cost
+from skrobustbo.benchmarks import (
+    _conformance,
+    _joint,
+    _mnist,
+    _overhead,
+    _plot,
+    _report,
+    _run,
+    _step_cost,
+)
 from skrobustbo.benchmarks._args import CommandError
+
+#: In the order in which the help lists them.
+_COMMANDS = (
+    _run,
+    _report,
+    _plot,
+    _step_cost,
+    _overhead,
+    _mnist,
+    _joint,
+    _conformance,
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser; every sub-command sets ``func``, called with the arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m skrobustbo.benchmarks",
-        description="Compare policies on test problems, and measure what a step costs.",
+        description="Compare policies on test problems, measure what a step costs, and "
+        "ask searches what scikit-learn's promise.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="command")
-    for module in (_run, _report, _plot, _step_cost, _mnist, _joint):
+    for module in _COMMANDS:
         module.register(subparsers)
     return parser
 

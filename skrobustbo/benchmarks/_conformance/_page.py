@@ -1,0 +1,126 @@
+"""The page of the documentation, made from the answers alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from skrobustbo.benchmarks._conformance._outcome import Probe
+from skrobustbo.benchmarks._conformance._peers import PEERS
+from skrobustbo.benchmarks._conformance._probes import PROBES, SECTIONS, title
+from skrobustbo.benchmarks._conformance._table import Answer, Answers
+
+_INTRODUCTION = """\
+# Conformance
+
+What scikit-learn's searches promise, asked of ours, of scikit-learn's own two and of
+other packages' searches by small programs that run each promise. A search that has no
+parameter for what a row asks does not meet it. Nothing here says which search finds the
+better candidate; the [benchmarks](benchmarks.md) do.
+
+Where a package is installed, its column is made anew by
+
+```sh
+pip install . scikit-optimize optuna optuna-integration sklearn-genetic-opt sambo \\
+    pandas rich
+python -m skrobustbo.benchmarks conformance \\
+    --out docs/conformance.csv --page docs/conformance.md
+```
+
+and in a second environment, as it asks for older packages,
+
+```sh
+pip install . hyperopt-sklearn "setuptools<81" pandas rich
+python -m skrobustbo.benchmarks conformance --estimators HyperoptEstimator \\
+    --out docs/conformance.csv --page docs/conformance.md
+```
+
+Every row runs in a process of its own with a time limit; columns of packages that an
+environment lacks are kept ([all answers](conformance.csv)). Two are no drop-in searches
+by design: `GASearchCV` counts generations, not candidates, and `HyperoptEstimator`, the
+nearest that hyperopt has, takes estimators in hyperopt's own notation.
+"""
+_NOT_CALLED_FOR = "-"
+
+
+def page(answers: Answers) -> str:
+    """Return the page."""
+    asked = {estimator for _, estimator in answers}
+    estimators = [name for name in PEERS if name in asked]
+    parts = [_INTRODUCTION, *_versions(answers, estimators)]
+    parts += ["## Rows met\n", _totals(answers, estimators)]
+    for section, probes in SECTIONS.items():
+        parts += [f"## {section}\n", _section(answers, estimators, probes)]
+    parts += ["## Reasons\n", *_reasons(answers, estimators)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _versions(answers: Answers, estimators: Sequence[str]) -> Iterator[str]:
+    for name in estimators:
+        versions = {a.version: None for a in answers.values() if a.estimator == name}
+        yield f"- `{name}`: {PEERS[name].package} {', '.join(versions)}"
+    absent = [f"`{name}`" for name in PEERS if name not in estimators]
+    if absent:
+        yield f"- not installed where the table was made: {', '.join(absent)}"
+    yield ""
+
+
+def _totals(answers: Answers, estimators: Sequence[str]) -> str:
+    outcomes = Counter((a.estimator, a.outcome) for a in answers.values())
+    met = [outcomes[name, "yes"] for name in estimators]
+    asked = [n + outcomes[name, "no"] for n, name in zip(met, estimators, strict=True)]
+    cells = [f"{n}/{of}" for n, of in zip(met, asked, strict=True)]
+    return _table("", estimators, [("rows met, of those that apply", cells)])
+
+
+def _section(
+    answers: Answers, estimators: Sequence[str], probes: Sequence[Probe]
+) -> str:
+    rows = [
+        (
+            title(probe),
+            [_cell(answers.get((probe.__name__, name))) for name in estimators],
+        )
+        for probe in probes
+    ]
+    return _table("", estimators, rows)
+
+
+def _cell(answer: Answer | None) -> str:
+    if answer is None or answer.outcome == "n/a":
+        return _NOT_CALLED_FOR
+    text = f"{answer.outcome} ({answer.count})" if answer.count else answer.outcome
+    return text if answer.outcome == "yes" else f"**{text}**"
+
+
+def _table(
+    corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
+) -> str:
+    lines = [(corner, *heads), ("---", *(":-:" for _ in heads))]
+    lines += [(head, *cells) for head, cells in rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def _reasons(answers: Answers, estimators: Sequence[str]) -> Iterator[str]:
+    for name in estimators:
+        told = [a for a in answers.values() if a.estimator == name and a.reason]
+        if told:
+            yield f"### `{name}`\n"
+            yield from (f"- {_sentence(answer)}" for answer in told)
+            yield ""
+
+
+def _sentence(answer: Answer) -> str:
+    row = title(PROBES[answer.probe])
+    mark = " (does not apply)" if answer.outcome == "n/a" else ""
+    return f"{row}{mark} — {_escaped(answer.reason)}"
+
+
+def _escaped(text: str) -> str:
+    r"""Return a text in which Markdown sees no marks.
+
+    >>> print(_escaped("has no *args"))
+    has no \*args
+    """
+    return re.sub(r"([\\`*_{}\[\]<>$|#~^])", r"\\\1", text)
