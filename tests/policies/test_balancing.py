@@ -306,6 +306,22 @@ def test_elimination_at_the_threshold(excess, survives):
     assert state.alive == ([0, 1] if survives else [1])
 
 
+@pytest.mark.parametrize(("excess", "survives"), [(-1e-9, True), (1e-9, False)])
+def test_elimination_after_several_queries(excess, survives):
+    """Means, noise terms and slacks are over 3 queries of one and 2 of the other."""
+    noise = 0.3
+    policy = fixed(n_candidates=2, noise=noise)
+    state, history = start(policy), Told()
+    xi = xi_by_hand(noise, 2, 5)
+    threshold = 0.2 + math.sqrt(xi / 3) + 2 * (1 + 0.5 + 0.75) / 3 + math.sqrt(xi / 2)
+    told = [(0, 0.1, 1.0), (1, 3.0, 9.0), (0, 0.2, 0.5), (0, 0.3, 0.75)]
+    for candidate, value, width in [*told, (1, 2 * threshold - 3.0 + 2 * excess, 9.0)]:
+        assert state.alive == [0, 1]
+        history.list.append(value)
+        policy.learn(state, {"candidate": candidate, "width": width}, history)
+    assert state.alive == ([0, 1] if survives else [1])
+
+
 def test_elimination_waits_until_all_have_a_value(monkeypatch):
     policy = fixed(n_candidates=3)
     monkeypatch.setattr(policy, "xi", lambda A, t: pytest.fail("too early"))
