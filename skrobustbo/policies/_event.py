@@ -166,10 +166,6 @@ class ChangingUCB(UCBPolicy):
         """Return what is believed of the objective at present."""
         raise NotImplementedError
 
-    def oldest(self, state: Any, n: int) -> int:
-        """Return the index of the oldest of `n` told values that is remembered."""
-        return 0
-
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy now, encoded.
 
