@@ -47,10 +47,11 @@ class Ticks:
     upright: bool = False
 
     def __post_init__(self) -> None:
-        set_scale = getattr(self.axis.axes, f"set_{self.axis.axis_name}scale")
+        axes, name = self.axis.axes, self.axis.axis_name
+        # Limits first: they end automatic scaling, whose margins may overflow.
+        getattr(axes, f"set_{name}lim")(self.scale.limits)
         if self.scale.kind == "log":
-            set_scale("log")
-        getattr(self.axis.axes, f"set_{self.axis.axis_name}lim")(self.scale.limits)
+            getattr(axes, f"set_{name}scale")("log")
         if self.scale.kind == "category":
             self.most = max(self.most, len(self.scale.labels))
         self._apply()

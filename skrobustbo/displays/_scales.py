@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 _NAME, _CATEGORY = 18, 16
 #: Numbers placed by their value get a tick each up to so many.
 _FEW = 12
+#: Largest logarithm of what an axis has room for.
+_MOST = 700.0
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,9 @@ class Scale:
         if self.kind == "category":
             return -0.5, len(self.choices) - 0.5
         if self.kind == "log":
-            extra = (self.high / self.low) ** 0.06
-            return self.low / extra, self.high * extra
+            low, high = math.log(self.low), math.log(self.high)
+            extra = 0.06 * (high - low)
+            return exp(low - extra), exp(high + extra)
         extra = 0.05 * self.high - 0.05 * self.low or 1.0
         return self.low - extra, self.high + extra
 
@@ -96,6 +99,11 @@ class Scale:
             at = sorted({float(round(tick)) for tick in at})
             at = [tick for tick in at if self.low <= tick <= self.high]
         return at, number_labels(at)
+
+
+def exp(t: float) -> float:
+    """Return the exponential, at the ends of what floats can hold if it is beyond."""
+    return math.exp(min(max(t, -_MOST), _MOST))
 
 
 def scale_of(name: str, short: str, dimension: Any, values: Sequence[Any]) -> Scale:

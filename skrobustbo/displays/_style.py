@@ -66,10 +66,10 @@ class Look:
 
     @property
     def colours(self) -> Any:
-        """Colour map of values; its end that meets the background is cut off."""
+        """Colour map of values: good ones stand out most from the background."""
         from matplotlib.colors import ListedColormap
 
-        low, high = (0.2, 1.0) if self.dark else (0.0, 0.9)
+        low, high = (0.2, 1.0) if self.dark else (0.85, 0.0)
         viridis = pyplot().get_cmap("viridis")
         return ListedColormap(viridis(np.linspace(low, high, 256)))
 

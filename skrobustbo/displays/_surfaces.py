@@ -188,4 +188,4 @@ def _edges(scale: Scale, at: Array) -> Array:
     middle = t[:-1] / 2 + t[1:] / 2
     first, last = 2 * t[0] - middle[0], 2 * t[-1] - middle[-1]
     edges = np.concatenate([[first], middle, [last]])
-    return np.exp(edges) if scale.kind == "log" else edges
+    return np.exp(np.clip(edges, -700, 700)) if scale.kind == "log" else edges

@@ -95,23 +95,17 @@ def search():
 
 class TestConvention:
     @pytest.mark.parametrize("name", displays.__all__)
-    def test_from_search_draws_what_from_optimizer_draws(self, search, name):
+    def test_from_search_draws_at_once_and_plot_again(self, search, name):
+        import matplotlib.pyplot as plt
+
         cls = getattr(displays, name)
         display = cls.from_search(search)
+        first = display.figure_
         assert type(display) is cls
         assert hasattr(display, "ax_") != hasattr(display, "axes_")
         if cls.shows_values:
             assert display.value_name == "score"
-            other = cls.from_optimizer(search.optimizer_)
-            assert other.value_name == "value"
-            assert other.figure_ is not display.figure_
 
-    @pytest.mark.parametrize("name", displays.__all__)
-    def test_plot_draws_again_elsewhere_and_returns_itself(self, search, name):
-        import matplotlib.pyplot as plt
-
-        display = getattr(displays, name).from_search(search)
-        first = display.figure_
         figure, ax = plt.subplots()
         assert display.plot(ax=ax) is display
         assert display.figure_ is figure
