@@ -180,6 +180,7 @@ class ParallelCoordinatesDisplay(Display):
         ax.set_ylim(n - 0.4, -0.35)
         ax.set_xlim(-0.01, 1.01)
         ax.set_xticks([])
+        ax.grid(False)
         for spine in ax.spines.values():
             spine.set_visible(False)
         short = [self.scales[name].short for name in self.names]
@@ -229,7 +230,7 @@ class _Rail:
             spans = [text.get_window_extent() for text in texts]
             spans.sort(key=lambda span: float(span.x0))
             pairs = pairwise(spans)
-            if most <= 1 or all(b.x0 > a.x1 + 0.01 * width for a, b in pairs):
+            if most <= 1 or all(b.x0 > a.x1 + 0.02 * width for a, b in pairs):
                 return
             for text in texts:
                 text.remove()

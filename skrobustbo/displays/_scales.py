@@ -261,8 +261,17 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 def short_values(values: Sequence[Any]) -> list[str]:
     """Return short texts of categories, all different."""
-    texts = shortened_apart([value_text(value) for value in values], _CATEGORY)
-    return [_plain_text(text) for text in texts]
+    texts = [value_text(value) for value in values]
+    kinds = [_kind(value) or text for value, text in zip(values, texts, strict=True)]
+    # Of estimators, the class is enough where no two are of the same.
+    texts = kinds if len(set(kinds)) == len(kinds) else texts
+    return [_plain_text(text) for text in shortened_apart(texts, _CATEGORY)]
+
+
+def _kind(value: Any) -> str | None:
+    """Return the class of an estimator, None of anything else."""
+    estimator = hasattr(value, "get_params") and not isinstance(value, type)
+    return type(value).__name__ if estimator else None
 
 
 def value_text(value: Any) -> str:

@@ -186,6 +186,7 @@ def dress(ax: Any, look: Look, *, x: str = "", y: str = "", grid: str = "y") -> 
         axis.get_offset_text().set_fontsize(0.9 * look.size)
     ax.set_axisbelow(True)
     for name in ("x", "y"):
+        ax.grid(False, axis=name)  # also what the user's style may have drawn
         if name in grid:
             ax.grid(True, axis=name, color=look.ink, alpha=0.15, linewidth=0.5)
 
