@@ -217,7 +217,8 @@ class EvaluationsDisplay(Display):
         if not np.isfinite(self.values).any():
             return []
         left = -1.0 if n > 3 else 0.05
-        bar = corner.inset_axes((left, 0.85, 0.94 - left, 0.1))
+        right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
+        bar = corner.inset_axes((left, 0.85, right - left, 0.1))
         bar.set_in_layout(False)
         return [colour_bar(self.figure_, colours, look, self.value_name, cax=bar)]
 

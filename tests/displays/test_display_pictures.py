@@ -147,15 +147,23 @@ def overlap(a, b):
 
 
 def outside(figure):
-    """Return the axis labels that the figure's edges cut off."""
+    """Return the texts that the figure's edges cut off."""
+    insets = [child for ax in figure.axes for child in ax.child_axes]
+    axes = [ax for ax in [*figure.axes, *insets] if ax.axison]
+    found = []
+    for ax in axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            inside = [t for t in axis.get_major_ticks() if low <= t.get_loc() <= high]
+            found += [axis.label, *(tick.label1 for tick in inside)]
+        if ax.get_legend() is not None:
+            found += ax.get_legend().get_texts()
     width, height = figure.bbox.width, figure.bbox.height
-    axes = [ax for ax in figure.axes if ax.axison]
-    labels = [axis.label for ax in axes for axis in (ax.xaxis, ax.yaxis)]
     return [
-        label.get_text()
-        for label in labels
-        if label.get_text() and label.get_visible()
-        for box in [label.get_window_extent()]
+        text.get_text()
+        for text in found
+        if text.get_text() and text.get_visible()
+        for box in [text.get_window_extent()]
         if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
     ]
 
@@ -233,12 +241,14 @@ def test_everything_of_every_policy_can_be_drawn(name):
 
 
 def test_collisions_are_found():
-    """The test above can fail."""
-    figure, ax = plt.subplots(figsize=(2, 2))
-    ax.set_xticks([0, 0.1, 1], ["left", "right", "far"])
-    assert collisions(figure) == [("left", "right")]
-    ax.set_xlabel("a label that is much too long for so small a figure")
-    assert len(outside(figure)) == 1
+    """The tests above can fail."""
+    figure, ax = plt.subplots(figsize=(4, 4))
+    ax.set_xticks([0, 0.1, 1], ["wide left", "wide right", "far"])
+    assert collisions(figure) == [("wide left", "wide right")]
+    assert outside(figure) == []
+    text = "a label that is much too long for a figure of four inches, by a good deal"
+    ax.set_xlabel(text)
+    assert outside(figure) == [text]
 
 
 @pytest.mark.parametrize("width", [COLUMN, SLIDE])
