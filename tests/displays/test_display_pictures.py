@@ -194,7 +194,7 @@ def some(names, fast):
     ]
 
 
-FAST = ("long names", "twenty parameters", "huge values")
+FAST = ("long names", "twenty parameters")
 
 
 @pytest.mark.parametrize("case", some(CASES, FAST))
@@ -209,7 +209,8 @@ def test_texts_do_not_collide_in_one_column(cls, case, run_of):
     assert outside(figure) == []
 
 
-@pytest.mark.parametrize("case", some(["long names", "twenty parameters"], FAST[:1]))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FAST)
 @pytest.mark.parametrize("cls", DISPLAYS, ids=displays.__all__)
 def test_texts_do_not_collide_on_a_dark_slide(cls, case, run_of):
     with plt.style.context("dark_background"):
