@@ -142,6 +142,14 @@ class Engine:
         params = self.space.decode(x) if params is None else params
         return Trial(params, x, branch=self.index, **others)
 
+    @property
+    def remembered(self) -> list[Trial]:
+        """The told trials that the policy goes by at present."""
+        told = self.history.told
+        if self.state is None:
+            return list(told)
+        return told[self.policy.oldest(self.state, len(told)) :]
+
     # Models --------------------------------------------------------------------------
 
     def units(self) -> tuple[Array, float, float]:

@@ -72,6 +72,8 @@ class Optimizer:
         The best value told.
     history_ : list of dict
         All points asked or told, with the predictions made.
+    remembered_ : list of int
+        Places in `history_` of the values that the policy goes by at present.
 
     Raises
     ------
@@ -295,6 +297,18 @@ class Optimizer:
     def history_(self) -> list[dict[str, Any]]:
         """Records of all points, in the order in which they came."""
         return [history_record(trial) for trial in self._history.trials]
+
+    @property
+    def remembered_(self) -> list[int]:
+        """Places in `history_` of the values that the policy goes by at present.
+
+        All that were told, but for policies that forget at once: those for changing
+        objectives with resets or a window.
+        """
+        with self._lock:
+            kept = {id(t) for e in self._core.engines for t in e.remembered}
+            trials = self._history.trials
+            return [i for i, trial in enumerate(trials) if id(trial) in kept]
 
     def recommend(self) -> Params:
         """Return the point to deploy: in most policies the told one of best mean.

@@ -8,9 +8,26 @@ from pathlib import Path
 import pytest
 
 import skrobustbo
-from skrobustbo import acquisition, datasets, kernels, policies, problems, surrogate
+from skrobustbo import (
+    acquisition,
+    datasets,
+    displays,
+    kernels,
+    policies,
+    problems,
+    surrogate,
+)
 
-MODULES = [skrobustbo, acquisition, datasets, kernels, policies, problems, surrogate]
+MODULES = [
+    skrobustbo,
+    acquisition,
+    datasets,
+    displays,
+    kernels,
+    policies,
+    problems,
+    surrogate,
+]
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
@@ -19,6 +36,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if page.name == "displays.md":
+        pytest.importorskip("matplotlib")
     names = {"__name__": "__docs__"}  # a page is read from its top
     for block in BLOCK.findall(page.read_text()):
         exec(compile(block, str(page), "exec"), names)

@@ -68,7 +68,7 @@ MAY_IMPORT = {
         "_names",
     },
 }
-BESIDE = {"problems", "benchmarks", "datasets"}  # public names only
+BESIDE = {"displays", "problems", "benchmarks", "datasets"}  # public names only
 
 
 def imports(path):

@@ -119,6 +119,10 @@ class Policy(BaseEstimator):
         """Return the labels of the candidate models that survive."""
         return []
 
+    def oldest(self, state: Any, n: int) -> int:
+        """Return the index of the oldest of `n` told values that is remembered."""
+        return 0
+
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         check_noise(self.noise, self.normalize_y)

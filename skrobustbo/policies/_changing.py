@@ -84,10 +84,6 @@ class ChangingUCB(OneModelUCB):
         recent = models.since(self.oldest(state, models.n))
         return recent[self.candidate(state)]
 
-    def oldest(self, state: Any, n: int) -> int:
-        """Return the index of the oldest of `n` told values that is remembered."""
-        return 0
-
     def suggest(
         self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Memo]
     ) -> tuple[Array, Memo]:

@@ -390,3 +390,23 @@ def test_exceptions_are_passed_on():
 def test_exhausted_is_an_exception_of_its_own():
     assert issubclass(SpaceExhausted, Exception)
     assert not issubclass(SpaceExhausted, ValueError)
+
+
+def test_values_remembered_are_all_of_those_told():
+    optimizer = Optimizer({"x": Real(0, 10)}, "random", random_state=0)
+    optimizer.tell([{"x": 1.0}, {"x": 2.0}], [1.0, math.nan])
+    optimizer.ask()
+    assert optimizer.remembered_ == [0, 1]
+
+
+def test_values_remembered_follow_the_order_told():
+    policy = policies.SWGPUCB(window=2)
+    optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
+    for _ in range(4):
+        params = optimizer.ask()
+        optimizer.tell(params, params["x"])
+    early, late = optimizer.ask(2)
+    optimizer.tell(late, 1.0)
+    assert optimizer.remembered_ == [3, 5]
+    optimizer.tell(early, 1.0)
+    assert optimizer.remembered_ == [4, 5]

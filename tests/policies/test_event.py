@@ -332,7 +332,7 @@ def test_the_window_holds_the_latest_values():
     optimizer = Optimizer(GRID, SWGPUCB(KERNEL, window=6), random_state=0)
     run(optimizer, 15)
     posterior = optimizer.policy.posterior(optimizer._state, optimizer._models())
-    np.testing.assert_array_equal(posterior.X, optimizer._history.X[-6:])
+    np.testing.assert_array_equal(posterior.X, optimizer._models().X[-6:])
 
 
 def test_a_reset_leaves_one_value_and_shows_in_the_history():
@@ -341,7 +341,7 @@ def test_a_reset_leaves_one_value_and_shows_in_the_history():
         run(optimizer, 1, lambda t: 0.0 if len(optimizer.history_) < 12 else 30.0)
     assert len(optimizer.history_) == 12
     posterior = optimizer.policy.posterior(optimizer._state, optimizer._models())
-    np.testing.assert_array_equal(posterior.X, optimizer._history.X[-1:])
+    np.testing.assert_array_equal(posterior.X, optimizer._models().X[-1:])
     # The value of the reset is all that is known: 30 / (1 + noise^2) there.
     mu, _ = posterior.predict(posterior.X)
     assert mu[0] == pytest.approx(30 / (1 + 1e-4))

@@ -1,0 +1,24 @@
+"""Pictures of a search: displays in scikit-learn's convention.
+
+Each has class methods `from_search` and `from_optimizer`, which compute the data and
+draw them, `plot(ax=None)` to draw them again, the data as attributes, and `figure_`
+with `ax_` or `axes_` for what was drawn. Matplotlib is imported at the first plot.
+"""
+
+from skrobustbo.displays._convergence import ConvergenceDisplay
+from skrobustbo.displays._evaluations import EvaluationsDisplay
+from skrobustbo.displays._length_scales import LengthScaleDisplay
+from skrobustbo.displays._objective import ObjectiveDisplay
+from skrobustbo.displays._parallel import ParallelCoordinatesDisplay
+from skrobustbo.displays._reset import ResetDisplay
+from skrobustbo.displays._sensitivity import SensitivityDisplay
+
+__all__ = [
+    "ConvergenceDisplay",
+    "EvaluationsDisplay",
+    "LengthScaleDisplay",
+    "ObjectiveDisplay",
+    "ParallelCoordinatesDisplay",
+    "ResetDisplay",
+    "SensitivityDisplay",
+]

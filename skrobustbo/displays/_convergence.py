@@ -1,0 +1,302 @@
+"""`ConvergenceDisplay`: the best value so far, and all others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from skrobustbo.displays._base import (
+    SCORE,
+    VALUE,
+    Array,
+    Display,
+    optimizer_of,
+    stepwise_best,
+    told_records,
+    values_of,
+)
+from skrobustbo.displays._layout import Legend, NumberTicks, settle
+from skrobustbo.displays._scales import unlike
+from skrobustbo.displays._style import (
+    Look,
+    draw_below,
+    draw_failures,
+    drawable,
+    dress,
+    look_of,
+    padded,
+    panels,
+    value_range,
+)
+
+#: Marks the lines of best values, so that later plots count them.
+_BEST = "skrobustbo-best"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One search in a `ConvergenceDisplay`.
+
+    Attributes
+    ----------
+    name : str
+    values : array of shape (n,)
+        Values in the order asked, nan for failures.
+    best : array of shape (n,)
+        Best value so far, nan before the first.
+    n_initial : int
+        Number of the last point of the initial design, 0 if there is none.
+    bound : float or None
+        How much is left to gain at most, if the optimizer knows.
+    """
+
+    name: str
+    values: Array
+    best: Array
+    n_initial: int
+    bound: float | None
+
+
+class ConvergenceDisplay(Display):
+    """The best value so far against the number of candidates.
+
+    Every value is a dot, failures are crosses at the bottom, and the initial design is
+    shaded. Values far below the rest are triangles at the lower edge.
+
+    Parameters
+    ----------
+    curves : list of Curve
+        One for each search: `name`, `values`, `best`, `n_initial`, `bound`.
+    value_name : str, default="score"
+        What the values are, on the axis.
+
+    Attributes
+    ----------
+    values, best : array of shape (n,)
+        Those of the first curve.
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import ConvergenceDisplay
+    >>> from skrobustbo import Optimizer, Real
+    >>> optimizer = Optimizer({"x": Real(0, 1)}, random_state=0)
+    >>> optimizer.tell([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, 3.0, 2.0])
+    >>> ConvergenceDisplay.from_optimizer(optimizer).best
+    array([1., 3., 3.])
+    """
+
+    def __init__(self, *, curves: Sequence[Curve], value_name: str = SCORE) -> None:
+        self.curves = list(curves)
+        self.value_name = value_name
+
+    @property
+    def values(self) -> Array:
+        """Values of the first curve."""
+        return self.curves[0].values
+
+    @property
+    def best(self) -> Array:
+        """Best values so far of the first curve."""
+        return self.curves[0].best
+
+    @classmethod
+    def from_search(
+        cls, search: Any, *, ax: Any = None, names: Any = None, **options: Any
+    ) -> Self:
+        """Compute the data of one or several fitted searches and draw them.
+
+        Parameters
+        ----------
+        search : RobustBayesSearchCV, or list or dict of them
+            Several are overlaid; the keys of a dict name them.
+        ax : matplotlib axes, default=None
+            Where to draw, as in `plot`.
+        names : str or list of str, default=None
+            Names for the legend. None: of their policies.
+        **options : dict
+            Further arguments of `from_optimizer`.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+        """
+        searches, names = _named(search, names)
+        options.setdefault("value_name", SCORE)
+        optimizers = [optimizer_of(one) for one in searches]
+        return cls.from_optimizer(optimizers, ax=ax, names=names, **options)
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        *,
+        ax: Any = None,
+        names: Any = None,
+        value_name: str = VALUE,
+    ) -> Self:
+        """Compute the data of one or several optimizers and draw them.
+
+        Parameters
+        ----------
+        optimizer : Optimizer, or list or dict of them
+            Several are overlaid; the keys of a dict name them.
+        ax : matplotlib axes, default=None
+            Where to draw, as in `plot`.
+        names : str or list of str, default=None
+            Names for the legend. None: of their policies.
+        value_name : str, default="value"
+            What the values are, on the axis.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+        """
+        optimizers, names = _named(optimizer, names)
+        if names is None:
+            names = unlike([type(one.policy).__name__ for one in optimizers])
+        if len(names) != len(optimizers):
+            raise ValueError(
+                f"The 'names' of ConvergenceDisplay must be one for each of the "
+                f"{len(optimizers)} searches. Got {names!r} instead."
+            )
+        pairs = zip(names, optimizers, strict=True)
+        curves = [_curve(name, one) for name, one in pairs]
+        return cls(curves=curves, value_name=value_name).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the data.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None for a new figure. Displays drawn on the same axes are
+            overlaid.
+
+        Returns
+        -------
+        self : ConvergenceDisplay
+        """
+        look = look_of(ax)
+        self.figure_, axes = panels(ax, 1, 1, height=0.7)
+        self.ax_ = axes[0, 0]
+        before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
+        alone = before + len(self.curves) == 1
+        low, high = self._limits(before > 0)
+        for i, curve in enumerate(self.curves):
+            _draw(self.ax_, look, curve, before + i, low, alone)
+        self.ax_.set_ylim(low, high)
+        last = max(len(line.get_xdata()) for line in self.ax_.lines)
+        self.ax_.set_xlim(0.5, last + 0.5)
+        dress(self.ax_, look, x="candidate", y=self.value_name)
+        ticks = [NumberTicks(self.ax_.xaxis, whole=True), NumberTicks(self.ax_.yaxis)]
+        settle(self.figure_, [*ticks, Legend(self.ax_, look)])
+        return self
+
+    def _limits(self, again: bool) -> tuple[float, float]:
+        values = np.concatenate([curve.values for curve in self.curves])
+        low, high = padded(*value_range(values), share=0.08)
+        tops = [
+            float(curve.best[-1]) + curve.bound
+            for curve in self.curves
+            if curve.bound is not None and math.isfinite(curve.bound)
+        ]
+        # A loose bound must not press the values into one line.
+        high = max([high, *(min(top, high + 2 * (high - low)) for top in tops)])
+        if again:
+            below, above = self.ax_.get_ylim()
+            return min(low, below), max(high, above)
+        return low, high
+
+
+def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
+    if isinstance(several, Mapping):
+        return list(several.values()), [str(key) for key in several]
+    listed = list(several) if isinstance(several, list | tuple) else [several]
+    if not listed:
+        raise ValueError("Expected one or more searches, got none; give at least one.")
+    return listed, [names] if isinstance(names, str) else names
+
+
+def _curve(name: str, optimizer: Any) -> Curve:
+    records = told_records(optimizer)
+    values = values_of(records)
+    initial = [i for i, r in enumerate(records, 1) if r["model_label"] == "initial"]
+    return Curve(
+        name,
+        values,
+        stepwise_best(values),
+        max(initial, default=0),
+        _bound(optimizer),
+    )
+
+
+def _bound(optimizer: Any) -> float | None:
+    """Return what is left to gain at most, None if the optimizer cannot tell."""
+    if not hasattr(optimizer, "regret_bound"):
+        return None
+    try:
+        return float(optimizer.regret_bound())
+    except (ValueError, NotImplementedError):  # no model yet, or no certificate
+        return None
+
+
+def _draw(
+    ax: Any, look: Look, curve: Curve, number: int, floor: float, alone: bool
+) -> None:
+    colour = look.palette[(0, 2, 3, 4, 5, 1)[number % 6]]
+    steps = np.arange(1, len(curve.values) + 1)
+    if curve.n_initial:
+        _shade_initial(ax, look, curve.n_initial, colour, alone)
+    label = "best so far" if alone else curve.name
+    ax.plot(
+        steps,
+        drawable(curve.best),
+        color=colour,
+        linewidth=1.3 * look.line,
+        linestyle=("-", "--", "-.", ":")[number // 6 % 4],
+        drawstyle="steps-post",
+        label=label,
+        gid=_BEST,
+        zorder=3,
+    )
+    if curve.bound is not None and math.isfinite(curve.bound):
+        best = float(curve.best[-1])
+        ax.axhspan(best, best + curve.bound, color=colour, alpha=0.15, linewidth=0)
+    _draw_values(ax, look, curve, colour, floor, alone)
+    draw_failures(ax, look, np.isnan(curve.values))
+
+
+def _shade_initial(ax: Any, look: Look, n: int, colour: str, alone: bool) -> None:
+    """Shade the initial design; of several searches, only mark its end."""
+    if alone:
+        ax.axvspan(
+            0.5, n + 0.5, color=look.ink, alpha=0.08, linewidth=0, label="initial"
+        )
+    else:
+        ax.axvline(n + 0.5, color=colour, alpha=0.6, linewidth=0.7, linestyle=":")
+
+
+def _draw_values(
+    ax: Any, look: Look, curve: Curve, colour: str, floor: float, alone: bool
+) -> None:
+    values = drawable(curve.values)
+    steps = np.arange(1, len(values) + 1)
+    below = np.flatnonzero(values < floor)
+    shown = np.where(values < floor, math.nan, values)
+    dots = {"linestyle": "none", "color": colour, "markeredgewidth": 0}
+    dots["alpha"] = 0.6 if alone else 0.4
+    ax.plot(
+        steps,
+        shown,
+        marker="o",
+        markersize=look.dot,
+        label="each candidate" if alone else None,
+        **dots,
+    )
+    draw_below(ax, look, below, colour, "below the axis" if alone else None)

@@ -1,0 +1,312 @@
+"""`EvaluationsDisplay`: where the search has looked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from skrobustbo.displays._base import (
+    SCORE,
+    VALUE,
+    Array,
+    Display,
+    checked_names,
+    params_of,
+    scales_of,
+    told_records,
+    values_of,
+    varying,
+)
+from skrobustbo.displays._importance import most_important
+from skrobustbo.displays._layout import (
+    Fitted,
+    Ticks,
+    colour_bar,
+    settle,
+)
+from skrobustbo.displays._scales import Scale, shortened_apart
+from skrobustbo.displays._style import (
+    Look,
+    drawable,
+    dress,
+    look_of,
+    panels,
+    value_colours,
+)
+
+#: Panels on a side unless parameters are named: smaller ones cannot be read.
+_MOST = 5
+_BINS = 12
+#: Steps by the golden ratio fill an interval evenly, in any number.
+_GOLDEN = 0.6180339887498949
+
+
+class EvaluationsDisplay(Display):
+    """Where the search has looked: all pairs of parameters, coloured by value.
+
+    Dots grow with time, so that the late, large ones show where the search went; the
+    best is ringed, and failures are crosses. The diagonal counts how often each part of
+    a range was tried. Dots of the same category are spread, to be told apart.
+
+    Parameters
+    ----------
+    names : list of str
+        Parameters drawn.
+    left_out : list of str
+        Parameters that vary and are not drawn.
+    positions : array of shape (n, n_names)
+        Values of the parameters; categories by their index, nan where a candidate lacks
+        the parameter.
+    values : array of shape (n,)
+        Values in the order asked, nan for failures.
+    scales : dict of str to Scale
+        The axes: full and short names, kind, ends, categories.
+    value_name : str, default="score"
+        What the values are, at the colour bar.
+
+    Attributes
+    ----------
+    axes_ : array of matplotlib axes, shape (n_names, n_names)
+        Those above the diagonal are None; the corner has the key.
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import EvaluationsDisplay
+    >>> from skrobustbo import Optimizer, Real
+    >>> optimizer = Optimizer({"C": Real(0.01, 100, log=True), "kind": ["a", "b"]})
+    >>> optimizer.tell({"C": 1.0, "kind": "b"}, 0.9)
+    >>> EvaluationsDisplay.from_optimizer(optimizer).positions
+    array([[1., 1.]])
+    """
+
+    def __init__(
+        self,
+        *,
+        names: Sequence[str],
+        left_out: Sequence[str],
+        positions: Array,
+        values: Array,
+        scales: dict[str, Scale],
+        value_name: str = SCORE,
+    ) -> None:
+        self.names = list(names)
+        self.left_out = list(left_out)
+        self.positions = positions
+        self.values = values
+        self.scales = scales
+        self.value_name = value_name
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        *,
+        ax: Any = None,
+        parameters: Sequence[str] | None = None,
+        value_name: str = VALUE,
+    ) -> Self:
+        """Compute the data of an optimizer and draw them.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+        ax : matplotlib axes, default=None
+            Where to draw, as in `plot`.
+        parameters : list of str, default=None
+            Parameters to draw. None: those that vary, of more than five the five that
+            matter most (see `SensitivityDisplay`).
+        value_name : str, default="value"
+            What the values are, at the colour bar.
+
+        Returns
+        -------
+        display : EvaluationsDisplay
+        """
+        records = told_records(optimizer)
+        known = varying(optimizer)
+        scales = scales_of(optimizer, records, known)
+        if parameters is None:
+            names = most_important(optimizer, scales, _MOST)
+        else:
+            names = checked_names(cls.__name__, optimizer, parameters)
+            scales = scales_of(optimizer, records, names)
+        points = params_of(records)
+        return cls(
+            names=names,
+            left_out=[name for name in known if name not in names],
+            positions=np.stack([scales[n].positions(points) for n in names], axis=1),
+            values=values_of(records),
+            scales={name: scales[name] for name in names},
+            value_name=value_name,
+        ).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the data.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw, divided into panels; None for a new figure.
+
+        Returns
+        -------
+        self : EvaluationsDisplay
+        """
+        look = look_of(ax)
+        n = len(self.names)
+        self.figure_, self.axes_ = panels(ax, n, n, height=0.95 if n > 1 else 0.6)
+        parts: list[Fitted] = []
+        for row in range(n):
+            for column in range(row + 1):
+                parts += self._draw_panel(look, row, column)
+        parts += self._draw_key(look)
+        self.axes_[np.triu_indices(n, 1)] = None
+        self.figure_.align_ylabels(list(self.axes_[:, 0]))
+        self.figure_.align_xlabels(list(self.axes_[-1]))
+        settle(self.figure_, parts)
+        return self
+
+    def _draw_panel(self, look: Look, row: int, column: int) -> list[Fitted]:
+        ax, n = self.axes_[row, column], len(self.names)
+        across, up = (self.scales[self.names[i]] for i in (column, row))
+        below, beside = row == n - 1, column == 0
+        most = max(2, min(6, int(1.6 * look.width / n)))
+        cut = max(6, min(18, int(0.85 * self._cell(look) / (0.6 * look.size))))
+        names = shortened_apart([self.scales[name].short for name in self.names], cut)
+        dress(ax, look, x=names[column] if below else "", grid="")
+        parts: list[Fitted] = [Ticks(ax.xaxis, across, most, cut, n > 2)]
+        if row == column:
+            self._draw_histogram(ax, look, column)
+            # Heights are compared, not read; the numbers would take much room.
+            ax.set_yticks([])
+        else:
+            self._draw_dots(ax, look, column, row)
+            parts.append(Ticks(ax.yaxis, up, most, cut))
+        if beside:
+            ax.set_ylabel(names[row] if row else "tries", fontsize=look.size)
+        ax.tick_params(axis="x", labelbottom=below)
+        ax.tick_params(axis="y", labelleft=beside)
+        return parts
+
+    def _cell(self, look: Look) -> float:
+        """Return the rough width of a panel in points."""
+        return 72 * 0.7 * look.width / len(self.names)
+
+    def _draw_key(self, look: Look) -> list[Fitted]:
+        """Explain colours and marks in the corner above the diagonal."""
+        n = len(self.names)
+        for unused in self.axes_[np.triu_indices(n, 1)]:
+            unused.set_axis_off()
+        colours = value_colours(self.values, look)
+        if n == 1:
+            bar = colour_bar(
+                self.figure_, colours, look, self.value_name, ax=self.axes_[0, 0]
+            )
+            return [bar]
+        corner = self.axes_[0, n - 1]
+        corner.legend(
+            handles=self._key(look),
+            loc="upper right",
+            bbox_to_anchor=(1.0, 0.85 - 4.2 * look.size / self._cell(look)),
+            frameon=False,
+            fontsize=0.9 * look.size,
+        ).set_in_layout(False)
+        if not np.isfinite(self.values).any():
+            return []
+        left = -1.0 if n > 3 else 0.05
+        right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
+        bar = corner.inset_axes((left, 0.85, right - left, 0.1))
+        bar.set_in_layout(False)
+        return [colour_bar(self.figure_, colours, look, self.value_name, cax=bar)]
+
+    def _key(self, look: Look) -> list[Any]:
+        """Return the legend's marks: dots by time, the best, failures."""
+        from matplotlib.lines import Line2D
+
+        mark: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0.9 * look.line}
+        dot: dict[str, Any] = {"marker": "o", "color": look.ink, **mark}
+        failed = {"marker": "x", "color": look.failure, **mark}
+        ring = {**dot, "markerfacecolor": "none", "markersize": 1.5 * look.dot}
+        marks = [
+            Line2D([], [], markersize=0.6 * look.dot, label="early", **dot),
+            Line2D([], [], markersize=1.2 * look.dot, label="late", **dot),
+            Line2D([], [], label="best", **ring),
+            Line2D([], [], markersize=look.dot, label="failed", **failed),
+        ]
+        return marks if np.isnan(self.values).any() else marks[:-1]
+
+    def _draw_histogram(self, ax: Any, look: Look, column: int) -> None:
+        scale = self.scales[self.names[column]]
+        at = self.positions[:, column]
+        at = at[np.isfinite(at)]
+        low, high = scale.low, scale.high
+        if scale.kind == "category":
+            bins = np.arange(len(scale.choices) + 1) - 0.5
+        elif scale.kind == "log":
+            bins = np.geomspace(low, high, _BINS + 1)
+        else:
+            bins = np.linspace(low, high, _BINS + 1)
+        ax.hist(
+            np.clip(at, bins[0], bins[-1]),
+            bins,
+            color=look.ink,
+            alpha=0.45,
+            rwidth=0.6 if scale.kind == "category" else 0.9,
+        )
+        if len(self.names) == 1:
+            self._draw_strip(ax, look)
+
+    def _draw_strip(self, ax: Any, look: Look) -> None:
+        """Draw the dots of a single parameter below its histogram."""
+        top = ax.get_ylim()[1]
+        self._scatter(ax, look, self._spread(0, 0), np.full(len(self.values), -top / 9))
+        ax.set_ylim(-top / 4.5, top)
+
+    def _draw_dots(self, ax: Any, look: Look, column: int, row: int) -> None:
+        self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
+
+    def _scatter(self, ax: Any, look: Look, x: Array, y: Array) -> None:
+        shown = drawable(self.values)
+        failed = np.isnan(shown)
+        n = len(shown)
+        small = 1.0 if len(self.names) < 4 else 0.75
+        size = (look.dot * small * np.linspace(0.7, 1.7, n)) ** 2
+        colours = value_colours(self.values, look)
+        ax.scatter(
+            x[failed],
+            y[failed],
+            s=0.6 * size[failed],
+            marker="x",
+            color=look.failure,
+            linewidth=0.6 * look.line,
+        )
+        ax.scatter(
+            x[~failed],
+            y[~failed],
+            s=size[~failed],
+            color=colours.to_rgba(shown[~failed]),
+            linewidth=0.4,
+            edgecolor=look.paper,
+        )
+        if not failed.all():
+            best = int(np.nanargmax(shown))
+            ax.scatter(
+                x[best],
+                y[best],
+                s=2.5 * size[best] + 12,
+                facecolor="none",
+                edgecolor=look.ink,
+                linewidth=0.9 * look.line,
+                clip_on=False,
+            )
+
+    def _spread(self, column: int, turn: int) -> Array:
+        """Return positions, those of categories spread around their place."""
+        at: Array = self.positions[:, column]
+        if self.scales[self.names[column]].kind != "category":
+            return at
+        steps = np.arange(1, len(at) + 1) * (_GOLDEN if turn == 0 else _GOLDEN**2)
+        return at + 0.5 * (steps % 1.0 - 0.5)

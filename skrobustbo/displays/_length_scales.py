@@ -1,0 +1,305 @@
+"""`LengthScaleDisplay`: which candidate model chose, and which survive."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from skrobustbo.displays._base import Array, Display, Records, told_records
+from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks, settle
+from skrobustbo.displays._scales import Scale, shortened_apart
+from skrobustbo.displays._style import Look, dress, look_of, panels, say
+
+_NOT_MODELS = ("initial", "told")
+_NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+#: Labels that name a length scale, or several; others stand on an axis of names.
+_THETA = re.compile(rf"theta=(?:{_NUMBER}|\(([^)]*)\))(?:,\w+={_NUMBER})?")
+_DIVISOR = re.compile(rf"theta/{_NUMBER}")
+_BINS = 15
+_LABEL = 22
+
+
+class LengthScaleDisplay(Display):
+    """The candidate models over time: which chose each query, and which survive.
+
+    A dot is a query, at the length scale of the model that chose it (the geometric mean
+    where each parameter has its own). Where a policy holds several models side by side,
+    a line runs as long as a model survives, and a cross ends it. The bars on the right
+    are the share of queries at each length scale, or of each model.
+
+    Parameters
+    ----------
+    numbers : array of int, shape (n,)
+        Numbers, from 1, of the candidates that a model chose.
+    labels : list of str
+        The models that chose them.
+    length_scales : array of shape (n,)
+        Their length scales in the unit cube, as shares of the estimate for labels such
+        as ``theta/2`` of the policy "robust"; nan where a label names none.
+    axis : {"length scale", "length scale / estimate", "model"}
+        What stands on the vertical axis.
+    alive : list of list of str
+        Labels of the models that survived when each was chosen.
+    share : dict of str to float
+        Share of the queries by label.
+    introduced_at, eliminated_at : dict of str to int
+        Numbers of the candidates from which on a model took part, and no longer did;
+        empty for policies that do not hold models side by side.
+
+    Attributes
+    ----------
+    axes_ : array of matplotlib axes, shape (2,)
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import LengthScaleDisplay
+    >>> from skrobustbo import Optimizer, Real
+    >>> optimizer = Optimizer({"x": Real(0, 1)}, "lb-gp-ucb", random_state=0)
+    >>> for _ in range(6):
+    ...     params = optimizer.ask()
+    ...     optimizer.tell(params, params["x"])
+    >>> LengthScaleDisplay.from_optimizer(optimizer).axis
+    'length scale'
+    """
+
+    shows_values = False
+
+    def __init__(
+        self,
+        *,
+        numbers: Sequence[int],
+        labels: Sequence[str],
+        length_scales: Array,
+        axis: str,
+        alive: Sequence[Sequence[str]],
+        share: dict[str, float],
+        introduced_at: dict[str, int],
+        eliminated_at: dict[str, int],
+    ) -> None:
+        self.numbers = np.asarray(numbers, dtype=np.intp)
+        self.labels = list(labels)
+        self.length_scales = length_scales
+        self.axis = axis
+        self.alive = [list(labels) for labels in alive]
+        self.share = share
+        self.introduced_at = introduced_at
+        self.eliminated_at = eliminated_at
+
+    @classmethod
+    def from_optimizer(cls, optimizer: Any, *, ax: Any = None) -> Self:
+        """Compute the data of an optimizer and draw them.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+        ax : matplotlib axes, default=None
+            Where to draw, as in `plot`.
+
+        Returns
+        -------
+        display : LengthScaleDisplay
+        """
+        chosen = [
+            (i, record)
+            for i, record in enumerate(told_records(optimizer), 1)
+            if record["model_label"] not in _NOT_MODELS
+        ]
+        numbers = [i for i, _ in chosen]
+        records = [record for _, record in chosen]
+        labels = [record["model_label"] for record in records]
+        axis, length_scales = _parsed(labels)
+        introduced, eliminated = _lives(numbers, records)
+        return cls(
+            numbers=numbers,
+            labels=labels,
+            length_scales=length_scales,
+            axis=axis,
+            alive=[record["alive"] for record in records],
+            share={k: labels.count(k) / len(labels) for k in dict.fromkeys(labels)},
+            introduced_at=introduced,
+            eliminated_at=eliminated,
+        ).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the data.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or array of two, default=None
+            Where to draw; None for a new figure. One axes is divided into two.
+
+        Returns
+        -------
+        self : LengthScaleDisplay
+        """
+        look = look_of(ax)
+        self.figure_, axes = panels(
+            ax, 1, 2, height=0.6, width_ratios=(3, 1), sharey="row"
+        )
+        self.axes_ = axes[0]
+        main, side = self.axes_
+        scale, heights = self._heights()
+        self._draw_lives(main, look, heights)
+        places = [heights[label] for label in self.labels]
+        main.plot(
+            self.numbers,
+            places,
+            linestyle="none",
+            marker="o",
+            markersize=look.dot,
+            markeredgewidth=0,
+            color=look.palette[0],
+            label="chosen by" if self.axis == "model" else "length scale used",
+        )
+        self._draw_shares(side, look, scale, heights)
+        self._finish(look, scale)
+        return self
+
+    def _heights(self) -> tuple[Scale, dict[str, float]]:
+        """Return the vertical axis, and where each label lies on it."""
+        labels = list(dict.fromkeys([*self.introduced_at, *self.labels]))
+        if self.axis == "model":
+            texts = tuple(shortened_apart(labels, _LABEL))
+            scale = Scale("model", "model", "category", labels=texts)
+            scale = replace(scale, choices=tuple(labels) or ("",))
+            return scale, {label: float(i) for i, label in enumerate(labels)}
+        heights = {label: _length_scale(label, self.axis) for label in labels}
+        low, high = min(heights.values()), max(heights.values())
+        if high < 2 * low:
+            low, high = low / 2, high * 2
+        return Scale("theta", self.axis, "log", low, high), heights
+
+    def _draw_lives(self, ax: Any, look: Look, heights: dict[str, float]) -> None:
+        end = int(self.numbers[-1]) if len(self.numbers) else 1
+        for i, (label, start) in enumerate(self.introduced_at.items()):
+            stop = self.eliminated_at.get(label)
+            ax.plot(
+                [start - 0.5, end + 0.5 if stop is None else stop - 0.5],
+                [heights[label]] * 2,
+                color=look.ink,
+                alpha=0.35,
+                linewidth=1.4 * look.line,
+                solid_capstyle="butt",
+                label="survives" if i == 0 else None,
+            )
+        ended = self.eliminated_at.items()
+        if ended:
+            ax.plot(
+                [stop - 0.5 for _, stop in ended],
+                [heights[label] for label, _ in ended],
+                linestyle="none",
+                marker="x",
+                markersize=1.2 * look.dot,
+                markeredgewidth=look.line,
+                color=look.palette[1],
+                label="eliminated",
+                zorder=4,
+            )
+
+    def _draw_shares(
+        self, ax: Any, look: Look, scale: Scale, heights: dict[str, float]
+    ) -> None:
+        if self.axis == "model" or self.introduced_at:
+            places = np.array([heights[label] for label in self.share])
+            shares = np.array(list(self.share.values()))
+            edges = np.stack([places, places]) if len(places) else np.zeros((2, 0))
+            half = 0.35 if self.axis == "model" else _half_gap(places, scale)
+            edges = (
+                edges + np.array([[-half], [half]])
+                if self.axis == "model"
+                else edges * np.array([[1 / half], [half]])
+            )
+        else:
+            bins = np.geomspace(scale.low, scale.high * (1 + 1e-12), _BINS + 1)
+            counts, _ = np.histogram(self.length_scales, bins)
+            shares, edges = (
+                counts / max(counts.sum(), 1),
+                np.array([bins[:-1], bins[1:]]),
+            )
+        self._top = shares.tolist()
+        ax.barh(
+            edges[0],
+            100 * shares,
+            height=0.94 * (edges[1] - edges[0]),
+            align="edge",
+            color=look.palette[0],
+            alpha=0.75,
+        )
+
+    def _finish(self, look: Look, scale: Scale) -> None:
+        main, side = self.axes_
+        dress(main, look, x="candidate", y=self.axis, grid="")
+        dress(side, look, x="use (%)", grid="x")
+        last = self.numbers[-1] if len(self.numbers) else 1
+        first = min([*self.numbers, last])
+        main.set_xlim(first - 0.5, last + 0.5)
+        parts: list[Fitted] = [
+            NumberTicks(main.xaxis, whole=True),
+            NumberTicks(side.xaxis, most=4),
+            Ticks(main.yaxis, scale),
+            Legend(main, look),
+        ]
+        side.tick_params(axis="y", labelleft=False, length=0)
+        if scale.kind == "category":
+            main.invert_yaxis()
+        side.set_xlim(0, 105 * max([*self._top, 0.05]))
+        if not self.labels:
+            say(main, look, "no model has chosen yet")
+        settle(self.figure_, parts)
+
+
+def _half_gap(places: Array, scale: Scale) -> float:
+    """Return the factor by which bars on a log axis extend to either side."""
+    gaps = np.diff(np.log(np.unique(places)))
+    whole = math.log(scale.high / scale.low)
+    return math.exp(0.4 * min([*gaps, whole / 8]))
+
+
+def _parsed(labels: Sequence[str]) -> tuple[str, Array]:
+    """Return what the labels name, and the number of each."""
+    for axis in ("length scale", "length scale / estimate"):
+        found = np.array([_length_scale(label, axis) for label in labels])
+        if len(found) and np.isfinite(found).all():
+            return axis, found
+    return "model", np.full(len(labels), math.nan)
+
+
+def _length_scale(label: str, axis: str) -> float:
+    """Return the length scale that a label names, nan if it names something else."""
+    if axis == "length scale / estimate":
+        divided = _DIVISOR.fullmatch(label)
+        return 1 / float(divided[1]) if divided else math.nan
+    match = _THETA.fullmatch(label)
+    if match is None:
+        return math.nan
+    several = [float(part) for part in (match[1] or match[2]).split(",")]
+    return float(np.exp(np.mean(np.log(several))))
+
+
+def _lives(
+    numbers: Sequence[int], records: Records
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return when each model came and went, for models held side by side.
+
+    Of a policy with one estimate, `alive` is the estimate before the query: what chose
+    is not among them as soon as it moves.
+    """
+    held = all(r["model_label"] in r["alive"] for r in records if r["alive"])
+    if not held or not any(r["alive"] for r in records):
+        return {}, {}
+    introduced: dict[str, int] = {}
+    eliminated: dict[str, int] = {}
+    for number, record in zip(numbers, records, strict=True):
+        for label in record["alive"]:
+            introduced.setdefault(label, number)
+            eliminated.pop(label, None)
+        for label in introduced:
+            if label not in record["alive"]:
+                eliminated.setdefault(label, number)
+    return introduced, eliminated

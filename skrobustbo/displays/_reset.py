@@ -1,0 +1,199 @@
+"""`ResetDisplay`: what a policy for changing objectives remembers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.displays._base import (
+    SCORE,
+    VALUE,
+    Array,
+    Display,
+    told_records,
+    values_of,
+)
+from skrobustbo.displays._layout import Legend, NumberTicks, settle
+from skrobustbo.displays._style import (
+    Look,
+    draw_below,
+    draw_failures,
+    drawable,
+    dress,
+    look_of,
+    padded,
+    panels,
+    value_range,
+)
+
+
+class ResetDisplay(Display):
+    """Values over time, the resets of the policy, and what it remembers.
+
+    Resets are vertical lines. The values that the policy goes by at present are shaded;
+    forgotten ones are pale. What the model expected before each evaluation is a grey
+    bar of two deviations to either side: a reset by an event comes where a value falls
+    out of it.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Values in the order asked, nan for failures.
+    resets : array of int
+        Numbers, from 1, of the candidates whose value made the policy forget.
+    remembered : array of bool, shape (n,)
+        Whether a value counts at present.
+    expected, deviation : array of shape (n,)
+        Predictions of the model before the evaluation, nan where there was none.
+    value_name : str, default="score"
+        What the values are, on the axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import ResetDisplay
+    >>> from skrobustbo import Optimizer, Real
+    >>> optimizer = Optimizer({"x": Real(0, 1)}, "sw-gp-ucb", random_state=0)
+    >>> optimizer.tell([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, 3.0, 2.0])
+    >>> ResetDisplay.from_optimizer(optimizer).remembered
+    array([ True,  True,  True])
+    """
+
+    def __init__(
+        self,
+        *,
+        values: Array,
+        resets: NDArray[np.intp],
+        remembered: NDArray[np.bool_],
+        expected: Array,
+        deviation: Array,
+        value_name: str = SCORE,
+    ) -> None:
+        self.values = values
+        self.resets = resets
+        self.remembered = remembered
+        self.expected = expected
+        self.deviation = deviation
+        self.value_name = value_name
+
+    @classmethod
+    def from_optimizer(
+        cls, optimizer: Any, *, ax: Any = None, value_name: str = VALUE
+    ) -> Self:
+        """Compute the data of an optimizer and draw them.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+        ax : matplotlib axes, default=None
+            Where to draw, as in `plot`.
+        value_name : str, default="value"
+            What the values are, on the axis.
+
+        Returns
+        -------
+        display : ResetDisplay
+        """
+        records = told_records(optimizer)
+        history = optimizer.history_
+        kept = set(optimizer.remembered_)
+        told = [i for i, record in enumerate(history) if not record["pending"]]
+        reset = [i for i, record in enumerate(records, 1) if record["reset"]]
+        return cls(
+            values=values_of(records),
+            resets=np.array(reset, dtype=np.intp),
+            remembered=np.array([i in kept for i in told]),
+            expected=np.array([record["model_mean"] for record in records]),
+            deviation=np.array([record["model_std"] for record in records]),
+            value_name=value_name,
+        ).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the data.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None for a new figure.
+
+        Returns
+        -------
+        self : ResetDisplay
+        """
+        look = look_of(ax)
+        self.figure_, axes = panels(ax, 1, 1, height=0.6)
+        self.ax_ = axes[0, 0]
+        limits = padded(*value_range(self.values, cut=100.0), share=0.1)
+        self._draw_memory(look)
+        self._draw_expected(look)
+        self._draw_values(look, limits[0])
+        draw_failures(self.ax_, look, np.isnan(self.values))
+        self.ax_.set_ylim(limits)
+        self.ax_.set_xlim(0.5, len(self.values) + 0.5)
+        dress(self.ax_, look, x="candidate", y=self.value_name)
+        ticks = [NumberTicks(self.ax_.xaxis, whole=True), NumberTicks(self.ax_.yaxis)]
+        settle(self.figure_, [*ticks, Legend(self.ax_, look)])
+        return self
+
+    def _draw_memory(self, look: Look) -> None:
+        """Shade the runs of values remembered and draw the resets."""
+        edges = np.diff(np.concatenate([[0], self.remembered.astype(int), [0]]))
+        starts, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0)
+        for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            self.ax_.axvspan(
+                start + 0.5,
+                end + 0.5,
+                color=look.palette[0],
+                alpha=0.14,
+                linewidth=0,
+                label="remembered" if i == 0 else None,
+            )
+        for i, step in enumerate(self.resets):
+            self.ax_.axvline(
+                step - 0.5,
+                color=look.ink,
+                linewidth=look.line,
+                label="reset" if i == 0 else None,
+            )
+
+    def _draw_expected(self, look: Look) -> None:
+        steps = np.arange(1, len(self.values) + 1)
+        if not np.isfinite(self.expected).any():
+            return
+        self.ax_.errorbar(
+            steps,
+            drawable(self.expected),
+            2 * drawable(self.deviation),
+            linestyle="none",
+            ecolor=look.ink,
+            elinewidth=look.line,
+            alpha=0.3,
+            label="expected \N{PLUS-MINUS SIGN} 2\N{GREEK SMALL LETTER SIGMA}",
+        )
+
+    def _draw_values(self, look: Look, floor: float) -> None:
+        values = drawable(self.values)
+        steps = np.arange(1, len(values) + 1)
+        below = values < floor
+        for kept, alpha in ((True, 1.0), (False, 0.5)):
+            chosen = (self.remembered == kept) & ~below
+            self.ax_.plot(
+                steps[chosen],
+                values[chosen],
+                linestyle="none",
+                marker="o",
+                markersize=look.dot,
+                markeredgewidth=0,
+                color=look.palette[0] if kept else look.ink,
+                alpha=alpha,
+                label=("value" if kept else "forgotten") if chosen.any() else None,
+            )
+        draw_below(
+            self.ax_, look, np.flatnonzero(below), look.palette[0], "below the axis"
+        )

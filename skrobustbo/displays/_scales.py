@@ -1,0 +1,315 @@
+"""Parameters as axes: positions, ticks and short names, on the parameters' scales."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo import Categorical
+
+Array = NDArray[np.float64]
+
+#: Characters left of a parameter's name and of a category.
+_NAME, _CATEGORY = 18, 16
+#: Numbers placed by their value get a tick each up to so many.
+_FEW = 12
+#: Largest logarithm of what an axis has room for.
+_MOST = 700.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The axis of one parameter, or of values.
+
+    Attributes
+    ----------
+    name : str
+        Full name of the parameter.
+    short : str
+        What is written at the axis.
+    kind : {"linear", "log", "category"}
+    low, high : float
+        Ends of the axis; categories lie at 0, 1, ...
+    choices : tuple
+        The values of a choice, in order.
+    labels : tuple of str
+        What is written for them, all different.
+    whole : bool
+        Whether the values are whole numbers.
+    """
+
+    name: str
+    short: str
+    kind: str = "linear"
+    low: float = 0.0
+    high: float = 1.0
+    choices: tuple[Any, ...] = ()
+    labels: tuple[str, ...] = ()
+    whole: bool = False
+    index: Any = field(default=None, repr=False, compare=False)
+
+    def position(self, params: Mapping[str, Any]) -> float:
+        """Return where a point lies on the axis, nan if it lacks the parameter."""
+        if self.name not in params:
+            return math.nan
+        value = params[self.name]
+        return float(self.index(value) if self.kind == "category" else value)
+
+    def positions(self, points: Iterable[Mapping[str, Any]]) -> Array:
+        """Return where several points lie, shape (n,)."""
+        return np.array([self.position(params) for params in points], dtype=float)
+
+    def unit(self, positions: Any) -> Array:
+        """Return positions as shares of the axis, from 0 to 1."""
+        low, high = self.limits
+        at = np.asarray(positions, dtype=float)
+        if self.kind == "log":
+            low, high, at = math.log(low), math.log(high), np.log(at)
+        # Halves keep the difference finite, whatever the ends.
+        shares: Array = (at / 2 - low / 2) / (high / 2 - low / 2)
+        return shares
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Ends of the axis with room for the dots at the ends of the range."""
+        if self.kind == "category":
+            return -0.5, len(self.choices) - 0.5
+        if self.kind == "log":
+            low, high = math.log(self.low), math.log(self.high)
+            extra = 0.06 * (high - low)
+            return exp(low - extra), exp(high + extra)
+        extra = 0.05 * self.high - 0.05 * self.low or 1.0
+        return self.low - extra, self.high + extra
+
+    def ticks(self, most: int) -> tuple[list[float], list[str]]:
+        """Return at most about so many places and what is written there."""
+        if self.kind == "category":
+            step = max(1, math.ceil(len(self.labels) / max(most, 1)))
+            places = range(0, len(self.labels), step)
+            return [float(i) for i in places], [self.labels[i] for i in places]
+        spread = log_ticks if self.kind == "log" else linear_ticks
+        at = spread(self.low, self.high, most)
+        if self.whole:
+            at = sorted({float(round(tick)) for tick in at})
+            at = [tick for tick in at if self.low <= tick <= self.high]
+        return at, number_labels(at)
+
+
+def exp(t: float) -> float:
+    """Return the exponential, at the ends of what floats can hold if it is beyond."""
+    return math.exp(min(max(t, -_MOST), _MOST))
+
+
+def scale_of(name: str, short: str, dimension: Any, values: Sequence[Any]) -> Scale:
+    """Return the axis of a parameter; of one without a dimension, by its values."""
+    if dimension is None:
+        dimension = Categorical(_distinct(values))
+    if isinstance(dimension, Categorical):
+        return _choice(name, short, dimension)
+    low, middle, high = dimension.decode(np.array([[0.0], [0.5], [1.0]]))
+    kind = "log" if _is_log(dimension, low, middle, high) else "linear"
+    whole = all(isinstance(value, int) for value in (low, middle, high))
+    return Scale(name, short, kind, float(low), float(high), whole=whole)
+
+
+def _choice(name: str, short: str, dimension: Categorical) -> Scale:
+    choices = tuple(dimension.choices)
+    if _placed_by_value(dimension):
+        low, high = float(choices[0]), float(choices[-1])
+        whole = all(isinstance(choice, int) for choice in choices)
+        return Scale(name, short, "linear", low, high, whole=whole)
+    labels = tuple(short_values(choices))
+    return Scale(
+        name,
+        short,
+        "category",
+        0.0,
+        len(choices) - 1.0,
+        choices=choices,
+        labels=labels,
+        index=dimension.index,
+    )
+
+
+def _placed_by_value(dimension: Categorical) -> bool:
+    """Tell whether the choices are numbers that lie apart as their values do.
+
+    Where that is evenly, a few of them read better as categories.
+    """
+    choices = dimension.choices
+    numbers = all(
+        isinstance(c, int | float) and not isinstance(c, bool) for c in choices
+    )
+    if not dimension.ordered or not numbers or len(choices) < 3:
+        return False
+    places = dimension.table()[:, 0]
+    values = np.asarray(choices, dtype=float) / 2
+    shares = (values - values[0]) / ((values[-1] - values[0]) or 1.0)
+    even = np.allclose(np.diff(places), places[1] - places[0], rtol=1e-6)
+    return bool(np.allclose(places, shares)) and not (even and len(choices) <= _FEW)
+
+
+def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
+    """Tell whether equal distances in the cube are nearly equal ratios."""
+    if hasattr(dimension, "log"):
+        return bool(dimension.log)
+    if low <= 0 or high < 10 * low:
+        return False
+    return bool(abs(math.log(middle / math.sqrt(low) / math.sqrt(high))) < 0.1)
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if not any(value is other or value == other for other in found):
+            found.append(value)
+    return found
+
+
+# Numbers on axes ---------------------------------------------------------------------
+
+
+def linear_ticks(low: float, high: float, most: int) -> list[float]:
+    """Return round numbers between the ends, both included, at most `most` if > 1."""
+    if not high > low:
+        return [low]
+    span = high / max(most - 1, 1) - low / max(most - 1, 1)
+    power = 10.0 ** math.floor(math.log10(span))
+    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50):
+        step = factor * power
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first + 1 <= most:
+            break
+    ticks = [i * step for i in range(first, last + 1)]
+    return ticks or [low / 2 + high / 2]
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Return powers of ten between the ends, or round numbers within few decades."""
+    first = math.ceil(math.log10(low) - 1e-9)
+    last = math.floor(math.log10(high) + 1e-9)
+    n = last - first + 1
+    if n < 4:
+        for digits in (range(1, 10), (1, 2, 3, 5), (1, 2, 5), (1, 3)):
+            ticks = _round_numbers(low, high, range(first - 1, last + 1), digits)
+            if 2 <= len(ticks) <= most:
+                return ticks
+    if n >= 1:
+        step = max(1, math.ceil((n - 1) / max(most - 1, 1)))
+        return [10.0**k for k in range(first, last + 1, step)]
+    return linear_ticks(low, high, most)
+
+
+def _round_numbers(
+    low: float, high: float, powers: Iterable[int], digits: Iterable[int]
+) -> list[float]:
+    """Return the numbers of one digit between the ends."""
+    numbers = [float(f"{digit}e{k}") for k in powers for digit in digits]
+    return [n for n in numbers if low * (1 - 1e-9) <= n <= high * (1 + 1e-9)]
+
+
+def number_labels(ticks: Sequence[float]) -> list[str]:
+    """Return the numbers as text, with the digits that tell them apart."""
+    labels: list[str] = []
+    for digits in range(1, 16):
+        labels = [number_label(tick, digits) for tick in ticks]
+        exact = all(
+            abs(float(f"{tick:.{digits}g}") - tick) <= 1e-9 * abs(tick)
+            for tick in ticks
+        )
+        if exact and len(set(labels)) == len(labels):
+            break
+    return labels
+
+
+def number_label(number: float, digits: int) -> str:
+    """Return a number as text; very large and small ones by their power of ten."""
+    if number == 0 or 1e-3 <= abs(number) < 1e4:
+        text = f"{number:.{max(digits, 4)}g}" if number else "0"
+        return text.replace("-", "\N{MINUS SIGN}")
+    mantissa, power = f"{number:.{digits - 1}e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    head = {"1": "", "-1": "-"}.get(mantissa, rf"{mantissa}\times ")
+    return rf"${head}10^{{{int(power)}}}$"
+
+
+# Names and categories ----------------------------------------------------------------
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return short forms of parameter names, all different.
+
+    The last part of a nested name, and as many parts before it as tell it apart.
+    """
+    parts = {name: name.split("__") for name in names}
+    short: dict[str, str] = {}
+    for name in names:
+        for n in range(1, len(parts[name]) + 1):
+            short[name] = "__".join(parts[name][-n:])
+            ends = [other for other in names if parts[other][-n:] == parts[name][-n:]]
+            if len(ends) == 1:
+                break
+    cut = shortened_apart(list(short.values()), _NAME)
+    return dict(zip(short, map(_plain_text, cut), strict=True))
+
+
+def short_values(values: Sequence[Any]) -> list[str]:
+    """Return short texts of categories, all different."""
+    texts = [value_text(value) for value in values]
+    kinds = [_kind(value) or text for value, text in zip(values, texts, strict=True)]
+    # Of estimators, the class is enough where no two are of the same.
+    texts = kinds if len(set(kinds)) == len(kinds) else texts
+    return [_plain_text(text) for text in shortened_apart(texts, _CATEGORY)]
+
+
+def _kind(value: Any) -> str | None:
+    """Return the class of an estimator, None of anything else."""
+    estimator = hasattr(value, "get_params") and not isinstance(value, type)
+    return type(value).__name__ if estimator else None
+
+
+def value_text(value: Any) -> str:
+    """Return a category as text on one line; of an estimator, its class first."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = value if isinstance(value, str) else repr(value)
+    return re.sub(r"\s+", " ", text).strip() or "(empty)"
+
+
+def _plain_text(text: str) -> str:
+    """Return the text such that no dollar sign starts a formula."""
+    return text.replace("$", r"\$")
+
+
+def shortened(text: str, most: int, tail: int | None = None) -> str:
+    """Return the text with its middle left out, at most so many characters."""
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 3 if tail is None else tail
+    return f"{text[: most - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - tail :]}"
+
+
+def shortened_apart(texts: Sequence[str], most: int) -> list[str]:
+    """Return the texts cut to so many characters, and still all different.
+
+    More of their ends is kept if that tells them apart; else they are numbered.
+    """
+    for tail in (None, (most - 1) // 2, most - 2):
+        cut = [shortened(text, most, tail) for text in texts]
+        if len(set(cut)) == len(cut):
+            return cut
+    return unlike([shortened(text, most) for text in texts])
+
+
+def unlike(texts: Sequence[str]) -> list[str]:
+    """Return the texts, equal ones numbered."""
+    return [
+        f"{text} #{texts[:i].count(text) + 1}" if texts.count(text) > 1 else text
+        for i, text in enumerate(texts)
+    ]

@@ -1,0 +1,282 @@
+"""One look for all displays: fonts by size, colours by background, panels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Okabe and Ito's colours, told apart by colour-blind readers too; those that keep
+# enough contrast with the background first.
+_ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_ON_DARK = ("#56B4E9", "#E69F00", "#2FC7A0", "#E7A5C9", "#F0E442", "#FF7F3F")
+#: Width in inches of a panel that gets the font size of the user's settings.
+_NORMAL_WIDTH = 7.3
+#: Values beyond this have no room for margins.
+_HUGE = 1e300
+
+
+def pyplot() -> Any:
+    """Return `matplotlib.pyplot`, imported at the first plot."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Expected matplotlib to be installed, as displays draw with it; run "
+            'pip install "skrobustbo[plot]".'
+        ) from error
+    return plt
+
+
+@dataclass(frozen=True)
+class Look:
+    """Sizes and colours for a drawing area of some width, on some background."""
+
+    width: float
+    size: float
+    ink: str
+    paper: str
+    palette: tuple[str, ...]
+    dark: bool
+
+    @property
+    def line(self) -> float:
+        """Width of lines in points."""
+        return 0.14 * self.size
+
+    @property
+    def dot(self) -> float:
+        """Diameter of dots in points."""
+        return 0.45 * self.size
+
+    def lines(self, n: float) -> float:
+        """Return the height of so many lines of text, in shares of the width."""
+        return n * 1.7 * self.size / 72 / self.width
+
+    @property
+    def failure(self) -> str:
+        """Colour of failed evaluations, in all displays."""
+        return self.palette[1]
+
+    @property
+    def colours(self) -> Any:
+        """Colour map of values: good ones stand out most from the background."""
+        from matplotlib.colors import ListedColormap
+
+        low, high = (0.2, 1.0) if self.dark else (0.85, 0.0)
+        viridis = pyplot().get_cmap("viridis")
+        return ListedColormap(viridis(np.linspace(low, high, 256)))
+
+
+def look_of(ax: Any) -> Look:
+    """Return the look of what is drawn on `ax`; None: on a new figure."""
+    settings = pyplot().rcParams
+    width = settings["figure.figsize"][0]
+    face = settings["axes.facecolor"]
+    if ax is not None:
+        first = np.ravel(np.asarray(ax, dtype=object))[0]
+        width = _width(ax)
+        face = first.get_facecolor()
+    dark = _luminance(face) < 0.5
+    size = settings["font.size"] * min(max(0.7 + (width - 3.3) * 0.075, 0.65), 1.4)
+    return Look(
+        width=width,
+        size=size,
+        ink="#e8e8e8" if dark else "#262626",
+        paper=_hex(face),
+        palette=_ON_DARK if dark else _ON_LIGHT,
+        dark=dark,
+    )
+
+
+def _width(ax: Any) -> float:
+    """Return the inches that the axes take, tick labels included."""
+    all_axes = np.ravel(np.asarray(ax, dtype=object))
+    whole = float(root_figure(all_axes[0]).get_figwidth())
+    boxes = [one.get_position() for one in all_axes]
+    share = float(max(box.x1 for box in boxes) - min(box.x0 for box in boxes))
+    return min(whole, whole * share / 0.775)
+
+
+def root_figure(artist: Any) -> Any:
+    """Return the figure of an artist, not the part of it that holds the artist."""
+    figure = artist.get_figure()
+    while figure is not figure.figure:
+        figure = figure.figure
+    return figure
+
+
+def _hex(colour: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    return str(to_hex(colour))
+
+
+def _luminance(colour: Any) -> float:
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(colour)
+    return float(0.299 * red + 0.587 * green + 0.114 * blue)
+
+
+def panels(
+    ax: Any,
+    n_rows: int,
+    n_columns: int,
+    *,
+    height: float,
+    width_ratios: Sequence[float] | None = None,
+    height_ratios: Sequence[float] | None = None,
+    sharey: bool | str = False,
+) -> tuple[Any, NDArray[np.object_]]:
+    """Return the figure and its axes, shape (n_rows, n_columns).
+
+    With one axes given, they take its place; with as many as needed, these are used.
+    `height` is that of a new figure, in shares of its width.
+    """
+    ratios = {"width_ratios": width_ratios, "height_ratios": height_ratios}
+    if ax is None:
+        plt = pyplot()
+        width = plt.rcParams["figure.figsize"][0]
+        figure = plt.figure(figsize=(width, width * height), layout="constrained")
+        grid = figure.add_gridspec(n_rows, n_columns, **ratios)
+        return figure, grid.subplots(squeeze=False, sharey=sharey)
+    given = np.ravel(np.asarray(ax, dtype=object))
+    if len(given) == n_rows * n_columns:
+        return root_figure(given[0]), given.reshape(n_rows, n_columns)
+    if len(given) > 1 or given[0].get_subplotspec() is None:
+        raise ValueError(
+            f"The 'ax' of plot must be one axes of a grid, which {n_rows * n_columns} "
+            f"panels then divide, or {n_rows * n_columns} axes. Got {len(given)} "
+            "instead; leave it out for a new figure."
+        )
+    return _divided(given[0], n_rows, n_columns, ratios, sharey)
+
+
+def _divided(
+    ax: Any,
+    n_rows: int,
+    n_columns: int,
+    ratios: dict[str, Any],
+    sharey: bool | str,
+) -> tuple[Any, NDArray[np.object_]]:
+    ax.set_axis_off()
+    figure = root_figure(ax)
+    # A layout engine makes room for labels; without one it has to be left for them.
+    free = {} if figure.get_layout_engine() else {"wspace": 0.5, "hspace": 0.6}
+    spec = ax.get_subplotspec()
+    grid = spec.subgridspec(n_rows, n_columns, **ratios, **free)
+    return figure, grid.subplots(squeeze=False, sharey=sharey)
+
+
+def dress(ax: Any, look: Look, *, x: str = "", y: str = "", grid: str = "y") -> None:
+    """Give an axes its labels, fonts and grid."""
+    ax.set_xlabel(x, fontsize=look.size)
+    ax.set_ylabel(y, fontsize=look.size)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(which="both", labelsize=0.9 * look.size, length=0.3 * look.size)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_offset_text().set_fontsize(0.9 * look.size)
+    ax.set_axisbelow(True)
+    for name in ("x", "y"):
+        ax.grid(False, axis=name)  # also what the user's style may have drawn
+        if name in grid:
+            ax.grid(True, axis=name, color=look.ink, alpha=0.15, linewidth=0.5)
+
+
+def value_colours(values: Any, look: Look) -> Any:
+    """Return the map from values to colours; the far worse share the lowest one."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    low, high = value_range(values)
+    if not high > low:
+        low, high = padded(low, high)
+    return ScalarMappable(Normalize(low, high, clip=True), look.colours)
+
+
+def room(ax: Any, look: Look) -> int:
+    """Return the lines of text that fit into the height of an axes."""
+    figure = root_figure(ax)
+    inches = ax.get_position().height * figure.get_figheight()
+    return int(72 * inches / (1.15 * look.size))
+
+
+def say(ax: Any, look: Look, text: str) -> None:
+    """Write in the middle of an axes that has nothing to show."""
+    ax.text(
+        0.5,
+        0.5,
+        text,
+        transform=ax.transAxes,
+        ha="center",
+        va="center",
+        color=look.ink,
+        fontsize=look.size,
+    )
+
+
+def drawable(values: Any) -> Array:
+    """Return values that an axis has room for: infinite ones are nan."""
+    values = np.asarray(values, dtype=float)
+    return np.where(np.isfinite(values), np.clip(values, -_HUGE, _HUGE), math.nan)
+
+
+def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
+    """Return the range of values that is drawn, margins not included.
+
+    A few values far below the rest would press all others into one line: if any is
+    farther below the middle than `cut` times the distance from the middle to the best,
+    the range ends at 0.6 of that.
+    """
+    finite = drawable(values)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
+        return 0.0, 1.0
+    low, middle, high = finite.min(), float(np.median(finite)), finite.max()
+    spread = high - middle
+    if spread > 0 and middle - low > cut * spread:
+        low = middle - 0.6 * cut * spread
+    return float(low), float(high)
+
+
+def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
+    """Return the range with margins; a range without width gets one."""
+    wide = high > low
+    extra = share * high - share * low if wide else 0.1 * abs(high) or 1.0
+    return low - extra, high + extra
+
+
+def draw_failures(ax: Any, look: Look, failed: Any) -> None:
+    """Mark the steps that failed on a rug at the bottom; steps count from 1."""
+    places = np.flatnonzero(failed)
+    _draw_rug(ax, look, places, "x", look.failure, "failed")
+
+
+def draw_below(ax: Any, look: Look, places: Any, colour: str, label: Any) -> None:
+    """Mark at the bottom the places, from 0, of values that lie below the axis."""
+    _draw_rug(ax, look, places, "v", colour, label)
+
+
+def _draw_rug(
+    ax: Any, look: Look, places: Any, marker: str, colour: str, label: Any
+) -> None:
+    if len(places):
+        ax.plot(
+            np.asarray(places) + 1,
+            np.full(len(places), 0.03),
+            linestyle="none",
+            marker=marker,
+            color=colour,
+            markersize=look.dot,
+            transform=ax.get_xaxis_transform(),
+            label=label,
+            zorder=4,
+        )

@@ -1,0 +1,516 @@
+"""Displays hold the right numbers."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
+
+from skrobustbo import (
+    Categorical,
+    Integer,
+    Optimizer,
+    Real,
+    RobustBayesSearchCV,
+    Space,
+    displays,
+)
+from skrobustbo.displays import (
+    ConvergenceDisplay,
+    EvaluationsDisplay,
+    LengthScaleDisplay,
+    ObjectiveDisplay,
+    ParallelCoordinatesDisplay,
+    ResetDisplay,
+    SensitivityDisplay,
+)
+
+
+def told(values, space=None, policy="random"):
+    optimizer = Optimizer(space or {"x": Real(0, 10)}, policy, random_state=0)
+    points = [{"x": float(i)} for i in range(len(values))]
+    optimizer.tell(points, values)
+    return optimizer
+
+
+class Known(Optimizer):
+    """An optimizer whose model is a known function, or whose records are."""
+
+    f = None
+    at = None
+    records = None
+
+    def predict(self, params, return_std=False):
+        single = isinstance(params, dict)
+        mean = np.array([type(self).f(p) for p in ([params] if single else params)])
+        mean = float(mean[0]) if single else mean
+        return (mean, 0.5 + 0 * mean) if return_std else mean
+
+    def recommend(self):
+        return dict(self.at)
+
+    @property
+    def history_(self):
+        return super().history_ if self.records is None else self.records
+
+
+def known(space, f=None, at=None, records=None):
+    kind = type("KnownHere", (Known,), {"f": f, "at": at, "records": records})
+    optimizer = kind(space, "random", random_state=0)
+    if at is not None:
+        optimizer.tell(at, 1.0)
+    return optimizer
+
+
+def record(value=0.0, label="random", params=None, **fields):
+    return {
+        "params": params or {"x": 1.0},
+        "value": value,
+        "time": None,
+        "model_label": label,
+        "model_mean": math.nan,
+        "model_std": math.nan,
+        "alive": [],
+        "pending": value is None,
+        "failed_reason": None,
+        "reset": False,
+        **fields,
+    }
+
+
+@pytest.fixture(scope="module")
+def search():
+    X = np.arange(40.0).reshape(-1, 1)
+    y = (X[:, 0] > 20).astype(int)
+    space = {"max_depth": Integer(1, 3), "criterion": ["gini", "entropy"]}
+    tree = DecisionTreeClassifier(random_state=0)
+    return RobustBayesSearchCV(tree, space, n_iter=5, cv=2, random_state=0).fit(X, y)
+
+
+class TestConvention:
+    @pytest.mark.parametrize("name", displays.__all__)
+    def test_from_search_draws_at_once_and_plot_again(self, search, name):
+        import matplotlib.pyplot as plt
+
+        cls = getattr(displays, name)
+        display = cls.from_search(search)
+        first = display.figure_
+        assert type(display) is cls
+        assert hasattr(display, "ax_") != hasattr(display, "axes_")
+        if cls.shows_values:
+            assert display.value_name == "score"
+
+        figure, ax = plt.subplots()
+        assert display.plot(ax=ax) is display
+        assert display.figure_ is figure
+        assert first is not figure
+        assert len(figure.axes) > (0 if hasattr(display, "ax_") else 1)
+
+    @pytest.mark.parametrize("name", displays.__all__)
+    def test_unfitted_searches_and_untold_optimizers_are_refused(self, name):
+        cls = getattr(displays, name)
+        space = {"max_depth": Integer(1, 3)}
+        with pytest.raises(NotFittedError):
+            cls.from_search(RobustBayesSearchCV(DecisionTreeClassifier(), space))
+        with pytest.raises(ValueError, match="tell one first"):
+            cls.from_optimizer(Optimizer(space))
+
+    def test_matplotlib_is_imported_when_something_is_drawn(self):
+        code = "import sys, skrobustbo.displays; print('matplotlib' in sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == "False"
+
+    def test_missing_matplotlib_names_the_remedy(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+        with pytest.raises(ImportError, match=r'pip install "skrobustbo\[plot\]"'):
+            ConvergenceDisplay.from_optimizer(told([1.0]))
+
+    def test_one_axes_without_a_place_in_a_grid_is_refused(self):
+        import matplotlib.pyplot as plt
+
+        ax = plt.figure().add_axes((0.1, 0.1, 0.8, 0.8))
+        with pytest.raises(ValueError, match="leave it out for a new figure"):
+            SensitivityDisplay.from_optimizer(told([1.0]), ax=ax)
+
+    def test_subfigures_and_given_panels_are_drawn_on(self):
+        import matplotlib.pyplot as plt
+
+        figure = plt.figure()
+        axes = figure.subfigures(1, 2)[0].subplots(1, 2)
+        display = SensitivityDisplay.from_optimizer(told([1.0]), ax=axes)
+        assert display.figure_ is figure
+        assert list(display.axes_) == list(axes)
+
+
+class TestConvergence:
+    def test_data(self):
+        optimizer = told([1.0, math.nan, 3.0, -math.inf, 2.0])
+        optimizer.ask()  # pending: not drawn
+        display = ConvergenceDisplay.from_optimizer(optimizer)
+        nan = math.nan
+        np.testing.assert_array_equal(display.values, [1.0, nan, 3.0, nan, 2.0])
+        np.testing.assert_array_equal(display.best, [1.0, 1.0, 3.0, 3.0, 3.0])
+        assert display.curves[0].n_initial == 0
+        assert display.ax_.get_xlim() == (0.5, 5.5)
+
+    def test_best_before_the_first_success_is_unknown(self):
+        display = ConvergenceDisplay.from_optimizer(told([math.nan, 1.0]))
+        np.testing.assert_array_equal(display.best, [math.nan, 1.0])
+
+    def test_initial_design_ends_with_its_last_point(self):
+        optimizer = Optimizer({"x": Real(0, 1)}, n_initial_points=3, random_state=0)
+        for _ in range(5):
+            params = optimizer.ask()
+            optimizer.tell(params, params["x"])
+        curve = ConvergenceDisplay.from_optimizer(optimizer).curves[0]
+        assert curve.n_initial == 3
+
+    def test_failures_lie_on_a_rug(self):
+        display = ConvergenceDisplay.from_optimizer(told([1.0, math.nan, 3.0]))
+        (rug,) = [o for o in display.ax_.lines if o.get_label() == "failed"]
+        np.testing.assert_array_equal(rug.get_xdata(), [2])
+        assert rug.get_ydata()[0] < 0.1  # in shares of the axes' height
+
+    def test_values_far_below_are_marked_at_the_edge(self):
+        values = [1.0, 1.1, 1.2, 1.3, -1e6]
+        display = ConvergenceDisplay.from_optimizer(told(values))
+        (rug,) = [o for o in display.ax_.lines if o.get_label() == "below the axis"]
+        np.testing.assert_array_equal(rug.get_xdata(), [5])
+        assert display.ax_.get_ylim()[0] > -10
+        np.testing.assert_array_equal(display.values, values)  # the data are whole
+
+    def test_several_searches_are_overlaid_in_different_colours(self):
+        pair = {"first": told([1.0, 2.0]), "second": told([3.0, 0.0, 4.0])}
+        display = ConvergenceDisplay.from_optimizer(pair)
+        assert [curve.name for curve in display.curves] == ["first", "second"]
+        later = ConvergenceDisplay.from_optimizer(
+            told([0.5]), ax=display.ax_, names="third"
+        )
+        assert later.ax_ is display.ax_
+        lines = [o for o in display.ax_.lines if o.get_gid() == "skrobustbo-best"]
+        assert len({line.get_color() for line in lines}) == 3
+        texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert texts[:3] == ["first", "second", "third"]
+        low, high = display.ax_.get_ylim()
+        assert low < 0
+        assert high > 4
+
+    def test_equal_policies_get_different_names(self):
+        display = ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])])
+        names = [curve.name for curve in display.curves]
+        assert names == ["RandomPolicy #1", "RandomPolicy #2"]
+
+    def test_names_must_match(self):
+        with pytest.raises(ValueError, match="one for each of the 2 searches"):
+            ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])], names="one")
+
+    @pytest.mark.parametrize("bound", [0.5, math.inf, None])
+    def test_certificate_is_a_band_above_the_best(self, bound):
+        optimizer = told([1.0, 2.0])
+        if bound is not None:
+            optimizer.regret_bound = lambda: bound
+        display = ConvergenceDisplay.from_optimizer(optimizer)
+        assert display.curves[0].bound == bound
+        bands = [patch.get_extents() for patch in display.ax_.patches]
+        drawn = [
+            tuple(display.ax_.transData.inverted().transform(box)[:, 1])
+            for box in bands
+        ]
+        assert drawn == ([pytest.approx((2.0, 2.5))] if bound == 0.5 else [])
+
+
+class TestLengthScale:
+    def display(self, pairs):
+        records = [record(label=label, alive=alive) for label, alive in pairs]
+        space = {"x": Real(0, 10)}
+        return LengthScaleDisplay.from_optimizer(known(space, records=records))
+
+    def test_models_held_side_by_side(self):
+        a, b = "theta=0.5", "theta=0.25"
+        pairs = [
+            ("initial", []),
+            (a, [a]),
+            (b, [a, b]),
+            ("told", []),
+            (b, [b]),
+            (b, [b]),
+        ]
+        display = self.display(pairs)
+        np.testing.assert_array_equal(display.numbers, [2, 3, 5, 6])
+        assert display.labels == [a, b, b, b]
+        np.testing.assert_array_equal(display.length_scales, [0.5, 0.25, 0.25, 0.25])
+        assert display.axis == "length scale"
+        assert display.share == {a: 0.25, b: 0.75}
+        assert display.introduced_at == {a: 2, b: 3}
+        assert display.eliminated_at == {a: 5}
+
+    def test_one_moving_estimate_eliminates_nothing(self):
+        pairs = [
+            ("theta=0.5", []),
+            ("theta=0.4", ["theta=0.5"]),
+            ("theta=0.4", ["theta=0.4"]),
+        ]
+        display = self.display(pairs)
+        assert display.introduced_at == display.eliminated_at == {}
+
+    def test_several_length_scales_are_averaged(self):
+        display = self.display([("theta=(0.1,0.4)", []), ("theta=1e-05", [])])
+        np.testing.assert_allclose(display.length_scales, [0.2, 1e-5])
+
+    def test_divisors_of_the_estimate(self):
+        display = self.display([("theta/1", []), ("theta/4", [])])
+        np.testing.assert_allclose(display.length_scales, [1.0, 0.25])
+        assert display.axis == "length scale / estimate"
+
+    def test_changing_objectives_have_a_rate_as_well(self):
+        display = self.display([("theta=0.2,epsilon=0.03", [])])
+        np.testing.assert_allclose(display.length_scales, [0.2])
+
+    def test_other_labels_are_names(self):
+        display = self.display([("theta=0.2, N=1", []), ("my model", [])])
+        assert display.axis == "model"
+        texts = [t.get_text() for t in display.axes_[0].get_yticklabels()]
+        assert texts == ["theta=0.2, N=1", "my model"]
+        assert np.isnan(display.length_scales).all()
+
+    def test_bars_are_the_shares(self):
+        display = self.display([("a", []), ("a", []), ("a", []), ("b", [])])
+        widths = [bar.get_width() for bar in display.axes_[1].patches]
+        assert widths == [75.0, 25.0]
+
+    def test_no_queries_yet(self):
+        display = self.display([("initial", [])])
+        assert display.share == {}
+        assert display.axes_[0].texts[0].get_text() == "no model has chosen yet"
+
+
+class TestReset:
+    def test_data(self):
+        optimizer = Optimizer({"x": Real(0, 1)}, "et-gp-ucb", random_state=0)
+        for i in range(14):
+            params = optimizer.ask()
+            optimizer.tell(params, -((params["x"] - 0.2) ** 2) - 5.0 * (i >= 9))
+        display = ResetDisplay.from_optimizer(optimizer)
+        flags = [r["reset"] for r in optimizer.history_]
+        assert any(flags)
+        np.testing.assert_array_equal(display.resets, np.flatnonzero(flags) + 1)
+        last = display.resets[-1] - 1
+        np.testing.assert_array_equal(display.remembered, np.arange(14) >= last)
+        means = [r["model_mean"] for r in optimizer.history_]
+        np.testing.assert_array_equal(display.expected, means)
+        lines = [o for o in display.ax_.lines if list(o.get_ydata()) == [0, 1]]
+        assert len(lines) == len(display.resets)
+
+    def test_window(self):
+        from skrobustbo.policies import SWGPUCB
+
+        optimizer = Optimizer({"x": Real(0, 1)}, SWGPUCB(window=3), random_state=0)
+        for _ in range(8):
+            params = optimizer.ask()
+            optimizer.tell(params, params["x"])
+        optimizer.ask()
+        display = ResetDisplay.from_optimizer(optimizer)
+        np.testing.assert_array_equal(display.remembered, [False] * 5 + [True] * 3)
+        assert display.resets.size == 0
+
+    def test_other_policies_remember_all(self):
+        assert ResetDisplay.from_optimizer(told([1.0, math.nan])).remembered.all()
+
+
+class TestObjective:
+    SPACE = {"C": Real(0.01, 100, log=True), "n": Integer(1, 5), "kind": ["a", "b"]}  # noqa: RUF012
+
+    def make(self, **options):
+        def f(p):
+            return math.log10(p["C"]) + 10 * p["n"] + 100 * (p["kind"] == "b")
+
+        at = {"C": 1.0, "n": 2, "kind": "b"}
+        optimizer = known(self.SPACE, f, at)
+        return ObjectiveDisplay.from_optimizer(optimizer, **options)
+
+    def test_slices_pass_through_the_recommended_point(self):
+        display = self.make()
+        C, n, kind = display.slices
+        assert (C.names, n.names, kind.names) == (("C",), ("n",), ("kind",))
+        assert C.positions[0][[0, -1]] == pytest.approx([0.01, 100])
+        np.testing.assert_allclose(C.mean, np.log10(C.positions[0]) + 120, atol=1e-9)
+        np.testing.assert_array_equal(n.positions[0], [1, 2, 3, 4, 5])
+        np.testing.assert_array_equal(n.mean, [110, 120, 130, 140, 150])
+        np.testing.assert_array_equal(kind.positions[0], [0, 1])
+        np.testing.assert_array_equal(kind.mean, [20, 120])
+        assert (kind.std == 0.5).all()
+        assert [ax.get_xscale() for ax in display.axes_] == ["log", "linear", "linear"]
+
+    def test_pairs(self):
+        display = self.make(parameters=[("n", "kind")])
+        (one,) = display.slices
+        np.testing.assert_array_equal(
+            one.mean, [[10 * n + 100 * kind for kind in (0, 1)] for n in range(1, 6)]
+        )
+        assert len(display.axes_) == 2
+
+    def test_predictions_are_the_optimizers(self):
+        optimizer = told([1.0, 3.0, 2.0, 0.5])
+        (one,) = ObjectiveDisplay.from_optimizer(optimizer, parameters="x").slices
+        points = [{"x": float(x)} for x in one.positions[0]]
+        mean, std = optimizer.predict(points, return_std=True)
+        np.testing.assert_allclose(one.mean, mean)
+        np.testing.assert_allclose(one.std, std)
+
+    def test_tables_of_points_have_no_slices(self):
+        space = Space.from_points([{"u": u, "v": u**2} for u in (0.0, 1.0, 2.5, 4.0)])
+        optimizer = Optimizer(space, "random", random_state=0)
+        optimizer.tell({"u": 1.0, "v": 1.0}, 1.0)
+        u, v = ObjectiveDisplay.from_optimizer(optimizer).slices
+        assert not u.connected
+        np.testing.assert_array_equal(np.sort(u.positions[0]), [0.0, 1.0, 2.5, 4.0])
+        np.testing.assert_array_equal(v.positions[0], u.positions[0] ** 2)
+
+    @pytest.mark.parametrize("wrong", [["D"], [("C", "C")], [("C", "n", "kind")], []])
+    def test_wrong_parameters(self, wrong):
+        with pytest.raises(ValueError, match="'parameters' of ObjectiveDisplay"):
+            self.make(parameters=wrong)
+
+    def test_nothing_to_predict_from(self):
+        with pytest.raises(ValueError, match="at least one finite value"):
+            ObjectiveDisplay.from_optimizer(told([math.nan]))
+
+
+class TestWhereItLooked:
+    SPACE = {"C": Real(0.01, 100, log=True), "kind": ["a", "b"], "one": ["only"]}  # noqa: RUF012
+    POINTS = [  # noqa: RUF012
+        {"C": 0.01, "kind": "b", "one": "only"},
+        {"C": 1.0, "kind": "a", "one": "only"},
+        {"C": 100.0, "kind": "a", "one": "only"},
+    ]
+
+    def optimizer(self):
+        optimizer = Optimizer(self.SPACE, "random", random_state=0)
+        optimizer.tell(self.POINTS, [1.0, math.nan, 3.0])
+        return optimizer
+
+    def test_evaluations(self):
+        display = EvaluationsDisplay.from_optimizer(self.optimizer())
+        assert display.names == ["C", "kind"]
+        expected = [[0.01, 1], [1.0, 0], [100.0, 0]]
+        np.testing.assert_array_equal(display.positions, expected)
+        np.testing.assert_array_equal(display.values, [1.0, math.nan, 3.0])
+        assert display.axes_[0, 1] is None
+        heights = [bar.get_height() for bar in display.axes_[1, 1].patches]
+        assert heights == [2, 1]
+
+    def test_parallel_coordinates(self):
+        display = ParallelCoordinatesDisplay.from_optimizer(self.optimizer())
+        assert display.names == ["C", "kind"]
+        np.testing.assert_array_equal(display.positions[:, 1], [0.75, 0.25, 0.25])
+        at = display.positions[:, 0]
+        assert at[0] == pytest.approx(1 - at[2])
+        assert at[1] == pytest.approx(0.5)
+        assert 0 < at[0] < 0.1
+
+    def test_parameters_may_be_chosen(self):
+        for cls in (EvaluationsDisplay, ParallelCoordinatesDisplay):
+            display = cls.from_optimizer(self.optimizer(), parameters=["one", "C"])
+            assert display.names == ["one", "C"]
+            with pytest.raises(ValueError, match=f"'parameters' of {cls.__name__}"):
+                cls.from_optimizer(self.optimizer(), parameters=["D"])
+
+    def test_of_many_parameters_those_that_matter_are_drawn(self):
+        space = {f"p{i}": Real(0, 1) for i in range(8)}
+        at = dict.fromkeys(space, 0.5)
+        optimizer = known(space, lambda p: p["p1"] + p["p6"] + 0.1 * p["p7"], at)
+        display = EvaluationsDisplay.from_optimizer(optimizer)
+        assert len(display.names) == 5
+        assert {"p1", "p6", "p7"} <= set(display.names)
+        assert display.names == sorted(display.names)
+        assert set(display.names) | set(display.left_out) == set(space)
+
+    @pytest.mark.parametrize("cls", [EvaluationsDisplay, ParallelCoordinatesDisplay])
+    def test_a_parameter_may_be_absent(self, cls):
+        space = {"model": ["svc", "knn"], "C": Real(0.1, 10, log=True)}
+        records = [
+            record(1.0, params={"model": "svc", "C": 1.0}),
+            record(2.0, params={"model": "knn"}),
+        ]
+        optimizer = known(space, records=records)
+        positions = cls.from_optimizer(optimizer).positions
+        np.testing.assert_array_equal(np.isnan(positions), [[0, 0], [0, 1]])
+
+
+class TestSensitivity:
+    def test_linear_function(self):
+        """Moves of all parameters add up; shares of variance go with the squares."""
+        space = {
+            "x": Real(0, 1),
+            "y": Real(1, 100, log=True),
+            "kind": Categorical(["a", "b", "c"]),
+        }
+
+        def f(p):
+            return 3 * p["x"] + math.log10(p["y"]) / 2
+
+        at = {"x": 0.5, "y": 10.0, "kind": "a"}
+        display = SensitivityDisplay.from_optimizer(known(space, f, at))
+        assert display.params == at
+        assert display.mean == pytest.approx(2.0)
+        assert display.eps[[0, -1]].tolist() == [0.0, 0.2]
+        np.testing.assert_allclose(display.worst, 2.0 - 4 * display.eps, atol=1e-6)
+        assert list(display.worst_of) == ["x", "y"]
+        np.testing.assert_allclose(display.worst_of["y"], 2.0 - display.eps, atol=1e-6)
+        shares = display.importance
+        assert shares["x"] == pytest.approx(0.9, abs=0.01)
+        assert shares["y"] == pytest.approx(0.1, abs=0.01)
+        assert shares["kind"] == pytest.approx(0.0, abs=0.01)
+
+    def test_ishigami(self):
+        """The textbook case, with interaction; its indices are known in closed form."""
+
+        def f(p):
+            x1, x2, x3 = (math.pi * (2 * p[k] - 1) for k in "abc")
+            return (1 + 0.1 * x3**4) * math.sin(x1) + 7 * math.sin(x2) ** 2
+
+        at = dict.fromkeys("abc", 0.5)
+        optimizer = known({k: Real(0, 1) for k in "abc"}, f, at)
+        shares = SensitivityDisplay.from_optimizer(optimizer).importance
+        assert list(shares.values()) == pytest.approx([0.314, 0.442, 0.0], abs=0.02)
+
+    def test_categories_and_interactions(self):
+        space = {"kind": ["a", "b"], "flag": [True, False], "idle": Integer(1, 9)}
+
+        def f(p):
+            return 1.0 * ((p["kind"] == "a") == p["flag"])  # interaction only
+
+        at = {"kind": "a", "flag": True, "idle": 5}
+        shares = SensitivityDisplay.from_optimizer(known(space, f, at)).importance
+        assert max(shares.values()) < 0.01
+
+    def test_worst_case_never_rises(self):
+        at = {"x": 0.5}
+        wavy = known({"x": Real(0, 1)}, lambda p: math.cos(40 * (p["x"] - 0.5)), at)
+        display = SensitivityDisplay.from_optimizer(wavy, max_eps=0.5)
+        assert (np.diff(display.worst) <= 0).all()
+        assert display.worst[-1] == pytest.approx(-1.0, abs=0.05)
+
+    def test_flat_functions_explain_nothing(self):
+        flat = known({"x": Real(0, 1)}, lambda p: 1e300, {"x": 0.5})
+        assert SensitivityDisplay.from_optimizer(flat).importance == {"x": 0.0}
+
+    def test_equal_calls_give_equal_numbers(self):
+        optimizer = told([1.0, 3.0, 2.0, 0.5])
+        first, second = (
+            SensitivityDisplay.from_optimizer(optimizer).importance for _ in range(2)
+        )
+        assert first == second
+
+    @pytest.mark.parametrize("wrong", [0, -0.1, 1.5])
+    def test_wrong_distance(self, wrong):
+        with pytest.raises(ValueError, match="'max_eps' of SensitivityDisplay"):
+            SensitivityDisplay.from_optimizer(told([1.0]), max_eps=wrong)

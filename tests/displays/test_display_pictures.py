@@ -1,0 +1,295 @@
+"""Every display can be drawn, whatever the run, and its texts do not collide."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from skrobustbo import Candidate, Integer, Optimizer, Real, Space, displays, policies
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+DISPLAYS = [getattr(displays, name) for name in displays.__all__]
+NEED_A_MODEL = (displays.ObjectiveDisplay, displays.SensitivityDisplay)
+COLUMN, SLIDE = 3.3, 10.0
+
+
+def asked(space, policy, n, f):
+    optimizer = Optimizer(space, policy, horizon=n, random_state=0)
+    for i in range(n):
+        params = optimizer.ask()
+        optimizer.tell(params, math.nan if i == 2 else f(params))
+    return optimizer
+
+
+def told(space, n, f, failures=()):
+    """Return an optimizer that was told what a model would have asked."""
+    optimizer = Optimizer(space, "random", random_state=0)
+    points = optimizer.space.sample(n, random_state=1)
+    values = [math.nan if i in failures else f(p) for i, p in enumerate(points)]
+    optimizer.tell(points, values)
+    return optimizer
+
+
+def long_names():
+    robust = RobustScaler(quantile_range=(10.0, 90.0), with_centering=False)
+    space = {
+        "columntransformer__num__imputer__strategy": [
+            "mean",
+            "median",
+            "most_frequent",
+        ],
+        "columntransformer__cat__imputer__strategy": ["constant", "most_frequent"],
+        "columntransformer__num__scaler": [
+            StandardScaler(),
+            MinMaxScaler(feature_range=(0, 2)),
+            robust,
+            "passthrough",
+        ],
+        "svc__C": Real(1e-3, 1e3, log=True),
+        "pca__n_components": Integer(2, 60),
+        "constant": ["only"],
+    }
+    return told(
+        space, 20, lambda p: math.log10(p["svc__C"]) / 1e3 + 0.9731, failures=(3, 17)
+    )
+
+
+def twenty():
+    space = {
+        f"pipe__step_{i}__parameter_{i}": Real(1e-3, 1, log=True) for i in range(14)
+    }
+    space |= {f"n_{i}": Integer(1, 10 ** (i + 1)) for i in range(4)}
+    space |= {f"choice_{i}": ["a", "b", "some_long_category"] for i in range(2)}
+    return told(space, 25, lambda p: p["pipe__step_3__parameter_3"] + p["n_0"])
+
+
+def many_categories():
+    space = {
+        "letter": [f"category_{i:02d}" for i in range(26)],
+        "price": [r"$5", r"$10", "a_b^c", "", "two\nlines"],
+        "rank": [1, 2, 5, 1000, 10**6],
+    }
+    return told(space, 15, lambda p: p["rank"], failures=range(5))
+
+
+CASES = {
+    "long names": long_names,
+    "twenty parameters": twenty,
+    "many categories": many_categories,
+    "one parameter": lambda: told({"x": Real(0, 1)}, 9, lambda p: p["x"]),
+    "one value": lambda: told({"x": Real(-1, 1), "c": ["a", "b"]}, 1, lambda p: 1.0),
+    "equal values": lambda: told({"x": Integer(1, 3)}, 3, lambda p: 0.5),
+    "constants": lambda: told({"x": [1.5], "y": ["only"]}, 1, lambda p: 2.0),
+    "failures": lambda: told(
+        {"x": Real(0, 1), "c": ["a", "b"]}, 6, lambda p: 1.0, failures=range(6)
+    ),
+    "huge values": lambda: told(
+        {"x": Real(1e-300, 1e300, log=True), "y": Real(-1e12, 1e12)},
+        12,
+        lambda p: 1e300 if p["y"] > 0 else -1e300,
+    ),
+    "tiny differences": lambda: told(
+        {"x": Real(0.1, 0.1000001)}, 8, lambda p: 1e9 + p["x"]
+    ),
+    "outliers": lambda: told(
+        {"x": Real(0, 1)}, 12, lambda p: -1e7 if p["x"] < 0.2 else p["x"]
+    ),
+    "points": lambda: told(
+        Space.from_points(
+            [{"u": 0.1 * 2.0**i, "v": i % 4, "w": "pq"[i % 2]} for i in range(14)]
+        ),
+        10,
+        lambda p: p["u"],
+    ),
+}
+
+
+def boxes_of(figure, ax):
+    """Return the extents of tick labels by axis, and those of the legend's texts."""
+    axes = {}
+    for axis in (ax.xaxis, ax.yaxis):
+        labels = axis.get_ticklabels(which="both")
+        axes[axis.axis_name] = [
+            (label.get_text(), label.get_window_extent())
+            for label in labels
+            if label.get_visible() and label.get_text()
+        ]
+    rails = [text for text in ax.texts if text.get_gid() == "tick"]
+    axes["rails"] = [(text.get_text(), text.get_window_extent()) for text in rails]
+    legend = ax.get_legend()
+    texts = [] if legend is None else legend.get_texts()
+    return axes, [(text.get_text(), text.get_window_extent()) for text in texts]
+
+
+def collisions(figure):
+    """Return pairs of texts of one axes that overlap by more than a pixel."""
+    figure.canvas.draw()
+    found = []
+    for ax in figure.axes:
+        # Ticks of axes switched off are not drawn.
+        if not (ax.axison and ax.get_visible()):
+            continue
+        axes, legend = boxes_of(figure, ax)
+        pairs = [p for one in axes.values() for p in itertools.combinations(one, 2)]
+        pairs += list(itertools.combinations(legend, 2))
+        pairs += [p for one in axes.values() for p in itertools.product(one, legend)]
+        found += [(a[0], b[0]) for a, b in pairs if overlap(a[1], b[1])]
+    return found
+
+
+def overlap(a, b):
+    across = min(a.x1, b.x1) - max(a.x0, b.x0)
+    along = min(a.y1, b.y1) - max(a.y0, b.y0)
+    return across > 1 and along > 1
+
+
+def outside(figure):
+    """Return the texts that the figure's edges cut off."""
+    insets = [child for ax in figure.axes for child in ax.child_axes]
+    axes = [ax for ax in [*figure.axes, *insets] if ax.axison]
+    found = []
+    for ax in axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            inside = [t for t in axis.get_major_ticks() if low <= t.get_loc() <= high]
+            found += [axis.label, *(tick.label1 for tick in inside)]
+        if ax.get_legend() is not None:
+            found += ax.get_legend().get_texts()
+    width, height = figure.bbox.width, figure.bbox.height
+    return [
+        text.get_text()
+        for text in found
+        if text.get_text() and text.get_visible()
+        for box in [text.get_window_extent()]
+        if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
+    ]
+
+
+def drawn(cls, optimizer, width):
+    with plt.rc_context({"figure.figsize": (width, 0.75 * width)}):
+        return cls.from_optimizer(optimizer).figure_
+
+
+@pytest.fixture(scope="module")
+def run_of():
+    """Return the runs by name, each made once."""
+    runs = {}
+
+    def get(name):
+        if name not in runs:
+            runs[name] = CASES[name]()
+        return runs[name]
+
+    return get
+
+
+def some(names, fast):
+    """Mark all names but some as slow."""
+    return [
+        name if name in fast else pytest.param(name, marks=pytest.mark.slow)
+        for name in names
+    ]
+
+
+FAST = ("long names", "twenty parameters")
+
+
+@pytest.mark.parametrize("case", some(CASES, FAST))
+@pytest.mark.parametrize("cls", DISPLAYS, ids=displays.__all__)
+def test_texts_do_not_collide_in_one_column(cls, case, run_of):
+    if case == "failures" and cls in NEED_A_MODEL:
+        with pytest.raises(ValueError, match="at least one finite value"):
+            cls.from_optimizer(run_of(case))
+        return
+    figure = drawn(cls, run_of(case), COLUMN)
+    assert collisions(figure) == []
+    assert outside(figure) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FAST)
+@pytest.mark.parametrize("cls", DISPLAYS, ids=displays.__all__)
+def test_texts_do_not_collide_on_a_dark_slide(cls, case, run_of):
+    with plt.style.context("dark_background"):
+        figure = drawn(cls, run_of(case), SLIDE)
+    assert collisions(figure) == []
+    assert outside(figure) == []
+
+
+def draw_all(name, classes):
+    space = {"a": Real(1e-3, 1, log=True), "c": ["r", "g", "b"]}
+    optimizer = asked(space, name, 7, lambda p: p["a"] + len(p["c"]))
+    for cls in classes:
+        _, ax = plt.subplots(figsize=(5, 4))
+        assert cls.from_optimizer(optimizer, ax=ax).figure_ is ax.figure
+
+
+# What the other displays read is the same for all policies.
+OF_THE_POLICY = (displays.LengthScaleDisplay, displays.ResetDisplay)
+
+
+@pytest.mark.parametrize("name", policies.available())
+def test_records_of_every_policy_can_be_drawn(name):
+    draw_all(name, OF_THE_POLICY)
+
+
+@pytest.mark.parametrize("name", some(policies.available(), ("robust", "random")))
+def test_everything_of_every_policy_can_be_drawn(name):
+    draw_all(name, [cls for cls in DISPLAYS if cls not in OF_THE_POLICY])
+
+
+def test_collisions_are_found():
+    """The tests above can fail."""
+    figure, ax = plt.subplots(figsize=(4, 4))
+    ax.set_xticks([0, 0.1, 1], ["wide left", "wide right", "far"])
+    assert collisions(figure) == [("wide left", "wide right")]
+    assert outside(figure) == []
+    text = "a label that is much too long for a figure of four inches, by a good deal"
+    ax.set_xlabel(text)
+    assert outside(figure) == [text]
+
+
+@pytest.mark.parametrize("width", [COLUMN, SLIDE])
+@pytest.mark.parametrize("label", ["theta={}", "model number {}"])
+def test_many_models(width, label):
+    """Labels of many candidate models are thinned, and elimination is drawn."""
+    from sklearn.gaussian_process.kernels import RBF
+
+    models = [
+        Candidate(RBF(0.9**i), label=label.format(round(0.9**i, 4))) for i in range(24)
+    ]
+    policy = policies.HEGPUCB(candidates=models, noise=0.1, beta=3.0)
+    optimizer = asked({"x": Real(0, 1)}, policy, 12, lambda p: math.sin(9 * p["x"]))
+    figure = drawn(displays.LengthScaleDisplay, optimizer, width)
+    assert collisions(figure) == []
+    assert outside(figure) == []
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_lines_stand_out_from_the_background(style):
+    """Colours of data have some contrast to either background, good values most."""
+    from matplotlib.colors import to_rgb
+
+    from skrobustbo.displays._style import look_of
+
+    def luminance(colour):
+        linear = np.array(to_rgb(colour))
+        linear = np.where(
+            linear <= 0.04, linear / 12.9, ((linear + 0.055) / 1.055) ** 2.4
+        )
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    with plt.style.context(style):
+        look = look_of(None)
+    back = luminance(look.paper)
+
+    def contrast(colour):
+        low, high = sorted([luminance(colour[:3]), back])
+        return (high + 0.05) / (low + 0.05)
+
+    assert min(contrast(to_rgb(colour)) for colour in look.palette) > 1.9
+    assert contrast(to_rgb(look.ink)) > 10
+    assert contrast(look.colours(1.0)) > 10 > contrast(look.colours(0.0)) > 1.5
