@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from skrobustbo.benchmarks import _mnist, _plot, _report, _run, _step_cost
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._batches import _command as _batches
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -17,7 +18,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Compare policies on test problems, and measure what a step costs.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="command")
-    for module in (_run, _report, _plot, _step_cost, _mnist):
+    for module in (_run, _report, _plot, _step_cost, _mnist, _batches):
         module.register(subparsers)
     return parser
 
