@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
+from skrobustbo.evaluation._workers import wait_for_workers
 
 FoldResult = dict[str, Any]
 Key = tuple[int, int]  # candidate and split
@@ -103,7 +104,10 @@ class FoldPool:
 
     def __init__(self, job: Job, n_jobs: int | None, pre_dispatch: int | str) -> None:
         self._job = job
-        self._settings = {"n_jobs": n_jobs, "pre_dispatch": pre_dispatch}
+        self._settings: dict[str, Any] = {
+            "n_jobs": n_jobs,
+            "pre_dispatch": pre_dispatch,
+        }
         self._parallel = self._workers()
         # Where folds take every core, what is inside them would only get in the way.
         self._nested = effective_n_jobs(n_jobs) < max(2, cpu_count())
@@ -183,6 +187,7 @@ class FoldPool:
     def _restart(self) -> None:
         """Replace workers of which one has died."""
         self._parallel.__exit__(None, None, None)
+        wait_for_workers(self._settings["n_jobs"])
         self._parallel = self._workers()
         self._parallel.__enter__()
 

@@ -4,6 +4,7 @@ import math
 import os
 import signal
 import warnings
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.evaluation import FixedSource, Outcome, run_search
+from skrobustbo.evaluation import FixedSource, Outcome, _workers, run_search
 
 X, y = load_iris(return_X_y=True)
 
@@ -190,6 +191,23 @@ def test_a_worker_killed_from_outside_costs_no_candidate(tmp_path):
     assert (tmp_path / "struck").exists()
     assert ours.cv_results_["params"] == calm.cv_results_["params"]
     assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize(("n_jobs", "not_needed"), [(None, 0), (1, 1), (-1, 0)])
+def test_a_loss_is_followed_by_a_wait_for_two_workers(n_jobs, not_needed, monkeypatch):
+    counts = iter([1, 1, 1, 1, 2, 2])  # two questions a time, but one if n_jobs is 1
+    monkeypatch.setattr(
+        _workers, "effective_n_jobs", lambda n: 1 if n == 1 else next(counts)
+    )
+    _workers.wait_for_workers(n_jobs)
+    assert len(list(counts)) == not_needed
+
+
+def test_workers_that_stay_away_end_the_search(monkeypatch):
+    monkeypatch.setattr(_workers, "effective_n_jobs", lambda n: 1)
+    monkeypatch.setattr(_workers, "PATIENCE", 0.05)
+    with pytest.raises(BrokenProcessPool, match=r"did not come back within 0\.05 s"):
+        _workers.wait_for_workers(None)
 
 
 def test_error_score_raise_ends_at_the_first_failure():

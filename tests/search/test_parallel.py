@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -82,6 +84,14 @@ def test_large_arrays_are_mapped_and_not_sent():
     extra = np.zeros(1_000_000)
     ours = search(SeesItsData(), n_jobs=2, n_iter=2).fit(X, y, extra=extra)
     np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], [1, 1])
+
+
+def test_the_package_imports_nothing_that_runs_clusters():
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(['dask', 'distributed', 'ray']); "
+        "from skrobustbo import RobustBayesSearchCV"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # A cluster of processes of their own --------------------------------------------------
