@@ -28,8 +28,7 @@ def wait_for_workers(n_jobs: int | None) -> None:
         If the workers do not come back.
     """
     deadline = time.monotonic() + PATIENCE
-    # A cluster counts its own workers for every n_jobs but 1.
-    while max(effective_n_jobs(n_jobs), effective_n_jobs(None)) < 2:
+    while _n_workers(n_jobs) < 2:
         if time.monotonic() > deadline:
             raise BrokenProcessPool(
                 "Workers died, and there must be two of them for the search to go on: "
@@ -37,3 +36,11 @@ def wait_for_workers(n_jobs: int | None) -> None:
                 "more workers, or workers that are started again."
             )
         time.sleep(0.1)
+
+
+def _n_workers(n_jobs: int | None) -> int:
+    try:
+        # A cluster counts its own workers for every n_jobs but 1.
+        return int(max(effective_n_jobs(n_jobs), effective_n_jobs(None)))
+    except TimeoutError:  # Dask's, where there has been no worker for a while
+        return 0

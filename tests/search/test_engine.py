@@ -203,6 +203,20 @@ def test_a_loss_is_followed_by_a_wait_for_two_workers(n_jobs, not_needed, monkey
     assert len(list(counts)) == not_needed
 
 
+def test_a_cluster_without_any_worker_has_its_time_too(monkeypatch):
+    counts = iter([TimeoutError("no worker after 10 seconds"), 2, 2])
+
+    def effective_n_jobs(n):
+        count = next(counts)
+        if isinstance(count, Exception):
+            raise count
+        return count
+
+    monkeypatch.setattr(_workers, "effective_n_jobs", effective_n_jobs)
+    _workers.wait_for_workers(-1)
+    assert list(counts) == []
+
+
 def test_workers_that_stay_away_end_the_search(monkeypatch):
     monkeypatch.setattr(_workers, "effective_n_jobs", lambda n: 1)
     monkeypatch.setattr(_workers, "PATIENCE", 0.05)
