@@ -17,6 +17,7 @@ from skrobustbo.benchmarks import (
     _step_cost,
 )
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._batches import _command as _batches
 
 #: In the order in which the help lists them.
 _COMMANDS = (
@@ -27,6 +28,7 @@ _COMMANDS = (
     _overhead,
     _mnist,
     _joint,
+    _batches,
     _conformance,
 )
 

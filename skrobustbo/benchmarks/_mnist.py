@@ -8,18 +8,15 @@ the program of that process.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import itertools
 import json
 import math
-import os
 import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +35,7 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
+from skrobustbo.benchmarks._lines import LineTable
 from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
 from skrobustbo.benchmarks._threads import one_thread_environment
 from skrobustbo.datasets import fetch_mnist
@@ -127,10 +125,6 @@ class Run:
         return Key(settings, self.seed, self.method)
 
 
-COLUMNS = tuple(field.name for field in fields(Run))
-_READERS = {"str": str, "int": int, "float": float}
-
-
 # -- the command ------------------------------------------------------------------
 
 
@@ -162,7 +156,7 @@ def main(args: argparse.Namespace) -> int:
     n_failed = 0 if args.report_only else _run_missing(args)
     if not args.out.is_file():
         raise CommandError(f"There is no file {args.out}: leave out --report-only.")
-    print(report(read_runs(args.out)))
+    print(report(table_at(args.out).read()))
     return int(n_failed > 0)
 
 
@@ -173,7 +167,7 @@ def _run_missing(args: argparse.Namespace) -> int:
         Key(settings, seed, method)
         for seed, method in itertools.product(args.seeds, METHODS)
     ]
-    held = _open_table(args.out)
+    held = table_at(args.out).open()
     missing = [key for key in wanted if key not in held]
     say(f"{args.out}: {len(wanted) - len(missing)} of {len(wanted)} runs are there.")
     if missing:
@@ -206,7 +200,7 @@ def _execute(keys: Sequence[Key], path: Path, jobs: int) -> int:
     """Make runs, `jobs` at a time, append each when it is over; return the failures."""
 
     def keep(run: Run) -> str:
-        append_run(path, run)
+        table_at(path).append(run)
         return f"cv {run.cv_score:.4f}, held out {run.test_score:.4f}"
 
     return run_all(
@@ -320,69 +314,9 @@ def _searcher(method: str) -> tuple[Any, Mapping[str, Any]]:
 # -- the file ---------------------------------------------------------------------
 
 
-def read_runs(path: Path) -> dict[Key, Run]:
-    """Return the runs in a file, the first of equal ones; a torn last line is left out.
-
-    Raises
-    ------
-    CommandError
-        If the file is not a table of this kind.
-    """
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    reader = csv.DictReader(io.StringIO(whole), strict=True)
-    try:
-        if whole and tuple(reader.fieldnames or ()) != COLUMNS:
-            raise ValueError("its first line is not the header of such a table")
-        rows = [_parse_row(row) for row in reader]
-    except (ValueError, TypeError, csv.Error) as error:
-        raise CommandError(
-            f"{path} should hold results of the 'mnist' command, but {error}: give "
-            "another --out, or mend or remove the file."
-        ) from error
-    runs: dict[Key, Run] = {}
-    for run in rows:
-        runs.setdefault(run.key, run)
-    return runs
-
-
-def _parse_row(row: Mapping[str, str]) -> Run:
-    return Run(
-        **{
-            field.name: _READERS[str(field.type)](row[field.name])
-            for field in fields(Run)
-        }
-    )
-
-
-def _format_rows(runs: Iterable[Run]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writerows(asdict(run) for run in runs)
-    return text.getvalue()
-
-
-def _open_table(path: Path) -> set[Key]:
-    """Make a file ready for `append_run` and return the runs that it holds."""
-    if not path.parent.is_dir():
-        raise CommandError(
-            f"The folder of {path} does not exist: create it, or give another --out."
-        )
-    runs = read_runs(path) if path.exists() else {}
-    text = ",".join(COLUMNS) + "\n" + _format_rows(runs.values())
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        temporary = path.with_name(f"{path.name}.tmp")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    return set(runs)
-
-
-def append_run(path: Path, run: Run) -> None:
-    """Write a run to the disk, as one line in one write."""
-    with path.open("a", encoding="utf-8", newline="") as file:
-        file.write(_format_rows([run]))
-        file.flush()
-        os.fsync(file.fileno())
+def table_at(path: Path) -> LineTable[Run]:
+    """Return the table in a file."""
+    return LineTable(path, Run, "mnist")
 
 
 # -- the report -------------------------------------------------------------------

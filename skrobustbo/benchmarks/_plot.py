@@ -41,12 +41,16 @@ def register(subparsers: Subparsers) -> None:
 def main(args: argparse.Namespace) -> None:
     """Write the figure, one panel per problem and run length."""
     groups = selected_runs(args)
-    figure = draw(groups)
-    try:
-        figure.savefig(args.out, dpi=150)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"Could not write {args.out}: {error}") from error
+    save(draw(groups), args.out)
     print(args.out)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; CommandError if that cannot be done."""
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"Could not write {path}: {error}") from error
 
 
 def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
@@ -54,8 +58,8 @@ def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
     panels: Panels = defaultdict(dict)
     for key, runs in groups.items():
         panels[key.problem, key.n_iter][key.policy] = runs
-    figure, axes = _grid(len(panels))
-    styles = _styles(sorted({key.policy for key in groups}))
+    figure, axes = grid(len(panels))
+    styles = styles_of(sorted({key.policy for key in groups}))
     for ax, ((problem, n_iter), runs_of) in zip(axes, panels.items(), strict=False):
         _draw_panel(ax, runs_of, styles)
         ax.set_title(f"{problem}, {n_iter} evaluations", fontsize="medium")
@@ -63,12 +67,13 @@ def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
     return figure
 
 
-def _grid(n_panels: int) -> tuple[Figure, list[Axes]]:
+def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its panels; CommandError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise CommandError(
-            "The 'plot' command needs matplotlib, which is not installed: "
+            "A figure needs matplotlib, which is not installed: "
             'pip install "skrobustbo[plot]".'
         ) from error
     n_columns = 2 if n_panels == 4 else min(3, n_panels)
@@ -81,11 +86,11 @@ def _grid(n_panels: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[:n_panels])
 
 
-def _styles(policies: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return one style per policy, the same in all panels."""
-    looks = zip(policies, cycle(_COLOURS), cycle(_DASHES), strict=False)
+def styles_of(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return one style per label, the same in all panels."""
+    looks = zip(labels, cycle(_COLOURS), cycle(_DASHES), strict=False)
     return {
-        policy: {"color": colour, "linestyle": dash} for policy, colour, dash in looks
+        label: {"color": colour, "linestyle": dash} for label, colour, dash in looks
     }
 
 

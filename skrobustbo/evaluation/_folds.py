@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
@@ -17,14 +16,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
+from skrobustbo.evaluation._workers import count_workers, has_workers
 
 FoldResult = dict[str, Any]
 Key = tuple[int, int]  # candidate and split
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
 _LIVES = 2
-#: Seconds that a cluster is given to replace workers.
-_PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,14 @@ class FoldPool:
 
     def __init__(self, job: Job, n_jobs: int | None, pre_dispatch: int | str) -> None:
         self._job = job
-        self._settings = {"n_jobs": n_jobs, "pre_dispatch": pre_dispatch}
+        self._settings: dict[str, Any] = {
+            "n_jobs": n_jobs,
+            "pre_dispatch": pre_dispatch,
+        }
         self._parallel = self._workers()
         # Where folds take every core, what is inside them would only get in the way.
-        self._n_workers = effective_n_jobs(n_jobs)
-        self._nested = self._n_workers < max(2, cpu_count())
+        self._nested = effective_n_jobs(n_jobs) < max(2, cpu_count())
+        self._n_workers = count_workers(n_jobs)
 
     def _workers(self) -> Parallel:
         try:
@@ -188,18 +189,7 @@ class FoldPool:
         return None
 
     def _has_workers(self) -> bool:
-        """Tell whether folds run in workers, if need be after some time.
-
-        joblib runs tasks in this very process where there is one worker, as there may
-        be while a cluster replaces another that died.
-        """
-        patience = _PATIENCE if self._n_workers > 1 else 0.0
-        end = time.monotonic() + patience
-        while (n := effective_n_jobs(self._settings["n_jobs"])) < 2:
-            if time.monotonic() >= end:
-                break
-            time.sleep(0.05)
-        return bool(n > 1)
+        return has_workers(self._settings["n_jobs"], expected=self._n_workers > 1)
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""

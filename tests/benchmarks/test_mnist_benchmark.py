@@ -58,7 +58,7 @@ def test_a_real_pair_of_runs(tmp_path, capsys):
     argv = command(path)
     argv[argv.index("0-2")] = "4"
     assert _cli.main(argv) == 0
-    runs = _mnist.read_runs(path)
+    runs = _mnist.table_at(path).read()
     assert set(runs) == {Key(SETTINGS, 4, method) for method in _mnist.METHODS}
     for run in runs.values():
         assert 0 <= run.cv_score <= 1
@@ -99,7 +99,7 @@ def test_failed_child_is_reported_with_what_it_said(monkeypatch, tmp_path, capsy
     path = tmp_path / "r.csv"
     assert _cli.main(command(path)) == 1
     assert capsys.readouterr().err.count("out of luck") == 6
-    assert _mnist.read_runs(path) == {}
+    assert _mnist.table_at(path).read() == {}
 
 
 # -- pairs ------------------------------------------------------------------------
@@ -183,10 +183,10 @@ def test_other_settings_are_other_runs(tmp_path, made, capsys):
 
 def test_rows_survive_the_file_exactly(tmp_path):
     path = tmp_path / "r.csv"
-    _mnist._open_table(path)
+    _mnist.table_at(path).open()
     run = made_up(Key(SETTINGS, 1, "robust"))
-    _mnist.append_run(path, run)
-    assert _mnist.read_runs(path) == {run.key: run}
+    _mnist.table_at(path).append(run)
+    assert _mnist.table_at(path).read() == {run.key: run}
 
 
 # -- the report -------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_settings_that_cannot_be_met(tmp_path, capsys, more, reason):
 @pytest.mark.parametrize("content", ["a,b\n1,2\n", "{header}\n1,2\n"])
 def test_another_file_is_not_overwritten(tmp_path, capsys, made, content):
     path = tmp_path / "r.csv"
-    path.write_text(content.format(header=",".join(_mnist.COLUMNS)))
+    path.write_text(content.format(header=",".join(_mnist.table_at(path).columns)))
     before = path.read_text()
     with pytest.raises(SystemExit):
         _cli.main(command(path))

@@ -4,6 +4,8 @@ import math
 import os
 import signal
 import warnings
+from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,8 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.evaluation import FixedSource, Outcome, run_search
+from skrobustbo.evaluation import FixedSource, Outcome, _workers, run_search
+from skrobustbo.evaluation._folds import _is_loss
 
 X, y = load_iris(return_X_y=True)
 
@@ -190,6 +193,50 @@ def test_a_worker_killed_from_outside_costs_no_candidate(tmp_path):
     assert (tmp_path / "struck").exists()
     assert ours.cv_results_["params"] == calm.cv_results_["params"]
     assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize(("n_jobs", "not_needed"), [(None, 0), (1, 1), (-1, 0)])
+def test_two_workers_are_waited_for_where_there_were_some(
+    n_jobs, not_needed, monkeypatch
+):
+    counts = iter([1, 1, 1, 1, 2, 2])  # two questions a time, but one if n_jobs is 1
+    monkeypatch.setattr(
+        _workers, "effective_n_jobs", lambda n: 1 if n == 1 else next(counts)
+    )
+    assert _workers.has_workers(n_jobs, expected=True)
+    assert len(list(counts)) == not_needed
+
+
+def test_a_cluster_without_any_worker_has_its_time_too(monkeypatch):
+    counts = iter([TimeoutError("no worker after 10 seconds"), 2, 2])
+
+    def effective_n_jobs(n):
+        count = next(counts)
+        if isinstance(count, Exception):
+            raise count
+        return count
+
+    monkeypatch.setattr(_workers, "effective_n_jobs", effective_n_jobs)
+    assert _workers.has_workers(-1, expected=True)
+    assert list(counts) == []
+
+
+def test_workers_that_stay_away_are_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(_workers, "effective_n_jobs", lambda n: 1)
+    monkeypatch.setattr(_workers, "PATIENCE", 0.05)
+    assert not _workers.has_workers(None, expected=True)
+    monkeypatch.setattr(_workers, "PATIENCE", 600.0)
+    assert not _workers.has_workers(None, expected=False)
+
+
+def test_what_says_that_a_worker_died():
+    class KilledWorker(Exception):  # of Dask, known by its name
+        pass
+
+    assert _is_loss(BrokenProcessPool())
+    assert _is_loss(CancelledError())
+    assert _is_loss(KilledWorker())
+    assert not _is_loss(RuntimeError())
 
 
 def test_error_score_raise_ends_at_the_first_failure():

@@ -1,0 +1,1 @@
+"""``batches``: what candidates proposed and evaluated side by side cost and gain."""
