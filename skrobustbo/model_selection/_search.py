@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, get_tags
 
 from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import BaseSearchCV, Interval, fit_context
-from skrobustbo.evaluation import run_search
+from skrobustbo.evaluation import Stops, run_search
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -53,6 +53,13 @@ class RobustBayesSearchCV(BaseSearchCV):
     search_metric : str, default=None
         With several metrics, the one that the search maximises. Default: `refit`, where
         that is a name; otherwise it must be given.
+    max_time : float, default=None
+        Seconds for the search without the refit, met to within one fold. A candidate
+        that would not be finished by then, going by the folds so far, is not started.
+    fit_timeout : float, default=None
+        Seconds for one fold, scoring included; past them it is ended and counts as
+        failed. Folds then run in worker processes of their own, also with one job, and
+        only on this machine.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
@@ -92,13 +99,17 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Candidates evaluated.
     tuner_time_ : float
         Seconds spent choosing candidates.
-    stop_reason_ : {"n_iter", "space_exhausted", "callback"}
+    stop_reason_ : {"n_iter", "max_time", "interrupted", "space_exhausted", "callback"}
         Why the search ended.
 
     Notes
     -----
     Folds run with one inner thread (BLAS, OpenMP) for every `n_jobs`, so that scores
     do not depend on it: use the cores through `n_jobs`.
+
+    The first Ctrl-C (or SIGTERM) finishes a search with what is there so far, the
+    second aborts it. Candidates of which not all folds are finished are left out of
+    the results, and stay pending in `optimizer_`.
 
     Examples
     --------
@@ -121,6 +132,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "initial_params": [list, tuple, None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "search_metric": [str, None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "fit_timeout": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
     }
 
@@ -135,6 +148,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         initial_params: Sequence[Mapping[str, Any]] | None = None,
         batch_size: int = 1,
         search_metric: str | None = None,
+        max_time: float | None = None,
+        fit_timeout: float | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -163,6 +178,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.initial_params = initial_params
         self.batch_size = batch_size
         self.search_metric = search_metric
+        self.max_time = max_time
+        self.fit_timeout = fit_timeout
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -195,10 +212,13 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
             understood; after the initial design if not one of its fits succeeded.
+        TimeoutError
+            If no candidate was finished within `max_time`.
         """
+        stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         source = self._source()
         self.optimizer_ = source.optimizer
-        reason = run_search(self, source, X, y, params)
+        reason = run_search(self, source, X, y, params, stops)
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
         exhausted = "space_exhausted" if source.exhausted else "n_iter"
