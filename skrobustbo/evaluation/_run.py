@@ -204,7 +204,7 @@ class _Run:
             # Told in the order asked, so that nothing depends on which fold was faster.
             keys = [(i, split) for split in range(n_splits)]
             if results.keys() >= set(keys):  # the end may have come first
-                self._take(Outcome(params, [results[key] for key in keys]))
+                self._take(Outcome.of(params, [results[key] for key in keys]))
         told = self._told(**source.progress()) if in_rounds else {}
         return in_rounds and task.call_on_fit_task_end(**told)
 
