@@ -21,7 +21,9 @@ MAY_IMPORT = {
     "surrogate": {"kernels"},
     "acquisition": {"_sobol"},
     "policies": {"acquisition", "surrogate", "kernels", "_names"},
+    "_regret_bound": {"policies", "acquisition", "surrogate"},
     "optimizer": {
+        "_regret_bound",
         "policies",
         "acquisition",
         "surrogate",

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state, get_tags
 
 from skrobustbo._names import did_you_mean
-from skrobustbo._sklearn_compat import BaseSearchCV, Interval, fit_context
+from skrobustbo._sklearn_compat import BaseSearchCV, Interval, StrOptions, fit_context
 from skrobustbo.evaluation import Stops, run_search
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
@@ -60,6 +60,10 @@ class RobustBayesSearchCV(BaseSearchCV):
         Seconds for one fold, scoring included; past them it is ended and counts as
         failed. Folds then run in worker processes of their own, also with one job, and
         only on this machine.
+    tol : float or "noise", default=None
+        End when `optimizer_.regret_bound()`, what is left to gain under the policy's
+        assumptions, falls to it, in score units. "noise": to the standard error of the
+        best candidate's mean score.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
@@ -99,7 +103,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Candidates evaluated.
     tuner_time_ : float
         Seconds spent choosing candidates.
-    stop_reason_ : {"n_iter", "max_time", "interrupted", "space_exhausted", "callback"}
+    stop_reason_ : {"n_iter", "max_time", "tol", "interrupted", "space_exhausted", \
+"callback"}
         Why the search ended.
 
     Notes
@@ -134,6 +139,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "search_metric": [str, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "fit_timeout": [Interval(Real, 0, None, closed="neither"), None],
+        "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
         "random_state": ["random_state"],
     }
 
@@ -150,6 +156,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         search_metric: str | None = None,
         max_time: float | None = None,
         fit_timeout: float | None = None,
+        tol: float | str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -180,6 +187,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.search_metric = search_metric
         self.max_time = max_time
         self.fit_timeout = fit_timeout
+        self.tol = tol
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -221,8 +229,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         reason = run_search(self, source, X, y, params, stops)
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
-        exhausted = "space_exhausted" if source.exhausted else "n_iter"
-        self.stop_reason_ = reason or exhausted
+        self.stop_reason_ = reason or source.reason
         return self
 
     def _source(self) -> OptimizerSource:
@@ -238,12 +245,19 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             horizon=int(min(self.n_iter, space.size)),
             random_state=check_random_state(self.random_state),
         )
+        if self.tol is not None and not optimizer.policy.seeks_maximum:
+            raise ValueError(
+                "The 'tol' of RobustBayesSearchCV must be None for policies whose "
+                f"regret has no bound. Got {self.tol!r} with {optimizer.policy!r} "
+                "instead."
+            )
         return OptimizerSource(
             optimizer,
             n_iter=self.n_iter,
             batch_size=self.batch_size,
             search_metric=self.search_metric,
             refit=self.refit,
+            tol=self.tol,
             name=type(self.estimator).__name__,
         )
 
