@@ -118,6 +118,7 @@ class FoldPool:
         }
         if stops.on_time:
             self._settings |= {"pre_dispatch": "n_jobs", "batch_size": 1}
+        self._lazy = True
         self._parallel = self._workers()
         self.n_workers = effective_n_jobs(n_jobs)
         self._nested = leaves_cores(self.n_workers)
@@ -128,6 +129,7 @@ class FoldPool:
                 return Parallel(**self._settings, return_as=return_as)
             except ValueError:  # an older joblib, or a backend that cannot
                 continue
+        self._lazy = False
         return Parallel(**self._settings)
 
     def __enter__(self) -> Self:
@@ -148,7 +150,8 @@ class FoldPool:
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
         try:
-            with signals_held():
+            # Workers start here; what is not lazy waits for all results here, too.
+            with signals_held() if self._lazy else nullcontext():
                 results = self._parallel(self._calls(folds, sent))
             for key, result, seconds in results:
                 self._stops.note(seconds)

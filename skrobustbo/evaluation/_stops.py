@@ -139,5 +139,5 @@ class Stops:
                 f"The search was interrupted after {n_done} of {n_planned} candidates "
                 "and goes on with the best of these; interrupt again to abort.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
