@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._branches import BranchBalancer, BranchState
 from skrobustbo._engine import Engine, Promise
+from skrobustbo._regret_bound import regret_bound
 from skrobustbo._state import (
     from_json_state,
     to_json_state,
@@ -260,6 +261,14 @@ class Core:
                 continue
             mean[rows], std[rows] = engine.predict(X)
         return mean, std
+
+    def regret_bound(self, delta: float) -> float:
+        """Return a bound on what is left to gain; infinite if a branch is unknown."""
+        engines = [engine for engine in self.engines if not engine.barren]
+        share = delta / len(engines)
+        found = [engine.bands(self.n_asked, share) for engine in engines]
+        known = [models for models in found if models is not None]
+        return regret_bound(known) if len(known) == len(found) else math.inf
 
     # JSON ----------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._branches import BETA
 from skrobustbo._design import Design
+from skrobustbo._regret_bound import Band, bands
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.history import History, Trial
@@ -243,6 +244,21 @@ class Engine:
         _, shift, scale = self.units()
         mu, sigma = self.map_posterior().predict(X)
         return mu * scale + shift, sigma * scale
+
+    def bands(self, n_asked: int, delta: float) -> list[Band] | None:
+        """Return the bands of the plausible models, None without a model so far."""
+        if self.state is None:
+            return None
+        models = self.models(n_asked, pending=False)
+        return bands(
+            self.policy.plausible(self.state, models),
+            models,
+            self.maximizer(n_asked, repeats=True),
+            told=np.isfinite(self.history.values),
+            n_parameters=len(self.space.groups),
+            delta=delta,
+            norm_bounded=self.policy.norm_bounded,
+        )
 
     def worth(self, x: Array) -> float:
         """Return the mean at a point, the worst around it if that is what counts."""

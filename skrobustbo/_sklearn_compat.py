@@ -20,7 +20,7 @@ from sklearn.model_selection._validation import (
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import _check_method_params as check_method_params
 
@@ -39,6 +39,7 @@ __all__ = [
     "BaseSearchCV",
     "Interval",
     "SilentTask",
+    "StrOptions",
     "check_method_params",
     "fit_and_score",
     "fit_context",

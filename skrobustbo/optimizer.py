@@ -352,6 +352,62 @@ class Optimizer:
             return (float(mean[0]), float(std[0])) if return_std else float(mean[0])
         return (mean, std) if return_std else mean
 
+    def regret_bound(self, delta: float = 0.05) -> float:
+        """Return an upper bound on what is left to gain.
+
+        With probability 1 - `delta` at least, the maximum of the objective exceeds its
+        best value at the points told by no more than that, *if* the policy's assumption
+        is true: that the objective is drawn from one of its surviving models, or, with
+        a policy or a `beta` that is about norms, within the norm bound of one. Without
+        a model of its own, a policy is given that of `predict`. For "robust", one of
+        the length scales between the estimate and half of it has to be right.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability that the bound may fail.
+
+        Returns
+        -------
+        bound : float
+            In units of the objective; infinite while the initial design goes on.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is out of range, no value has been told, or the policy is for
+            objectives that change or that are perturbed.
+
+        Notes
+        -----
+        Failed evaluations count as the worst value seen. The bands are those of theory,
+        wider than the ones that choose the points: the self-normalised one for norms,
+        the Bayesian ones otherwise.
+
+        Examples
+        --------
+        >>> from skrobustbo import Optimizer, Real
+        >>> optimizer = Optimizer({"x": Real(-1, 1)}, random_state=0)
+        >>> for _ in range(25):
+        ...     params = optimizer.ask()
+        ...     optimizer.tell(params, -(params["x"] - 0.3) ** 2)
+        >>> 0 - optimizer.best_value_ <= optimizer.regret_bound() < 0.5
+        True
+        """
+        if not 0 < delta < 1:
+            raise ValueError(
+                "The 'delta' of regret_bound must be between 0 and 1. Got "
+                f"{delta!r} instead."
+            )
+        if not self.policy.seeks_maximum:
+            raise ValueError(
+                "The 'policy' of an Optimizer must be one for the maximum of one fixed "
+                f"objective, for a bound on its regret. Got {self.policy!r} instead."
+            )
+        self._best()
+        with self._lock, one_blas_thread():
+            return self._core.regret_bound(delta)
+
     # JSON ----------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "acquisition": {"_sobol"},
     "policies": {"acquisition", "surrogate", "kernels", "_names"},
     "_branches": set(),
+    "_regret_bound": {"policies", "acquisition", "surrogate"},
     "_checks": {"space"},
     "_state": {"history", "space"},
     "_warm": {"_checks"},
@@ -29,6 +30,7 @@ MAY_IMPORT = {
     "_engine": {
         "_branches",
         "_design",
+        "_regret_bound",
         "policies",
         "acquisition",
         "surrogate",
@@ -39,6 +41,7 @@ MAY_IMPORT = {
     "_core": {
         "_branches",
         "_engine",
+        "_regret_bound",
         "_state",
         "policies",
         "acquisition",

@@ -2,5 +2,6 @@
 
 from skrobustbo.evaluation._run import run_search
 from skrobustbo.evaluation._source import FixedSource, Outcome, Source
+from skrobustbo.evaluation._stops import Stops
 
-__all__ = ["FixedSource", "Outcome", "Source", "run_search"]
+__all__ = ["FixedSource", "Outcome", "Source", "Stops", "run_search"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
@@ -16,13 +18,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
+from skrobustbo.evaluation._signals import signals_held
+from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._workers import count_workers, has_workers
 
 FoldResult = dict[str, Any]
 Key = tuple[int, int]  # candidate and split
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
-_LIVES = 2
+LIVES = 2
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,13 @@ class Job:
     splits: Sequence[tuple[Any, Any]]
     settings: dict[str, Any]
 
-    def call(self, fold: Fold, *, nested: bool) -> Any:
+    def call(
+        self, fold: Fold, *, nested: bool, delayed: Callable[..., Any] = delayed
+    ) -> Any:
         """Return the task of one fold for joblib.
 
-        With `nested`, the estimator may run jobs of its own.
+        With `nested`, the estimator may run jobs of its own. The task gives the key of
+        the fold, its result and the seconds that it took.
         """
         train, test = self.splits[fold.split]
         return delayed(_fit_fold)(
@@ -79,14 +86,7 @@ class Job:
 
     def failed(self, fold: Fold, reason: str) -> FoldResult:
         """Return the result of a fold that never came back."""
-        error_score = self.settings["error_score"]
-        named = metric_names(self.settings["scorer"])
-        scores = dict.fromkeys(named, error_score) if named else error_score
-        result = {"fit_error": reason, "test_scores": scores}
-        if self.settings["return_train_score"]:
-            result["train_scores"] = scores
-        nothing = {"n_test_samples": 0, "fit_time": math.nan, "score_time": math.nan}
-        return {**result, **nothing}
+        return _failed(self.settings, reason)
 
 
 class FoldPool:
@@ -99,25 +99,40 @@ class FoldPool:
     n_jobs : int or None
         As joblib has it.
     pre_dispatch : int or str
-        As joblib has it.
+        As joblib has it; with a time limit, no fold is sent before a worker is free.
+    stops : Stops
+        Says whether another fold may be started.
+
+    Attributes
+    ----------
+    n_workers : int
+        Folds that run side by side.
     """
 
-    def __init__(self, job: Job, n_jobs: int | None, pre_dispatch: int | str) -> None:
-        self._job = job
+    def __init__(
+        self, job: Job, n_jobs: int | None, pre_dispatch: int | str, stops: Stops
+    ) -> None:
+        self._job, self._stops = job, stops
         self._settings: dict[str, Any] = {
             "n_jobs": n_jobs,
             "pre_dispatch": pre_dispatch,
         }
+        if stops.on_time:
+            self._settings |= {"pre_dispatch": "n_jobs", "batch_size": 1}
+        self._lazy = True
         self._parallel = self._workers()
-        # Where folds take every core, what is inside them would only get in the way.
-        self._nested = effective_n_jobs(n_jobs) < max(2, cpu_count())
-        self._n_workers = count_workers(n_jobs)
+        self.n_workers = effective_n_jobs(n_jobs)
+        self._expected = count_workers(n_jobs) > 1
+        self._nested = leaves_cores(self.n_workers)
 
     def _workers(self) -> Parallel:
-        try:
-            return Parallel(**self._settings, return_as="generator_unordered")
-        except ValueError:  # a backend that gives results back only all at once
-            return Parallel(**self._settings)
+        for return_as in ("generator_unordered", "generator"):
+            try:
+                return Parallel(**self._settings, return_as=return_as)
+            except ValueError:  # an older joblib, or a backend that cannot
+                continue
+        self._lazy = False
+        return Parallel(**self._settings)
 
     def __enter__(self) -> Self:
         self._parallel.__enter__()
@@ -126,18 +141,23 @@ class FoldPool:
     def __exit__(self, *error: Any) -> None:
         self._parallel.__exit__(*error)
 
-    def run(self, folds: Sequence[Fold]) -> Iterator[tuple[Key, FoldResult]]:
+    def run(self, folds: Sequence[Fold]) -> Generator[tuple[Key, FoldResult]]:
         """Fit folds and give the result of each as soon as it is there.
 
         If a worker dies, others are started. The folds under way then are fitted again
         one at a time, so that the one that kills workers is known: when it has done so
-        twice, it counts as failed, and what is left of its candidate with it.
+        twice, it counts as failed, and what is left of its candidate with it. Folds
+        that must not be started any more are left out.
         """
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
         self._has_workers()
         try:
-            for key, result in self._parallel(self._calls(folds, sent)):
+            # Workers start here; what is not lazy waits for all results here, too.
+            with signals_held() if self._lazy else nullcontext():
+                results = self._parallel(self._calls(folds, sent))
+            for key, result, seconds in results:
+                self._stops.note(seconds)
                 del left[key]
                 yield key, result
         except Exception as error:
@@ -153,7 +173,7 @@ class FoldPool:
         self, fold: Fold, left: dict[Key, Fold]
     ) -> Iterator[tuple[Key, FoldResult]]:
         """Fit a suspect; if it is guilty, take its candidate out of what is left."""
-        if fold.key not in left:
+        if fold.key not in left or not self._stops.admits(fold.candidate):
             return
         result = self._alone(left.pop(fold.key))
         if result is not None:
@@ -162,21 +182,24 @@ class FoldPool:
         rest = [other for other in left.values() if other.candidate == fold.candidate]
         for other in [fold, *rest]:
             left.pop(other.key, None)
-            yield other.key, self._job.failed(other, _death(fold))
+            yield other.key, self._job.failed(other, death(fold))
 
     def _calls(self, folds: Sequence[Fold], sent: list[Fold]) -> Iterator[Any]:
         """Return the tasks of folds, keeping note of those sent to the workers."""
         for fold in folds:
+            if not self._stops.admits(fold.candidate):
+                return
             sent.append(fold)
             yield self._job.call(fold, nested=self._nested)
 
     def _alone(self, fold: Fold) -> FoldResult | None:
         """Fit one fold with no other under way; None if it kills its workers."""
-        for _ in range(_LIVES):
+        for _ in range(LIVES):
             if not self._has_workers():
                 break  # here, it would take the search down with it
             try:
-                ((_, result),) = self._parallel(self._calls([fold], []))
+                call = self._job.call(fold, nested=self._nested)
+                ((_, result, _),) = self._parallel([call])
             except Exception as error:
                 if not _is_loss(error):
                     raise
@@ -185,11 +208,11 @@ class FoldPool:
                 alone: FoldResult = result
                 return alone
         if self._job.settings["error_score"] == "raise":
-            raise BrokenProcessPool(_death(fold))
+            raise BrokenProcessPool(death(fold))
         return None
 
     def _has_workers(self) -> bool:
-        return has_workers(self._settings["n_jobs"], expected=self._n_workers > 1)
+        return has_workers(self._settings["n_jobs"], expected=self._expected)
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""
@@ -209,24 +232,51 @@ def _is_loss(error: Exception) -> bool:
     return known or type(error).__name__ == "KilledWorker"
 
 
-def _death(fold: Fold) -> str:
+def leaves_cores(n_workers: int) -> bool:
+    """Tell whether folds may run jobs of their own.
+
+    Where folds take every core, what is inside them would only get in the way.
+    """
+    return bool(n_workers < max(2, cpu_count()))
+
+
+def death(fold: Fold) -> str:
+    """Say that a fold kills its workers."""
     return (
-        f"The worker process died {_LIVES} times while it fitted {fold.params}, "
+        f"The worker process died {LIVES} times while it fitted {fold.params}, "
         "perhaps for want of memory."
     )
 
 
+def _failed(settings: dict[str, Any], reason: str) -> FoldResult:
+    """Return what stands for the result of a fold that has none."""
+    error_score = settings["error_score"]
+    named = metric_names(settings["scorer"])
+    scores = dict.fromkeys(named, error_score) if named else error_score
+    result = {"fit_error": reason, "test_scores": scores}
+    if settings["return_train_score"]:
+        result["train_scores"] = scores
+    nothing = {"n_test_samples": 0, "fit_time": math.nan, "score_time": math.nan}
+    return {**result, **nothing}
+
+
 def _fit_fold(
     fold: Fold, nested: bool, *args: Any, **kwargs: Any
-) -> tuple[Key, FoldResult]:
+) -> tuple[Key, FoldResult, float]:
     """Fit and score one fold with one inner thread.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
     are used by the folds.
     """
+    start = time.perf_counter()
     inside = nullcontext() if nested else parallel_config(backend="sequential")
     with threadpool_limits(limits=1), inside:
-        result: FoldResult = fit_and_score(
-            *args, parameters=fold.params, **fold.settings, **kwargs
-        )
-    return fold.key, result
+        try:
+            result: FoldResult = fit_and_score(
+                *args, parameters=fold.params, **fold.settings, **kwargs
+            )
+        except SystemExit:  # of a fit; scikit-learn would let it end everything
+            if kwargs["error_score"] == "raise":
+                raise
+            result = _failed(kwargs, traceback.format_exc())
+    return fold.key, result, time.perf_counter() - start

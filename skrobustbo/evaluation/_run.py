@@ -25,6 +25,8 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.evaluation._folds import Fold, FoldPool, Job
 from skrobustbo.evaluation._source import Outcome, Params, Source
+from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation._timed import TimedPool
 
 
 def run_search(
@@ -33,6 +35,7 @@ def run_search(
     X: Any,
     y: Any = None,
     params: Mapping[str, Any] | None = None,
+    stops: Stops | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
@@ -47,19 +50,30 @@ def run_search(
         The data.
     params : dict, default=None
         What was passed to `fit` besides: for the estimator, the scorer, the splitter.
+    stops : Stops, default=None
+        What may end the search early; None lets it go on to its end.
 
     Returns
     -------
     reason : str
-        "callback" if a callback asked to stop, "" if the source came to its end.
+        "callback" if a callback asked to stop, "" if the source came to its end,
+        otherwise the reason of `stops`.
+
+    Raises
+    ------
+    TimeoutError, KeyboardInterrupt
+        If `stops` ended the search before any candidate was finished.
     """
-    run = _Run(search, source, X, y, dict(params or {}))
-    reason = run.search()
-    run.conclude()
+    stops = stops or Stops()
+    run = _Run(search, source, X, y, dict(params or {}), stops)
+    with stops.watched():
+        stopped = run.search()
+        run.conclude()
+    stops.warn(len(run.outcomes), source.n_planned)
     if search.refit:
         run.refit()
     run.end()
-    return reason
+    return stops.reason or ("callback" if stopped else "")
 
 
 @dataclass
@@ -71,6 +85,7 @@ class _Run:
     X: Any
     y: Any
     params: dict[str, Any]
+    stops: Stops
     outcomes: list[Outcome] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -130,20 +145,29 @@ class _Run:
 
     # The candidates -------------------------------------------------------------------
 
-    def search(self) -> str:
-        """Evaluate the source's candidates; return why it ended early, if it did."""
-        search, source = self.estimator, self.source
+    def search(self) -> bool:
+        """Evaluate the source's candidates; tell whether a callback ended it."""
+        source, stopped = self.source, False
         self._announce()
         task = self._search_task()
-        reason = ""
-        with FoldPool(self.job, search.n_jobs, search.pre_dispatch) as pool:
-            while not reason and (candidates := source.next_round()):
-                stop = self._round(pool, candidates, task)
-                reason = "callback" if stop else ""
+        with self._pool() as pool:
+            self.stops.plan(len(self.job.splits), pool.n_workers)
+            while not (stopped or self._over()) and (candidates := source.next_round()):
+                stopped = self._round(pool, candidates, task)
         if not self.outcomes:
-            raise ValueError(NO_FITS)
+            raise self.stops.nothing_finished() or ValueError(NO_FITS)
         task.call_on_fit_task_end(**self._told(**source.progress()))
-        return reason
+        return stopped
+
+    def _pool(self) -> FoldPool | TimedPool:
+        search, timeout = self.estimator, self.stops.fit_timeout
+        if timeout is not None:
+            return TimedPool(self.job, search.n_jobs, timeout, self.stops)
+        return FoldPool(self.job, search.n_jobs, search.pre_dispatch, self.stops)
+
+    def _over(self) -> bool:
+        """Tell whether the search has to end although candidates are left."""
+        return len(self.outcomes) < self.source.n_planned and self.stops.over()
 
     def _announce(self) -> None:
         if self.estimator.verbose > 0:
@@ -164,7 +188,7 @@ class _Run:
         return task.call_on_fit_task_begin(estimator=self.estimator)
 
     def _round(
-        self, pool: FoldPool, candidates: Sequence[Params], search_task: Any
+        self, pool: FoldPool | TimedPool, candidates: Sequence[Params], search_task: Any
     ) -> bool:
         """Evaluate candidates side by side; tell whether a callback asks to stop."""
         n_splits, source = len(self.job.splits), self.source
@@ -175,11 +199,12 @@ class _Run:
                 max_subtasks=len(candidates) * n_splits,
                 sequential_subtasks=False,
             ).call_on_fit_task_begin(**self._told(**source.progress()))
-        results = dict(pool.run(self._folds(candidates, task)))
+        results = dict(self.stops.guard(pool.run(self._folds(candidates, task))))
         for i, params in enumerate(candidates, len(self.outcomes)):
             # Told in the order asked, so that nothing depends on which fold was faster.
-            folds = [results[i, split] for split in range(n_splits)]
-            self._take(Outcome(params, folds))
+            keys = [(i, split) for split in range(n_splits)]
+            if results.keys() >= set(keys):  # the end may have come first
+                self._take(Outcome.of(params, [results[key] for key in keys]))
         told = self._told(**source.progress()) if in_rounds else {}
         return in_rounds and task.call_on_fit_task_end(**told)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -30,6 +30,14 @@ class Outcome:
     params: Params
     folds: Sequence[FoldResult]
 
+    @classmethod
+    def of(cls, params: Params, folds: Iterable[FoldResult]) -> Self:
+        """Return an outcome in which scores without bounds are nan.
+
+        A score of plus infinity, otherwise, would be the best of all.
+        """
+        return cls(params, [_bounded(fold) for fold in folds])
+
     @property
     def metrics(self) -> list[str]:
         """Names of the metrics; none if there is a single one."""
@@ -53,6 +61,19 @@ class Outcome:
     def errors(self) -> list[str]:
         """Tracebacks of the failed fits."""
         return [fold["fit_error"] for fold in self.folds if fold["fit_error"]]
+
+
+def _bounded(fold: FoldResult) -> FoldResult:
+    scores = fold["test_scores"]
+    if isinstance(scores, dict):
+        bounded: Any = {name: _or_nan(score) for name, score in scores.items()}
+    else:
+        bounded = _or_nan(scores)
+    return {**fold, "test_scores": bounded}
+
+
+def _or_nan(score: Any) -> Any:
+    return math.nan if math.isinf(score) else score
 
 
 class Source(Protocol):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state, get_tags
 
-from skrobustbo._sklearn_compat import BaseSearchCV, Interval, fit_context
-from skrobustbo.evaluation import run_search
+from skrobustbo._sklearn_compat import BaseSearchCV, Interval, StrOptions, fit_context
+from skrobustbo.evaluation import Stops, run_search
 from skrobustbo.model_selection._before import check_names, completed
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
@@ -58,6 +58,17 @@ class RobustBayesSearchCV(BaseSearchCV):
     search_metric : str, default=None
         With several metrics, the one that the search maximises. Default: `refit`, where
         that is a name; otherwise it must be given.
+    max_time : float, default=None
+        Seconds for the search without the refit, met to within one fold. A candidate
+        that would not be finished by then, going by the folds so far, is not started.
+    fit_timeout : float, default=None
+        Seconds for one fold, scoring included; past them it is ended and counts as
+        failed. Folds then run in worker processes of their own, also with one job, and
+        only on this machine.
+    tol : float or "noise", default=None
+        End when `optimizer_.regret_bound()`, what is left to gain under the policy's
+        assumptions, falls to it, in score units. "noise": to the standard error of the
+        best candidate's mean score.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
@@ -97,13 +108,18 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Candidates evaluated.
     tuner_time_ : float
         Seconds spent choosing candidates.
-    stop_reason_ : {"n_iter", "space_exhausted", "callback"}
+    stop_reason_ : {"n_iter", "max_time", "tol", "interrupted", "space_exhausted", \
+"callback"}
         Why the search ended.
 
     Notes
     -----
     Folds run with one inner thread (BLAS, OpenMP) for every `n_jobs`, so that scores
     do not depend on it: use the cores through `n_jobs`.
+
+    The first Ctrl-C (or SIGTERM) finishes a search with what is there so far, the
+    second aborts it. Candidates of which not all folds are finished are left out of
+    the results, and stay pending in `optimizer_`.
 
     Examples
     --------
@@ -127,6 +143,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "constraints": [callable, None],
         "search_metric": [str, None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "fit_timeout": [Interval(Real, 0, None, closed="neither"), None],
+        "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
         "random_state": ["random_state"],
     }
 
@@ -142,6 +161,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         batch_size: int = 1,
         constraints: Callable[[Params], bool] | None = None,
         search_metric: str | None = None,
+        max_time: float | None = None,
+        fit_timeout: float | None = None,
+        tol: float | str | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -171,6 +193,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.batch_size = batch_size
         self.constraints = constraints
         self.search_metric = search_metric
+        self.max_time = max_time
+        self.fit_timeout = fit_timeout
+        self.tol = tol
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -203,14 +228,16 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
             understood; after the initial design if not one of its fits succeeded.
+        TimeoutError
+            If no candidate was finished within `max_time`.
         """
+        stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         source = self._source()
         self.optimizer_ = source.optimizer
-        reason = run_search(self, source, X, y, params)
+        reason = run_search(self, source, X, y, params, stops)
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
-        exhausted = "space_exhausted" if source.exhausted else "n_iter"
-        self.stop_reason_ = reason or exhausted
+        self.stop_reason_ = reason or source.reason
         return self
 
     def _source(self) -> OptimizerSource:
@@ -227,11 +254,18 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             horizon=int(min(self.n_iter, space.size)),
             random_state=check_random_state(self.random_state),
         )
+        if self.tol is not None and not optimizer.policy.seeks_maximum:
+            raise ValueError(
+                "The 'tol' of RobustBayesSearchCV must be None for policies whose "
+                f"regret has no bound. Got {self.tol!r} with {optimizer.policy!r} "
+                "instead."
+            )
         return OptimizerSource(
             optimizer,
             n_iter=self.n_iter,
             batch_size=self.batch_size,
             search_metric=self.search_metric,
             refit=self.refit,
+            tol=self.tol,
             name=type(self.estimator).__name__,
         )

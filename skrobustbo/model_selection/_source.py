@@ -36,6 +36,9 @@ class OptimizerSource:
         The metric to search for where there are several.
     refit : bool, str or callable
         Names that metric, if it is a name, where `search_metric` does not.
+    tol : float, "noise" or None
+        Bound on the regret at which to end; "noise" is the standard error of the best
+        candidate's mean score.
     name : str
         Name of the estimator that is tuned, for messages.
 
@@ -45,8 +48,8 @@ class OptimizerSource:
         The metric searched for where there are several.
     seconds : float
         Time spent in the optimizer.
-    exhausted : bool
-        Whether the space has no more points to ask.
+    reason : {"n_iter", "space_exhausted", "tol"}
+        What ends the candidates.
     outcomes : list of Outcome
         What has been told.
     """
@@ -59,6 +62,7 @@ class OptimizerSource:
         batch_size: int = 1,
         search_metric: str | None = None,
         refit: Any = True,
+        tol: float | str | None = None,
         name: str = "estimator",
     ) -> None:
         self.optimizer = optimizer
@@ -68,10 +72,10 @@ class OptimizerSource:
         if search_metric is not None:
             self.metric = search_metric
         self.seconds = 0.0
-        self.exhausted = False
+        self.reason = "n_iter"
         self.outcomes: list[Outcome] = []
         self._batch_size, self._name = batch_size, name
-        self._given = search_metric is not None
+        self._given, self._tol = search_metric is not None, tol
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -101,14 +105,33 @@ class OptimizerSource:
         if len(self.outcomes) >= max(_CHANCES, self.optimizer.n_initial_points):
             self.stop_if_hopeless()
         candidates: list[Params] = []
+        if n_left and self._is_close():
+            self.reason = "tol"
+            return candidates
         with self._timed():
             while len(candidates) < min(n_left, self._batch_size):
                 try:
                     candidates.append(self.optimizer.ask())
                 except SpaceExhausted:
-                    self.exhausted = True
+                    self.reason = "space_exhausted"
                     break
         return candidates
+
+    def _is_close(self) -> bool:
+        """Tell whether what is left to gain is within the tolerance."""
+        if self._tol is None or not self.found:
+            return False
+        tol = self._standard_error() if self._tol == "noise" else float(self._tol)
+        with self._timed():
+            return self.optimizer.regret_bound() <= tol
+
+    def _standard_error(self) -> float:
+        """Return the standard error of the best mean score; nan for a single fold."""
+        means = [outcome.mean(self.metric) for outcome in self.outcomes]
+        scores = self.outcomes[int(np.nanargmax(means))].scores(self.metric)
+        if len(scores) < 2:
+            return math.nan
+        return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
 
     def tell(self, outcome: Outcome) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""

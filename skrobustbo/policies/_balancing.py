@@ -178,6 +178,15 @@ class Balancing(UCBPolicy):
             if u not in state.introduced:
                 state.introduce(u)
 
+    def plausible(self, state: BalancingState, models: Models) -> list[Candidate]:
+        """Return the surviving candidates."""
+        return [self.candidate(state, i) for i in state.alive]
+
+    @property
+    def norm_bounded(self) -> bool:
+        """The theory of balancing is one of norms, whatever beta is set to."""
+        return True
+
     def alive(self, state: BalancingState) -> list[str]:
         """Return the labels of the surviving candidates."""
         return [self.candidate(state, i).label for i in state.alive]

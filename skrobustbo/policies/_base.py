@@ -10,7 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from skrobustbo.policies._beta import check_beta, gain_of, resolve_beta
+from skrobustbo.policies._beta import (
+    check_beta,
+    depends_on_norm,
+    gain_of,
+    resolve_beta,
+)
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import (
     initial_length_scale,
@@ -52,6 +57,8 @@ class Policy(BaseEstimator):
 
     #: Class of the run-time state: a dataclass of JSON types.
     state_type: ClassVar[type] = _Stateless
+    #: Whether it is the maximum of one fixed objective that is sought.
+    seeks_maximum: ClassVar[bool] = True
 
     kernel: Kernel | None = field(default=None, kw_only=False)
     noise: float = 0.01
@@ -123,6 +130,21 @@ class Policy(BaseEstimator):
         """Return the index of the oldest of `n` told values that is remembered."""
         return 0
 
+    def plausible(self, state: Any, models: Models) -> list[Candidate]:
+        """Return the models of which one is assumed to be right, for regret bounds.
+
+        By default that of MAP length scales.
+        """
+        return [map_candidate(self, models)]
+
+    @property
+    def norm_bounded(self) -> bool:
+        """Whether objectives are assumed to be within a model's norm bound.
+
+        Otherwise they are assumed to be drawn from it.
+        """
+        return depends_on_norm(getattr(self, "beta", 1.0))
+
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         check_noise(self.noise, self.normalize_y)
@@ -176,9 +198,14 @@ def standardisation(
 
 def map_posterior(policy: Policy, models: Models) -> Posterior:
     """Return the posterior of a MAP model on all the data, whatever the policy."""
+    return models[map_candidate(policy, models)]
+
+
+def map_candidate(policy: Policy, models: Models) -> Candidate:
+    """Return the model of MAP length scales on all the data, whatever the policy."""
     kernel = policy.base_kernel()
     theta = map_length_scales(kernel, models)
-    return models[length_scale_candidate(kernel, models.spread(theta))]
+    return length_scale_candidate(kernel, models.spread(theta))
 
 
 @settings
@@ -251,6 +278,10 @@ class OneModelUCB(UCBPolicy):
         if self.kernel is not None:
             return Candidate(self.kernel)
         return length_scale_candidate(self.base_kernel(), state.theta)
+
+    def plausible(self, state: Any, models: Models) -> list[Candidate]:
+        """Return the one model."""
+        return [self.candidate(state)]
 
     def alive(self, state: Any) -> list[str]:
         """Return the label of the one model."""

@@ -138,6 +138,10 @@ class CandidatePolicy(UCBPolicy):
         d = state.n_parameters
         return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
 
+    def plausible(self, state: CandidateState, models: Models) -> list[Candidate]:
+        """Return the surviving models."""
+        return self.survivors(state)
+
     def alive(self, state: CandidateState) -> list[str]:
         """Return the labels of the surviving models."""
         return [candidate.label for candidate in self.survivors(state)]

@@ -52,6 +52,7 @@ class ChangingUCB(OneModelUCB):
     """
 
     state_type: ClassVar[type] = ChangingState
+    seeks_maximum: ClassVar[bool] = False  # of one objective: it changes
 
     repeats: bool = True
     beta: float | str = "log"

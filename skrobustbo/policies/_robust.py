@@ -13,11 +13,13 @@ from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import length_scale_candidate, map_length_scales, note
 from skrobustbo.policies._settings import require, settings
-from skrobustbo.surrogate import LogNormalPrior, Models, Prior
+from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
 #: Without a horizon the ladder reaches as far as for this many evaluations, or as many
 #: as there have been.
 _DEFAULT_HORIZON = 50
+#: How far below the estimate the length scale may be for the regret bound to hold.
+REGRET_DIVISOR = 2.0
 
 
 @dataclass
@@ -120,6 +122,18 @@ class RobustUCB(UCBPolicy):
     def _estimate(self, state: LadderState, models: Models) -> Array:
         prior = LogNormalPrior(0.7, 1.5) if self.prior is None else self.prior
         return map_length_scales(self.base_kernel(), models, state.theta or None, prior)
+
+    def plausible(self, state: LadderState, models: Models) -> list[Candidate]:
+        """Return the models of the estimate and of half of it.
+
+        The lower rungs are there to be safe; under the lowest, which resolve no more
+        than the distance of the points planned, no bound would ever be small.
+        """
+        theta, kernel = self._estimate(state, models), self.base_kernel()
+        return [
+            length_scale_candidate(kernel, models.spread(theta) / divisor)
+            for divisor in (1.0, REGRET_DIVISOR)
+        ]
 
     def turn(self, state: LadderState, pending: Sequence[Memo]) -> int:
         """Return the rung whose turn it is, queries under way counted."""

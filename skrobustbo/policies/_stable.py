@@ -54,6 +54,7 @@ class _Stable(Eliminating):
     """
 
     state_type: ClassVar[type] = StableState
+    seeks_maximum: ClassVar[bool] = False  # but the best worst case
 
     eps: float | Mapping[str, float] = 0.05
     metric: str = "max"

@@ -1,0 +1,121 @@
+"""An upper bound on what a search has left to gain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.acquisition import UCB
+from skrobustbo.policies._beta import (
+    bayes_continuous_beta,
+    bayes_finite_beta,
+    self_normalised_beta,
+)
+from skrobustbo.policies._interface import Argmax
+from skrobustbo.surrogate import Candidate, Models, Posterior
+
+
+@dataclass(frozen=True)
+class Band:
+    """What one model says with high probability, in units of the objective.
+
+    Attributes
+    ----------
+    upper : float
+        No value of the objective exceeds this.
+    lower : float
+        The best told point is worth this at least.
+    """
+
+    upper: float
+    lower: float
+
+
+def bands(
+    candidates: Sequence[Candidate],
+    models: Models,
+    argmax: Argmax,
+    *,
+    told: NDArray[np.bool_],
+    n_parameters: int,
+    delta: float,
+    norm_bounded: bool,
+) -> list[Band]:
+    """Return the bands of the models that may be right.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        The models.
+    models : Models
+        The surrogate on all told points.
+    argmax : callable
+        Maximises over the feasible points, tried ones included.
+    told : array of bool, shape (n,)
+        Which points have a value, and did not fail.
+    n_parameters : int
+        Dimension d.
+    delta : float
+        Probability that the band of the right model may fail.
+    norm_bounded : bool
+        Whether the objective is within the norm bound of a model, not drawn from it.
+    """
+    found = []
+    for candidate in candidates:
+        posterior = models[candidate]
+        if norm_bounded:
+            beta = _norm_beta(posterior, delta)
+        else:
+            beta = _bayes_beta(posterior, n_parameters, delta)
+        _, upper = argmax(UCB(posterior, beta), inner=True)
+        lower = float(UCB(posterior, -beta)(models.X[told]).max())
+        units = [value * models.scale + models.shift for value in (upper, lower)]
+        found.append(Band(*units))
+    return found
+
+
+def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
+    """Return a bound on the maximum of the objective minus its best told value.
+
+    Of each branch one model is right, it is not known which: the bound is the largest
+    over them. What a branch has reached counts for the others by its worst model.
+
+    Parameters
+    ----------
+    branches : list of list of Band
+        For each branch the bands of the models that may be right.
+
+    Returns
+    -------
+    bound : float
+        In units of the objective, not negative.
+    """
+    safe = [min(band.lower for band in models) for models in branches]
+    gaps = [
+        band.upper - max([band.lower, *safe[:i], *safe[i + 1 :]])
+        for i, models in enumerate(branches)
+        for band in models
+    ]
+    return max(0.0, *gaps)
+
+
+def _norm_beta(posterior: Posterior, delta: float) -> float:
+    """Return the schedule for a bounded norm that holds whatever the noise."""
+    norm = posterior.candidate.norm_bound
+    return self_normalised_beta(norm, posterior.information_gain, delta)
+
+
+def _bayes_beta(posterior: Posterior, n_parameters: int, delta: float) -> float:
+    """Return the schedule for an objective drawn from the model.
+
+    Slopes are in proportion to the reciprocal of the length scale, where there is one.
+    """
+    t = posterior.n_told
+    if posterior.n_points is not None:
+        return bayes_finite_beta(posterior.n_points, t, delta)
+    theta = getattr(posterior.candidate.kernel, "length_scale", 1.0)
+    slope = max(1.0, 1 / float(np.min(theta)))
+    return bayes_continuous_beta(n_parameters, t, delta, b=slope)

@@ -1,0 +1,253 @@
+"""What is left to gain: a bound that holds, shrinks, and stops searches."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
+from skrobustbo._regret_bound import Band, regret_bound
+from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
+
+N_POINTS, NOISE = 60, 0.1
+LINE = {"i": Integer(0, N_POINTS - 1)}
+RAW = {"noise": NOISE, "normalize_y": False}
+
+
+def drawn(kernel, seed):
+    """Return a function drawn from a model on the points of a line, and its noise."""
+    rng = np.random.default_rng(seed)
+    space = Optimizer(LINE).space
+    Z = np.array([space.encode({"i": i}) for i in range(N_POINTS)])
+    K = kernel(Z) + 1e-8 * np.eye(N_POINTS)
+    return np.linalg.cholesky(K) @ rng.standard_normal(N_POINTS), rng
+
+
+def bounds(policy, f, rng, seed, checks):
+    """Return bounds and true regrets after some numbers of values."""
+    optimizer = Optimizer(LINE, policy, n_initial_points=3, random_state=seed)
+    found = []
+    for n in range(1, max(checks) + 1):
+        params = optimizer.ask()
+        optimizer.tell(params, f[params["i"]] + NOISE * rng.standard_normal())
+        if n in checks:
+            asked = [record["params"]["i"] for record in optimizer.history_]
+            regret = f.max() - f[asked].max()
+            found.append((optimizer.regret_bound(), regret))
+    return np.array(found)
+
+
+MODEL = Matern(0.15, nu=2.5)
+POLICIES = [
+    GPUCB(MODEL, beta=2.0, **RAW),
+    HEGPUCB([RBF(0.6), MODEL, RBF(0.3)], beta=4.0, **RAW),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["one", "several"])
+def test_the_bound_holds_and_shrinks_where_the_assumption_is_true(policy):
+    runs = []
+    for seed in range(25):
+        f, rng = drawn(MODEL, seed)
+        runs.append(bounds(policy, f, rng, seed, checks=(4, 10, 25)))
+    bound, regret = np.moveaxis(np.array(runs), 2, 0)
+    assert (bound >= regret).all(axis=1).mean() >= 0.95
+    assert (regret[:, 0] > 0.05).mean() > 0.5  # there was something to bound
+    medians = np.median(bound, axis=0)
+    assert medians[0] > 2.5 * medians[2]
+    assert medians[2] < 1.2
+
+
+def test_the_bound_fails_where_the_assumption_is_false():
+    """Else the test above would show nothing."""
+    smooth = GPUCB(RBF(2.0), beta=2.0, **RAW)
+    failed = []
+    for seed in range(10):
+        f, rng = drawn(Matern(0.05, nu=2.5), seed)
+        bound, regret = bounds(smooth, f, rng, seed, checks=(6,))[0]
+        failed.append(bound < regret)
+    assert np.mean(failed) > 0.3
+
+
+def test_the_bound_for_norms_holds():
+    """The objective is a combination of kernels, of norm 2."""
+    policy = IGPUCB(MODEL, norm_bound=2.0, **RAW)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        space = Optimizer(LINE).space
+        Z = np.array([space.encode({"i": i}) for i in range(N_POINTS)])
+        weights = rng.standard_normal(8)
+        centres = Z[rng.choice(N_POINTS, 8, replace=False)]
+        norm = math.sqrt(weights @ MODEL(centres) @ weights)
+        f = MODEL(Z, centres) @ weights * 2.0 / norm
+        found = bounds(policy, f, rng, seed, checks=(5, 15, 30))
+        assert (found[:, 0] >= found[:, 1]).all()
+
+
+def told(policy="robust", n=25, scale=1.0, shift=0.0):
+    optimizer = Optimizer({"x": Real(-1, 1)}, policy, random_state=0)
+    for _ in range(n):
+        params = optimizer.ask()
+        optimizer.tell(params, shift - scale * (params["x"] - 0.3) ** 2)
+    return optimizer
+
+
+def test_it_is_in_units_of_the_objective():
+    one, thousand = told(), told(scale=1000.0, shift=-5.0)
+    np.testing.assert_allclose(
+        thousand.regret_bound(), 1000 * one.regret_bound(), rtol=1e-3
+    )
+
+
+def test_more_confidence_is_a_larger_bound():
+    optimizer = told(n=12)
+    found = [optimizer.regret_bound(delta) for delta in (0.5, 0.05, 0.001)]
+    assert sorted(found) == found
+    assert found[0] < found[2]
+
+
+def test_looking_changes_nothing_and_a_copy_says_the_same():
+    calm, asked = told(n=12), told(n=12)
+    bound = asked.regret_bound()
+    again = Optimizer.from_dict(json.loads(json.dumps(asked.to_dict())))
+    assert again.regret_bound() == asked.regret_bound() == bound
+    assert asked.ask() == calm.ask()
+
+
+def test_failures_do_not_enter_as_the_best():
+    optimizer = told(n=15)
+    optimizer.tell({"x": 0.9}, np.nan)
+    assert 0 <= optimizer.regret_bound() < math.inf
+
+
+def test_the_default_allows_for_half_the_estimate():
+    optimizer = told()
+    models = optimizer._models(pending=False)
+    long, short = RobustUCB().plausible(optimizer._state, models)
+    ratio = np.divide(long.kernel.length_scale, short.kernel.length_scale)
+    np.testing.assert_allclose(ratio, 2.0)
+
+
+@pytest.mark.parametrize("name", available())
+def test_every_policy_has_a_bound_or_says_why_not(name):
+    optimizer = told(name, n=2)
+    if optimizer.policy.seeks_maximum:
+        assert optimizer.regret_bound() == math.inf
+        assert 0 <= told(name, n=9).regret_bound() < math.inf
+    else:
+        with pytest.raises(ValueError, match="maximum of one fixed objective"):
+            optimizer.regret_bound()
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="at least one finite value"):
+        told(n=0).regret_bound()
+    for delta in (0, 1, -0.5, math.nan):
+        with pytest.raises(ValueError, match=r"'delta' of regret_bound.*between 0 and"):
+            told(n=5).regret_bound(delta)
+
+
+# The stop -----------------------------------------------------------------------------
+
+X, y = load_iris(return_X_y=True)
+
+
+class Fake(ClassifierMixin, BaseEstimator):
+    def __init__(self, a=0.0, spread=0.0):
+        self.a = a
+        self.spread = spread
+
+    def fit(self, X, y=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y=None):
+        return -((self.a - 0.3) ** 2) + self.spread * np.sin(X.sum())
+
+
+def search(**settings):
+    spread = settings.pop("spread", 0.0)
+    given = {"n_iter": 40, "cv": 4, "random_state": 0, "refit": False, **settings}
+    return RobustBayesSearchCV(Fake(spread=spread), {"a": Real(-1, 1)}, **given)
+
+
+def test_a_search_ends_when_little_is_left_to_gain():
+    ours = search(tol=0.05).fit(X, y)
+    assert ours.stop_reason_ == "tol"
+    assert ours.n_iter_ == len(ours.cv_results_["params"]) < 40
+    assert ours.optimizer_.regret_bound() <= 0.05
+    assert ours.best_score_ > -0.05
+    # Not before: the same optimizer, told the same.
+    again = search()._source().optimizer
+    for params, score in zip(
+        ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True
+    ):
+        if again.n_initial_points <= len(again.history_):
+            assert again.regret_bound() > 0.05
+        assert again.ask() == params
+        again.tell(params, score)
+    assert again.regret_bound() == ours.optimizer_.regret_bound()
+
+
+def test_a_tolerance_out_of_reach_changes_nothing():
+    ours = search(tol=1e-12, n_iter=10).fit(X, y)
+    assert ours.stop_reason_ == "n_iter"
+    assert (
+        ours.cv_results_["params"] == search(n_iter=10).fit(X, y).cv_results_["params"]
+    )
+
+
+def test_the_noise_of_the_folds_as_a_tolerance():
+    ours = search(tol="noise", spread=0.1).fit(X, y)
+    assert ours.stop_reason_ == "tol"
+    best, results = ours.best_index_, ours.cv_results_
+    scores = [results[f"split{k}_test_score"][best] for k in range(4)]
+    assert ours.optimizer_.regret_bound() <= np.std(scores, ddof=1) / 2
+    assert search(tol="noise", n_iter=12).fit(X, y).stop_reason_ == "n_iter"
+
+
+def test_a_single_fold_has_no_noise_to_compare_with():
+    fold = [(np.arange(100), np.arange(100, 150))]
+    assert search(tol="noise", n_iter=8, cv=fold).fit(X, y).stop_reason_ == "n_iter"
+
+
+@pytest.mark.parametrize("tol", [-1, "small", math.nan])
+def test_tolerances_that_are_none(tol):
+    with pytest.raises(ValueError, match="The 'tol' parameter of RobustBayesSearchCV"):
+        search(tol=tol).fit(X, y)
+
+
+def test_policies_without_a_bound_refuse_a_tolerance():
+    with pytest.raises(ValueError, match=r"'tol' of RobustBayesSearchCV must be None"):
+        search(tol=0.1, policy="et-gp-ucb").fit(X, y)
+
+
+# Several branches --------------------------------------------------------------------
+
+
+def test_branches_share_the_probability_and_one_of_each_is_right():
+    # Branch 0 has one model, branch 1 two of which the second is pessimistic.
+    found = regret_bound([[Band(5.0, 3.0)], [Band(6.0, 1.0), Band(4.5, -2.0)]])
+    # 6 against 3 (branch 0 reached), 5 against its own 3, 4.5 against 3.
+    assert found == 3.0
+    assert regret_bound([[Band(2.0, 2.5)]]) == 0.0
+
+
+def test_a_branched_optimizer_has_a_bound():
+    space = [{"kind": ["a"], "x": Real(0, 1)}, {"kind": ["b"], "x": Real(0, 1)}]
+    optimizer = Optimizer(space, random_state=0)
+    assert optimizer.n_initial_points >= 4
+    for _ in range(30):
+        params = optimizer.ask()
+        top = {"a": 0.0, "b": -0.5}[params["kind"]]
+        optimizer.tell(params, top - (params["x"] - 0.3) ** 2)
+        if len(optimizer.history_) == 4:
+            assert optimizer.regret_bound() == math.inf
+    assert 0.0 - optimizer.best_value_ <= optimizer.regret_bound() < math.inf
