@@ -31,9 +31,11 @@ MAY_IMPORT = {
         "_sobol",
     },
     "_functional": {"optimizer", "policies", "acquisition", "space"},
-    "evaluation": {"_sklearn_compat"},
+    "checkpoint": set(),
+    "evaluation": {"checkpoint", "_sklearn_compat"},
     "model_selection": {
         "evaluation",
+        "checkpoint",
         "optimizer",
         "policies",
         "acquisition",

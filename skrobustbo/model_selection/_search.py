@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,7 +14,9 @@ from sklearn.utils import check_random_state, get_tags
 
 from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import BaseSearchCV, Interval, fit_context
+from skrobustbo.checkpoint import NoJournal, open_journal
 from skrobustbo.evaluation import run_search
+from skrobustbo.model_selection._fingerprint import fingerprint
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -53,6 +57,12 @@ class RobustBayesSearchCV(BaseSearchCV):
     search_metric : str, default=None
         With several metrics, the one that the search maximises. Default: `refit`, where
         that is a name; otherwise it must be given.
+    checkpoint : str or path, default=None
+        File that keeps what is done: splits, seed, candidates and the results of every
+        fold, as soon as they are there. The same call, after an interruption, a crash
+        or with a larger `n_iter`, goes on from it, and ends as if it had not been
+        interrupted. A call with other data, another estimator or other settings is
+        refused. See the notes.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
@@ -100,6 +110,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     Folds run with one inner thread (BLAS, OpenMP) for every `n_jobs`, so that scores
     do not depend on it: use the cores through `n_jobs`.
 
+    A `checkpoint` is a database without pickles: opening one executes nothing, whoever
+    wrote it, and what is read is checked. Its scores are believed, though. Functions
+    are compared by their names, random generators by their kind. It is locked while
+    `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit` and a larger `n_iter` may
+    change from call to call.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -121,6 +137,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "initial_params": [list, tuple, None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "search_metric": [str, None],
+        "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state"],
     }
 
@@ -135,6 +152,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         initial_params: Sequence[Mapping[str, Any]] | None = None,
         batch_size: int = 1,
         search_metric: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -163,6 +181,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.initial_params = initial_params
         self.batch_size = batch_size
         self.search_metric = search_metric
+        self.checkpoint = checkpoint
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -194,38 +213,63 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
-            understood; after the initial design if not one of its fits succeeded.
+            understood; after the initial design if not one of its fits succeeded. As
+            `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read, is
+            of another search, in use, or cannot be written.
         """
-        source = self._source()
+        with open_journal(self.checkpoint) as journal:
+            source = self._source(journal, {"X": X, "y": y, **params})
+            self.optimizer_ = source.optimizer
+            reason = run_search(self, source, X, y, params, journal)
         self.optimizer_ = source.optimizer
-        reason = run_search(self, source, X, y, params)
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
         exhausted = "space_exhausted" if source.exhausted else "n_iter"
         self.stop_reason_ = reason or exhausted
         return self
 
-    def _source(self) -> OptimizerSource:
+    def _source(
+        self, journal: NoJournal | None = None, data: Params | None = None
+    ) -> OptimizerSource:
         """Return where candidates come from; all that needs no fit is checked."""
         space = self.param_space
         space = space if isinstance(space, Space) else Space(space)
         _check_names(space, self.estimator)
-        optimizer = Optimizer(
+        seed, drawn = self._seed()
+        seed, horizon = (journal or NoJournal()).begin(
+            lambda: self._fingerprint(space, data or {}),
+            seed=seed,
+            n_iter=self.n_iter,
+            drawn=drawn,
+        )
+        anew = partial(
+            Optimizer,
             space,
             self.policy,
             n_initial_points=self.n_initial_points,
             initial_params=_completed(self.initial_params, space, self.estimator),
-            horizon=int(min(self.n_iter, space.size)),
-            random_state=check_random_state(self.random_state),
+            horizon=int(min(horizon, space.size)),
+            random_state=seed,
         )
         return OptimizerSource(
-            optimizer,
+            anew(),
             n_iter=self.n_iter,
             batch_size=self.batch_size,
             search_metric=self.search_metric,
             refit=self.refit,
             name=type(self.estimator).__name__,
+            anew=anew,
         )
+
+    def _seed(self) -> tuple[int, bool]:
+        """Return the seed, and whether it was drawn rather than given."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state), False
+        return int(check_random_state(self.random_state).randint(2**31 - 1)), True
+
+    def _fingerprint(self, space: Space, data: Params) -> dict[str, dict[str, str]]:
+        named = self.refit if isinstance(self.refit, str) else None
+        return fingerprint(self, space, data, self.search_metric or named)
 
 
 def _check_names(space: Space, estimator: Any) -> None:
