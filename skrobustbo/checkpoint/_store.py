@@ -119,7 +119,7 @@ class Store:
         """Turn what SQLite says of a file into our error."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:  # a name that is no text, too
             if "locked" in str(error):
                 raise CheckpointError(
                     f"The checkpoint {self.path!r} is open in another program: close "
