@@ -300,6 +300,68 @@ def test_names_of_one_file_share_a_lock(path):
         pass
 
 
+ORPHAN = """
+import os, sys, time
+from skrobustbo.checkpoint import open_journal
+with open_journal({path!r}):
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+    time.sleep(0.2)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_the_lock_dies_with_its_holder_whatever_children_do(path):
+    command = [sys.executable, "-c", ORPHAN.format(path=str(path))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        child = int(parent.stdout.readline())
+        try:
+            assert parent.wait() == -9
+            with open_journal(path):
+                os.kill(child, 0)  # alive, and yet in nobody's way
+        finally:
+            os.kill(child, 9)
+
+
+# Callbacks ----------------------------------------------------------------------------
+
+
+class Rounds:
+    """Counts the rounds that end; asks to stop after some."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after = stop_after
+        self.ended = 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, *, metadata=None):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, metadata=None):
+        self.ended += context.task_name == "round"
+        return context.task_name == "round" and self.ended == self.stop_after
+
+
+@pytest.mark.skipif(
+    not hasattr(RobustBayesSearchCV, "set_callbacks"), reason="before callbacks"
+)
+def test_a_search_that_a_callback_stopped_goes_on_without_it(path):
+    stopped = make(path, batch_size=2).set_callbacks(Rounds(3)).fit(X, y)
+    assert stopped.n_iter_ == 6
+    heard = Rounds()
+    whole = make(path, batch_size=2).set_callbacks(heard).fit(X, y)
+    assert heard.ended == 5  # those of the first run, too
+    assert Counted.n_fits == 30
+    assert_same_results(whole, make(batch_size=2).fit(X, y))
+
+
 # What is compared ---------------------------------------------------------------------
 
 
