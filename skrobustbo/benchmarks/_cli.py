@@ -6,7 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from skrobustbo.benchmarks import _mnist, _plot, _report, _run, _step_cost
+from skrobustbo.benchmarks import (
+    _checkpoint_cost,
+    _mnist,
+    _plot,
+    _report,
+    _run,
+    _step_cost,
+)
 from skrobustbo.benchmarks._args import CommandError
 
 
@@ -17,7 +24,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Compare policies on test problems, and measure what a step costs.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="command")
-    for module in (_run, _report, _plot, _step_cost, _mnist):
+    for module in (_run, _report, _plot, _step_cost, _checkpoint_cost, _mnist):
         module.register(subparsers)
     return parser
 

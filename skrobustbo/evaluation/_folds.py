@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -109,10 +109,11 @@ class FoldPool:
         self._nested = effective_n_jobs(n_jobs) < max(2, cpu_count())
 
     def _workers(self) -> Parallel:
-        try:
-            return Parallel(**self._settings, return_as="generator_unordered")
-        except ValueError:  # a backend that gives results back only all at once
-            return Parallel(**self._settings)
+        # joblib 1.3 gives results back in order only, some backends only all at once.
+        for way in ("generator_unordered", "generator"):
+            with suppress(ValueError):
+                return Parallel(**self._settings, return_as=way)
+        return Parallel(**self._settings)
 
     def __enter__(self) -> Self:
         self._parallel.__enter__()

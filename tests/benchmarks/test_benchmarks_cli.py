@@ -130,7 +130,14 @@ class TestArguments:
         with pytest.raises(SystemExit):
             main(["--help"])
         text = capsys.readouterr().out
-        for command in ("run", "report", "plot", "step-cost", "mnist"):
+        for command in (
+            "run",
+            "report",
+            "plot",
+            "step-cost",
+            "checkpoint-cost",
+            "mnist",
+        ):
             assert re.search(rf"^    {command}\s", text, re.MULTILINE)
 
 
