@@ -124,7 +124,9 @@ CASES = {
 
 @pytest.mark.filterwarnings("ignore:The checkpoint knows the function")
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("stop_at", [1, 8, 17])
+@pytest.mark.parametrize(
+    "stop_at", [8, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 17))]
+)
 def test_an_interrupted_search_ends_as_the_unbroken_one(case, stop_at, path):
     settings = CASES[case]
     expected = quietly(make(**settings), X, y)
