@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
-from warnings import warn
 
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._compare import Parts, difference, is_parts
 from skrobustbo.checkpoint._errors import CheckpointError
 from skrobustbo.checkpoint._lock import Lock
+from skrobustbo.checkpoint._versions import compare_versions, versions_here
 
 FoldResult = dict[str, Any]
 Key = tuple[int, int]  # candidate and split
 Params = dict[str, Any]
 Record = dict[str, Any]
 
-_PACKAGES = ("skrobustbo", "scikit-learn", "numpy", "scipy")
 #: Splits, and characters of the header, that a checkpoint may have.
 _MAX_SPLITS, _MAX_HEADER = 1_000_000, 64_000_000
 
@@ -127,9 +125,8 @@ class Journal(NoJournal):
         """
         parts = describe()
         if self._store is None:
-            versions = {name: _version(name) for name in _PACKAGES}
             self._header = {"search": parts, "seed": seed, "horizon": n_iter}
-            self._header["versions"] = versions
+            self._header["versions"] = versions_here()
             return seed, n_iter
         self._header = header = self._read_header(self._store)
         other = difference(header["search"], parts)
@@ -141,7 +138,7 @@ class Journal(NoJournal):
                 "repeat the call that wrote it, or give another path."
             )
         self._read_rounds(self._store, n_iter)
-        _compare_versions(self.path, header["versions"])
+        compare_versions(self.path, header["versions"])
         return header["seed"], header["horizon"]
 
     def _read_header(self, file: store.Store) -> dict[str, Any]:
@@ -301,25 +298,3 @@ def _opened(path: Any) -> Iterator[Journal]:
             yield journal
         finally:
             journal.close()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # a build under another name
-        return "unknown"
-
-
-def _compare_versions(path: str, written: Mapping[str, str]) -> None:
-    changed = [
-        f"{name} {before} there, {now} here"
-        for name, before in written.items()
-        if name in _PACKAGES and (now := _version(name)) != before
-    ]
-    if changed:
-        warn(
-            f"The checkpoint {path!r} was written with other versions "
-            f"({', '.join(changed)}): what is in it is used, but the rest of the "
-            "search may differ from what it would have been.",
-            stacklevel=2,
-        )
