@@ -23,6 +23,7 @@ from sklearn.model_selection._validation import (
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _num_samples as num_samples
 
 # What scikit-learn's own searches say, word for word, as callers match on it.
 NO_FITS = "No fits were performed. Was the CV iterator empty? Were there no candidates?"
@@ -46,6 +47,7 @@ __all__ = [
     "has_callbacks",
     "insert_error_scores",
     "metric_names",
+    "num_samples",
     "root_task",
     "warn_or_raise_about_fit_failures",
 ]

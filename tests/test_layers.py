@@ -60,9 +60,11 @@ MAY_IMPORT = {
         "_threads",
     },
     "_functional": {"optimizer", "_checks", "policies", "acquisition", "space"},
-    "evaluation": {"_sklearn_compat"},
+    "checkpoint": set(),
+    "evaluation": {"checkpoint", "_sklearn_compat"},
     "model_selection": {
         "evaluation",
+        "checkpoint",
         "optimizer",
         "policies",
         "acquisition",

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from skrobustbo.benchmarks import (
+    _checkpoint_cost,
     _conformance,
     _joint,
     _mnist,
@@ -26,6 +27,7 @@ _COMMANDS = (
     _plot,
     _step_cost,
     _overhead,
+    _checkpoint_cost,
     _mnist,
     _joint,
     _batches,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +20,12 @@ from skrobustbo._sklearn_compat import (
     has_callbacks,
     insert_error_scores,
     metric_names,
+    num_samples,
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo.evaluation._folds import Fold, FoldPool, Job
+from skrobustbo.checkpoint import NoJournal
+from skrobustbo.evaluation._folds import Fold, FoldPool, FoldResult, Job, Key
 from skrobustbo.evaluation._source import Outcome, Params, Source
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._timed import TimedPool
@@ -36,6 +38,7 @@ def run_search(
     y: Any = None,
     params: Mapping[str, Any] | None = None,
     stops: Stops | None = None,
+    journal: NoJournal | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
@@ -52,6 +55,8 @@ def run_search(
         What was passed to `fit` besides: for the estimator, the scorer, the splitter.
     stops : Stops, default=None
         What may end the search early; None lets it go on to its end.
+    journal : NoJournal, default=None
+        Keeps what is done, and gives back what an earlier run did.
 
     Returns
     -------
@@ -65,7 +70,7 @@ def run_search(
         If `stops` ended the search before any candidate was finished.
     """
     stops = stops or Stops()
-    run = _Run(search, source, X, y, dict(params or {}), stops)
+    run = _Run(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
     with stops.watched():
         stopped = run.search()
         run.conclude()
@@ -86,6 +91,7 @@ class _Run:
     y: Any
     params: dict[str, Any]
     stops: Stops
+    journal: NoJournal
     outcomes: list[Outcome] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -99,8 +105,14 @@ class _Run:
         self.routed = search._get_routed_params_for_fit(self.params)
         self.root = root_task(search, 1 + (search.refit is not False))
         self.root.call_on_fit_task_begin(**self._told())
+        splits = self.journal.splits(
+            self._splits,
+            n_samples=num_samples(self.X),
+            metrics=metric_names(self.scorers) if self.metrics_known else None,
+            train=search.return_train_score,
+        )
         self.job = Job(
-            clone(search.estimator), self.X, self.y, self._splits(), self._settings()
+            clone(search.estimator), self.X, self.y, splits, self._settings()
         )
         search.n_splits_ = len(self.job.splits)
 
@@ -152,7 +164,9 @@ class _Run:
         task = self._search_task()
         with self._pool() as pool:
             self.stops.plan(len(self.job.splits), pool.n_workers)
-            while not (stopped or self._over()) and (candidates := source.next_round()):
+            while not (stopped or self._over()) and (
+                candidates := self.journal.next_round(source)
+            ):
                 stopped = self._round(pool, candidates, task)
         if not self.outcomes:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
@@ -199,7 +213,7 @@ class _Run:
                 max_subtasks=len(candidates) * n_splits,
                 sequential_subtasks=False,
             ).call_on_fit_task_begin(**self._told(**source.progress()))
-        results = dict(self.stops.guard(pool.run(self._folds(candidates, task))))
+        results = self._results(pool, candidates, task)
         for i, params in enumerate(candidates, len(self.outcomes)):
             # Told in the order asked, so that nothing depends on which fold was faster.
             keys = [(i, split) for split in range(n_splits)]
@@ -207,6 +221,17 @@ class _Run:
                 self._take(Outcome.of(params, [results[key] for key in keys]))
         told = self._told(**source.progress()) if in_rounds else {}
         return in_rounds and task.call_on_fit_task_end(**told)
+
+    def _results(
+        self, pool: FoldPool | TimedPool, candidates: Sequence[Params], task: Any
+    ) -> dict[Key, FoldResult]:
+        """Return the results of the folds of a round; what is known is not fitted."""
+        results = self.journal.done(len(self.outcomes), len(candidates))
+        folds = self._folds(candidates, task, results)
+        for key, result in self.stops.guard(pool.run(folds)) if folds else ():
+            self.journal.record(key, result)
+            results[key] = result
+        return results
 
     def _take(self, outcome: Outcome) -> None:
         """Keep an outcome and hand it to the source."""
@@ -222,7 +247,9 @@ class _Run:
         self.source.check(metrics)
         self.metrics_known = True
 
-    def _folds(self, candidates: Sequence[Params], task: Any) -> list[Fold]:
+    def _folds(
+        self, candidates: Sequence[Params], task: Any, known: Container[Key]
+    ) -> list[Fold]:
         """Return the folds of some candidates, each with its callback task."""
         first, n_splits = len(self.outcomes), len(self.job.splits)
         watched = self._watched(candidates)
@@ -239,6 +266,7 @@ class _Run:
             )
             for i, params in enumerate(candidates)
             for split in range(n_splits)
+            if (first + i, split) not in known
         ]
 
     def _watched(self, candidates: Iterable[Params]) -> bool:

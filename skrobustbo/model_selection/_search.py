@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -11,8 +13,10 @@ import numpy as np
 from sklearn.utils import check_random_state, get_tags
 
 from skrobustbo._sklearn_compat import BaseSearchCV, Interval, StrOptions, fit_context
+from skrobustbo.checkpoint import NoJournal, open_journal
 from skrobustbo.evaluation import Stops, run_search
 from skrobustbo.model_selection._before import check_names, completed
+from skrobustbo.model_selection._fingerprint import fingerprint
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -69,6 +73,12 @@ class RobustBayesSearchCV(BaseSearchCV):
         End when `optimizer_.regret_bound()`, what is left to gain under the policy's
         assumptions, falls to it, in score units. "noise": to the standard error of the
         best candidate's mean score.
+    checkpoint : str or path, default=None
+        File that keeps what is done: splits, seed, candidates and the results of every
+        fold, as soon as they are there. The same call, after an interruption, a crash
+        or with a larger `n_iter`, goes on from it, and ends as if it had not been
+        interrupted. A call with other data, another estimator or other settings is
+        refused. See the notes.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
@@ -121,6 +131,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     second aborts it. Candidates of which not all folds are finished are left out of
     the results, and stay pending in `optimizer_`.
 
+    A `checkpoint` is a database without pickles: opening one executes nothing, whoever
+    wrote it, and what is read is checked. Its scores are believed, though. Functions
+    are compared by their names, random generators by their kind. It is locked while
+    `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit` and a larger `n_iter` may
+    change from call to call.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -146,6 +162,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "fit_timeout": [Interval(Real, 0, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
+        "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state"],
     }
 
@@ -164,6 +181,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         max_time: float | None = None,
         fit_timeout: float | None = None,
         tol: float | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -196,6 +214,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.max_time = max_time
         self.fit_timeout = fit_timeout
         self.tol = tol
+        self.checkpoint = checkpoint
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -227,33 +246,48 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
-            understood; after the initial design if not one of its fits succeeded.
+            understood; after the initial design if not one of its fits succeeded. As
+            `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read, is
+            of another search, in use, or cannot be written.
         TimeoutError
             If no candidate was finished within `max_time`.
         """
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
-        source = self._source()
+        with open_journal(self.checkpoint) as journal:
+            source = self._source(journal, {"X": X, "y": y, **params})
+            self.optimizer_ = source.optimizer
+            reason = run_search(self, source, X, y, params, stops, journal)
         self.optimizer_ = source.optimizer
-        reason = run_search(self, source, X, y, params, stops)
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
         return self
 
-    def _source(self) -> OptimizerSource:
+    def _source(
+        self, journal: NoJournal | None = None, data: Params | None = None
+    ) -> OptimizerSource:
         """Return where candidates come from; all that needs no fit is checked."""
         space = self.param_space
         space = space if isinstance(space, Space) else Space(space)
         check_names(space, self.estimator)
-        optimizer = Optimizer(
+        seed, drawn = self._seed()
+        seed, horizon = (journal or NoJournal()).begin(
+            lambda: self._fingerprint(space, data or {}),
+            seed=seed,
+            n_iter=self.n_iter,
+            drawn=drawn,
+        )
+        anew = partial(
+            Optimizer,
             space,
             self.policy,
             n_initial_points=self.n_initial_points,
             initial_params=completed(self.initial_params, space, self.estimator),
             constraints=self.constraints,
-            horizon=int(min(self.n_iter, space.size)),
-            random_state=check_random_state(self.random_state),
+            horizon=int(min(horizon, space.size)),
+            random_state=seed,
         )
+        optimizer = anew()
         if self.tol is not None and not optimizer.policy.seeks_maximum:
             raise ValueError(
                 "The 'tol' of RobustBayesSearchCV must be None for policies whose "
@@ -268,4 +302,15 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             refit=self.refit,
             tol=self.tol,
             name=type(self.estimator).__name__,
+            anew=anew,
         )
+
+    def _seed(self) -> tuple[int, bool]:
+        """Return the seed, and whether it was drawn rather than given."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state), False
+        return int(check_random_state(self.random_state).randint(2**31 - 1)), True
+
+    def _fingerprint(self, space: Space, data: Params) -> dict[str, dict[str, str]]:
+        named = self.refit if isinstance(self.refit, str) else None
+        return fingerprint(self, space, data, self.search_metric or named)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import Outcome
 from skrobustbo.optimizer import Optimizer
+from skrobustbo.space._values import from_json, to_json
 
 Params = dict[str, Any]
 
@@ -41,6 +44,9 @@ class OptimizerSource:
         candidate's mean score.
     name : str
         Name of the estimator that is tuned, for messages.
+    anew : callable
+        Returns an optimizer like the given one that has not been asked yet; needed to
+        resume an earlier run.
 
     Attributes
     ----------
@@ -64,6 +70,7 @@ class OptimizerSource:
         refit: Any = True,
         tol: float | str | None = None,
         name: str = "estimator",
+        anew: Callable[[], Optimizer] | None = None,
     ) -> None:
         self.optimizer = optimizer
         self.n_planned = n_iter
@@ -76,6 +83,9 @@ class OptimizerSource:
         self.outcomes: list[Outcome] = []
         self._batch_size, self._name = batch_size, name
         self._given, self._tol = search_metric is not None, tol
+        self._anew, self._strayed = anew, False
+        #: What the earlier run noted of each candidate that was resumed.
+        self._noted: list[dict[str, Any]] = []
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -104,12 +114,15 @@ class OptimizerSource:
         n_left = self.n_planned - len(self.outcomes)
         if len(self.outcomes) >= max(_CHANCES, self.optimizer.n_initial_points):
             self.stop_if_hopeless()
-        candidates: list[Params] = []
         if n_left and self._is_close():
             self.reason = "tol"
-            return candidates
+            return []
+        return self._ask(min(n_left, self._batch_size))
+
+    def _ask(self, n: int) -> list[Params]:
+        candidates: list[Params] = []
         with self._timed():
-            while len(candidates) < min(n_left, self._batch_size):
+            while len(candidates) < n:
                 try:
                     candidates.append(self.optimizer.ask())
                 except SpaceExhausted:
@@ -132,6 +145,64 @@ class OptimizerSource:
         if len(scores) < 2:
             return math.nan
         return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
+
+    # What a journal keeps -------------------------------------------------------------
+
+    def records(self, candidates: Sequence[Params]) -> list[dict[str, Any]]:
+        """Return the candidates just asked and what the models said, in JSON types."""
+        if not candidates:
+            return []
+        write = self.optimizer.space.params_to_json
+        said = self.optimizer.history_[-len(candidates) :]
+        return [
+            {"params": write(params), **{key: to_json(r[key]) for key in _COLUMNS}}
+            for params, r in zip(candidates, said, strict=True)
+        ]
+
+    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Params]:
+        """Return the candidates of a round of an earlier run, asking for them again.
+
+        The optimizer then is where it was, to the last bit, and nothing of it needs to
+        be kept or trusted. If it asks for others, as another version may, what was done
+        counts: the optimizer starts anew and is told.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError, IndexError
+            If the records are not what `records` wrote, for this space.
+        """
+        read = [self._read(record) for record in noted]
+        if not self._strayed and not self._asks_again(noted):
+            self._start_anew()
+        self._noted += _read_columns(noted)
+        return read
+
+    def _read(self, record: Mapping[str, Any]) -> Params:
+        space = self.optimizer.space
+        params = space.params_from_json(record["params"])
+        space.encode(params)
+        if _canonical(space.params_to_json(params)) != _canonical(record["params"]):
+            raise ValueError("not a point of the space")
+        return params
+
+    def _asks_again(self, noted: Sequence[Mapping[str, Any]]) -> bool:
+        write = self.optimizer.space.params_to_json
+        asked = [_canonical(write(params)) for params in self._ask(len(noted))]
+        return asked == [_canonical(record["params"]) for record in noted]
+
+    def _start_anew(self) -> None:
+        if self._anew is None:
+            raise RuntimeError("Expected 'anew' to be given.")
+        warn(
+            "The candidates in the checkpoint are not those that would be asked here, "
+            "perhaps because versions of packages differ: they are used as they are, "
+            "and the rest of the search may differ from what it would have been.",
+            stacklevel=2,
+        )
+        self._strayed, self.reason = True, "n_iter"
+        self.optimizer = self._anew()
+        for outcome in self.outcomes:
+            self.optimizer.tell(outcome.params, outcome.mean(self.metric))
 
     def tell(self, outcome: Outcome) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
@@ -186,8 +257,26 @@ class OptimizerSource:
             if self.found:
                 mean, std = self.optimizer.predict(candidates, return_std=True)
             records = [r for r in self.optimizer.history_ if not r["pending"]]
+        records[: len(self._noted)] = self._noted
         chosen = {key: [record[key] for record in records] for key in _COLUMNS}
         return {**chosen, "posterior_mean": mean, "posterior_std": std}
+
+
+def _read_columns(noted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the models said of candidates, from their records."""
+    read = [{key: from_json(record[key]) for key in _COLUMNS} for record in noted]
+    for said, record in zip(read, noted, strict=True):
+        if record.keys() != {"params", *_COLUMNS}:
+            raise ValueError("a record has other parts")
+        kinds = [type(said[key]) for key in _COLUMNS]
+        if kinds != [str, float, float]:
+            raise TypeError("the models said something else")
+    return read
+
+
+def _canonical(value: Any) -> str:
+    """Return one text for equal JSON values, in which 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _exception(traceback: str) -> str:

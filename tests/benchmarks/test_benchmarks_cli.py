@@ -130,7 +130,18 @@ class TestArguments:
         with pytest.raises(SystemExit):
             main(["--help"])
         text = capsys.readouterr().out
-        for command in ("run", "report", "plot", "step-cost", "mnist", "batches"):
+        for command in (
+            "run",
+            "report",
+            "plot",
+            "step-cost",
+            "overhead",
+            "checkpoint-cost",
+            "mnist",
+            "joint",
+            "batches",
+            "conformance",
+        ):
             assert re.search(rf"^    {command}\s", text, re.MULTILINE)
 
 

@@ -1,0 +1,55 @@
+"""Comparing the descriptions of two searches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: For each part of a search, its items and their descriptions.
+Parts = Mapping[str, Mapping[str, str]]
+
+_CALLED = {
+    "data": "the data {}",
+    "estimator": "the estimator parameter {}",
+    "space": "the space of {}",
+    "cv": "cv",
+    "scoring": "the scoring",
+    "settings": "the setting {}",
+}
+#: Name of the item that is the part itself, rather than something in it.
+WHOLE = ""
+_WHOLE = {"estimator": "the estimator", "space": "the space"}
+_ABSENT = "absent"
+_SHOWN = 200
+
+
+def is_parts(value: Any) -> bool:
+    """Tell whether a value read from a file is a description."""
+    return isinstance(value, dict) and all(
+        isinstance(items, dict) and all(isinstance(v, str) for v in items.values())
+        for items in value.values()
+    )
+
+
+def difference(before: Parts, now: Parts) -> str | None:
+    """Return in words what differs first between two searches; None if nothing."""
+    for part in _CALLED:
+        old, new = before.get(part, {}), now.get(part, {})
+        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        if names:
+            # Of a pipeline and its parameter, the parameter says more.
+            name = max(names, key=lambda name: (name == WHOLE, name.count("__")))
+            return _sentence(part, name, old.get(name, _ABSENT), new.get(name, _ABSENT))
+    return None if list(before) == list(now) else "its parts are others"
+
+
+def _sentence(part: str, name: str, old: str, new: str) -> str:
+    called = _CALLED[part].format(_shown(name))
+    called = _WHOLE.get(part, called) if name == WHOLE else called
+    return f"{called} was {_shown(old)} and is now {_shown(new)}"
+
+
+def _shown(text: str) -> str:
+    """Return a text from a file, or a long one, as it may stand in a message."""
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

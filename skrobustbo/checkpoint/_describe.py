@@ -1,0 +1,245 @@
+"""Values in words: equal for equal values, in this process and the next."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import inspect
+import pathlib
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from scipy import sparse
+
+_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+#: Longer texts are cut and end in their digest.
+_LONG, _HEAD = 300, 120
+#: The objects around one, by their ids: a circle ends where it began.
+Inside = tuple[int, ...]
+#: Objects inside objects are followed so far.
+_DEPTH = 25
+#: Rows hashed at a time, as hashing may take a copy.
+_CHUNK = 2**24
+_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
+
+
+def describe(value: Any) -> str:
+    """Return a short text that equal values share, and different ones hardly ever.
+
+    Arrays and tables are described by their shape, type and a digest; functions and
+    classes by their names; random generators by their type; other objects by their
+    class and what they hold. Nothing is pickled, so that nothing is executed but
+    `get_params`.
+
+    Parameters
+    ----------
+    value : object
+
+    Warns
+    -----
+    UserWarning
+        For functions whose name does not say what they do: lambdas and closures.
+
+    Examples
+    --------
+    >>> from skrobustbo.checkpoint import describe
+    >>> describe({"C": 1.0, "kernel": "rbf"})
+    "{'C': 1.0, 'kernel': 'rbf'}"
+    """
+    text = _text(value, ())
+    if len(text) <= _LONG:
+        return text
+    return f"{text[:_HEAD]}... ({len(text)} characters, digest {_digest([text])})"
+
+
+def _digest(texts: Iterable[str]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _text(value: Any, inside: Inside) -> str:
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        value = value.item()
+    if type(value) in _SIMPLE:
+        return repr(value)
+    if len(inside) > _DEPTH or id(value) in inside:
+        return _name(type(value))
+    for recognise, write in _KINDS:
+        if recognise(value):
+            return write(value, (*inside, id(value)))
+    return _object(value, (*inside, id(value)))
+
+
+def _name(value: Any) -> str:
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "?")
+    module = getattr(value, "__module__", None)
+    return f"{module}.{name}" if module else str(name)
+
+
+# Containers ---------------------------------------------------------------------------
+
+
+def _list(value: Any, inside: Inside) -> str:
+    opening, closing = "()" if isinstance(value, tuple) else "[]"
+    kind = "" if type(value) in (list, tuple) else _name(type(value))
+    if len(value) > 100:
+        if all(type(item) in _SIMPLE for item in value):
+            digest = _digest([repr(list(value))])
+        else:
+            digest = _digest(_text(item, inside) for item in value)
+        return f"{kind}{opening}{len(value)} items, digest {digest}{closing}"
+    inner = ", ".join(_text(item, inside) for item in value)
+    return f"{kind}{opening}{inner}{closing}"
+
+
+def _set(value: Any, inside: Inside) -> str:
+    return f"{{{', '.join(sorted(_text(item, inside) for item in value))}}}"
+
+
+def _mapping(value: Mapping[Any, Any], inside: Inside) -> str:
+    items = [f"{_text(k, inside)}: {_text(v, inside)}" for k, v in value.items()]
+    return f"{{{', '.join(items)}}}"
+
+
+# Data ---------------------------------------------------------------------------------
+
+
+def _array(value: Any, inside: Inside) -> str:
+    value = np.asanyarray(value)
+    if isinstance(value, np.ma.MaskedArray):
+        mask = _array(np.ma.getmaskarray(value), inside)
+        return f"masked {_array(value.filled(), inside)}, {mask}"
+    what = f"{value.dtype} array of shape {value.shape}"
+    if value.dtype.hasobject:
+        return f"{what}, {_list(value.ravel().tolist(), inside)}"
+    digest = hashlib.blake2b(digest_size=16)
+    flat = value if value.ndim else value.reshape(1)
+    step = max(1, _CHUNK // max(1, value.itemsize * int(np.prod(flat.shape[1:]))))
+    for i in range(0, len(flat), step):
+        digest.update(np.ascontiguousarray(flat[i : i + step]).view(np.uint8).data)
+    return f"{what}, digest {digest.hexdigest()}"
+
+
+def _sparse(value: Any, inside: Inside) -> str:
+    value = value if value.format in ("csr", "csc", "bsr") else value.tocsr()
+    parts = [
+        _array(getattr(value, name), inside) for name in ("data", "indices", "indptr")
+    ]
+    return f"sparse {value.format} of shape {value.shape}, digest {_digest(parts)}"
+
+
+def _table(value: Any, inside: Inside) -> str:
+    """Describe a data frame, pandas' or another with named columns."""
+    by_place = getattr(value, "iloc", None)
+    names = list(value.columns)
+    columns = [
+        value[name] if by_place is None else by_place[:, i]
+        for i, name in enumerate(names)
+    ]
+    parts = [_text(names, inside), *(_column(column, inside) for column in columns)]
+    if hasattr(value, "index"):
+        parts.append(_array(np.asarray(value.index), inside))
+    return f"table of shape {value.shape}, digest {_digest(parts)}"
+
+
+def _column(value: Any, inside: Inside) -> str:
+    array = _array(value.to_numpy(), inside)
+    return f"column {_text(value.name, inside)} of {value.dtype}: {array}"
+
+
+# Objects ------------------------------------------------------------------------------
+
+
+def _function(value: Any, inside: Inside) -> str:
+    name = _name(value)
+    if "<lambda>" in name or "<locals>" in name:
+        warn(
+            f"The checkpoint knows the function {name!r} by its name alone, and would "
+            "not notice another of that name: define it at the top of a module.",
+            stacklevel=2,
+        )
+    return name
+
+
+def _method(value: Any, inside: Inside) -> str:
+    return f"{_name(value)} of {_text(value.__self__, inside)}"
+
+
+def _partial(value: functools.partial[Any], inside: Inside) -> str:
+    inner = [value.func, value.args, value.keywords]
+    return f"partial({', '.join(_text(item, inside) for item in inner)})"
+
+
+def _estimator(value: Any, inside: Inside) -> str:
+    return _filled(value, sorted(value.get_params(deep=False).items()), inside)
+
+
+def _dataclass(value: Any, inside: Inside) -> str:
+    items = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
+    return _filled(value, items, inside)
+
+
+def _frozen_law(value: Any, inside: Inside) -> str:
+    return (
+        f"{value.dist.name}({_text(value.args, inside)}, {_text(value.kwds, inside)})"
+    )
+
+
+def _filled(value: Any, items: Iterable[tuple[str, Any]], inside: Inside) -> str:
+    inner = ", ".join(f"{name}={_text(item, inside)}" for name, item in items)
+    return f"{_name(type(value))}({inner})"
+
+
+def _object(value: Any, inside: Inside) -> str:
+    """Describe an object by what it holds; by its class if that cannot be seen."""
+    held = getattr(value, "__dict__", None)
+    if held:
+        return _filled(value, sorted(held.items()), inside)
+    if hasattr(value, "__array__"):
+        return _array(np.asarray(value), inside)
+    text = repr(value)
+    # An address is another one in the next process.
+    return _name(type(value)) if re.search(r" at 0x[0-9a-fA-F]+", text) else text
+
+
+def _by_name(value: Any, inside: Inside) -> str:
+    return _name(value)
+
+
+def _type_only(value: Any, inside: Inside) -> str:
+    return _name(type(value))
+
+
+def _is_function(value: Any) -> bool:
+    # Whatever made it: Python, C, Cython, NumPy. Objects have no name of their own.
+    return callable(value) and hasattr(value, "__qualname__")
+
+
+#: How values are recognised, and written.
+_KINDS: list[tuple[Callable[[Any], bool], Callable[[Any, Inside], str]]] = [
+    (lambda v: isinstance(v, np.ndarray), _array),
+    (sparse.issparse, _sparse),
+    (lambda v: isinstance(v, list | tuple | range), _list),
+    (lambda v: isinstance(v, set | frozenset), _set),
+    (lambda v: isinstance(v, Mapping), _mapping),
+    (lambda v: isinstance(v, type | types.ModuleType | np.ufunc), _by_name),
+    (inspect.ismethod, _method),
+    (_is_function, _function),
+    (lambda v: isinstance(v, functools.partial), _partial),
+    (lambda v: isinstance(v, _GENERATORS), _type_only),
+    (lambda v: hasattr(v, "__next__"), _type_only),  # reading it would use it up
+    (lambda v: isinstance(v, pathlib.PurePath), lambda v, inside: repr(v)),
+    (lambda v: hasattr(v, "columns") and hasattr(v, "shape"), _table),
+    (lambda v: hasattr(v, "to_numpy") and hasattr(v, "dtype"), _column),
+    (lambda v: hasattr(v, "get_params"), _estimator),
+    (dataclasses.is_dataclass, _dataclass),
+    (lambda v: hasattr(v, "dist") and hasattr(v, "kwds"), _frozen_law),
+]

@@ -1,0 +1,244 @@
+"""What is in a row: folds, splits and candidates as JSON, and back, checked."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FoldResult = dict[str, Any]
+Split = tuple[NDArray[Any], NDArray[Any]]
+
+#: Characters kept of the traceback of a failed fit, its end.
+MAX_ERROR = 100_000
+#: Characters that a candidate, or a fold, may take.
+MAX_BODY = 4_000_000
+_COUNT = 2**53
+
+
+class Malformed(ValueError):
+    """What a row holds is not what it should."""
+
+
+def require(condition: bool, what: str) -> None:
+    """Raise unless a condition holds; `what` names the part that is wrong."""
+    if not condition:
+        raise Malformed(what)
+
+
+def dumps(value: Any) -> str:
+    """Return JSON text, the same for the same value."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def loads(body: str) -> dict[str, Any]:
+    """Return the JSON object of a text; Malformed if it is none."""
+    try:
+        value = json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("not JSON") from error
+    require(isinstance(value, dict), "not a JSON object")
+    return value  # type: ignore[no-any-return]
+
+
+def _refuse(constant: str) -> Any:
+    raise Malformed(f"{constant} is not JSON")
+
+
+def is_count(value: Any, most: int = _COUNT) -> bool:
+    """Tell whether a value is a whole number from 0 to `most`."""
+    return type(value) is int and 0 <= value <= most
+
+
+# Numbers ------------------------------------------------------------------------------
+
+_NAMED = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def write_number(value: Any) -> Any:
+    """Return a real number in JSON types, exactly; those not finite by name."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool | int):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else str(number)
+
+
+def read_number(value: Any) -> Any:
+    """Return the number that `write_number` wrote."""
+    if isinstance(value, str):
+        require(value in _NAMED, "a number")
+        return _NAMED[value]
+    require(isinstance(value, bool | int | float), "a number")
+    try:
+        float(value)
+    except OverflowError:
+        raise Malformed("a number") from None
+    return value
+
+
+def _write_scores(scores: Any) -> Any:
+    if isinstance(scores, Mapping):
+        return {str(name): write_number(score) for name, score in scores.items()}
+    return write_number(scores)
+
+
+def _read_scores(scores: Any) -> Any:
+    if isinstance(scores, dict):
+        require(bool(scores), "scores")
+        return {name: read_number(score) for name, score in scores.items()}
+    return read_number(scores)
+
+
+# Folds --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the folds of a search look like.
+
+    Attributes
+    ----------
+    metrics : list of str or None
+        Names of several metrics, empty for a single one; None if only what a callable
+        scorer returns will tell.
+    train : bool
+        Whether there are training scores.
+    """
+
+    metrics: Sequence[str] | None
+    train: bool
+
+    def check(self, folds: Sequence[FoldResult]) -> None:
+        """Raise Malformed unless all folds look like that."""
+        metrics = self.metrics
+        if metrics is None:  # a failed fit then has a single number, of all names
+            named = [f["test_scores"] for f in folds if not f["fit_error"]]
+            first = named[0] if named else None
+            metrics = list(first) if isinstance(first, dict) else []
+        for fold in folds:
+            require(("train_scores" in fold) == self.train, "training scores")
+            for kind in ("test_scores", "train_scores"):
+                scores = fold.get(kind, fold["test_scores"])
+                names = list(scores) if isinstance(scores, dict) else []
+                failed = self.metrics is None and bool(fold["fit_error"])
+                require(names == list(metrics) or (failed and not names), "metrics")
+
+
+def write_fold(result: FoldResult) -> str:
+    """Return the row of a fold's result."""
+    error = result.get("fit_error")
+    record = {
+        "test_scores": _write_scores(result["test_scores"]),
+        "n_test_samples": int(result["n_test_samples"]),
+        "fit_time": write_number(result["fit_time"]),
+        "score_time": write_number(result["score_time"]),
+        "fit_error": None if error is None else str(error)[-MAX_ERROR:],
+    }
+    if "train_scores" in result:
+        record["train_scores"] = _write_scores(result["train_scores"])
+    return dumps(record)
+
+
+_FOLD = {"test_scores", "n_test_samples", "fit_time", "score_time", "fit_error"}
+
+
+def read_fold(body: str) -> FoldResult:
+    """Return the result that `write_fold` wrote."""
+    record = loads(body)
+    require(record.keys() - {"train_scores"} == _FOLD, "the parts of a fold")
+    for kind in record.keys() & {"test_scores", "train_scores"}:
+        record[kind] = _read_scores(record[kind])
+    for kind in ("fit_time", "score_time"):
+        seconds = record[kind] = float(read_number(record[kind]))
+        require(not seconds < 0 and seconds != math.inf, "seconds")
+    require(is_count(record["n_test_samples"]), "a number of samples")
+    error = record["fit_error"]
+    require(error is None or isinstance(error, str), "an error")
+    return record
+
+
+# Splits -------------------------------------------------------------------------------
+
+
+def write_split(split: tuple[Any, Any]) -> str:
+    """Return the row of a split: training and test rows, numbers or a mask."""
+    return dumps(
+        {name: _write_rows(rows) for name, rows in zip(_PARTS, split, strict=True)}
+    )
+
+
+_PARTS = ("train", "test")
+_TYPES = {"int64": np.dtype("<i8"), "bool": np.dtype("?")}
+
+
+def _write_rows(rows: Any) -> dict[str, Any]:
+    array = np.asarray(rows)
+    kind = "bool" if array.dtype.kind == "b" else "int64"
+    # Neighbours differ by little, which packs well.
+    values = array if kind == "bool" else np.diff(array.astype("<i8"), prepend=0)
+    data = base64.b64encode(zlib.compress(values.tobytes(), 1)).decode("ascii")
+    return {"type": kind, "length": len(array), "data": data}
+
+
+def read_split(body: str, n_samples: int) -> Split:
+    """Return the split that `write_split` wrote, rows of `n_samples`."""
+    record = loads(body)
+    require(record.keys() == set(_PARTS), "the parts of a split")
+    train, test = (_read_rows(record[name], n_samples) for name in _PARTS)
+    return train, test
+
+
+def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
+    parts = {"type", "length", "data"}
+    require(isinstance(record, dict) and record.keys() == parts, "rows")
+    kind, length, data = record["type"], record["length"], record["data"]
+    require(kind in ("int64", "bool") and is_count(length), "rows")
+    require(isinstance(data, str), "rows")
+    dtype = _TYPES[kind]
+    size = length * dtype.itemsize
+    unpacker = zlib.decompressobj()
+    try:
+        # Never more than announced, whatever a small text would blow up to.
+        raw = unpacker.decompress(base64.b64decode(data, validate=True), size + 1)
+    except (ValueError, zlib.error) as error:
+        raise Malformed("rows") from error
+    require(len(raw) == size, "rows")
+    values: NDArray[Any] = np.frombuffer(raw, dtype)
+    if kind == "bool":
+        require(length == n_samples and bool((values.view("u1") < 2).all()), "rows")
+        return values.copy()
+    rows = np.cumsum(values, dtype="<i8")
+    require(bool(((-n_samples <= rows) & (rows < n_samples)).all()), "rows")
+    return rows
+
+
+# Candidates ---------------------------------------------------------------------------
+
+
+def write_candidate(number_of_round: int, record: Mapping[str, Any]) -> str:
+    """Return the row of a candidate asked in a round."""
+    return dumps({"round": number_of_round, **record})
+
+
+def read_rounds(bodies: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Return the records of candidates, round by round, in the order asked."""
+    rounds: list[list[dict[str, Any]]] = []
+    for body in bodies:
+        record = loads(body)
+        number = record.pop("round", None)
+        require(
+            is_count(number) and len(rounds) - 1 <= number <= len(rounds), "a round"
+        )
+        require(bool(rounds) or number == 0, "a round")
+        if number == len(rounds):
+            rounds.append([])
+        rounds[-1].append(record)
+    return rounds

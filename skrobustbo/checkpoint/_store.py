@@ -1,0 +1,251 @@
+"""The file: an SQLite database of numbered, digested rows, checked before use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+
+from skrobustbo.checkpoint._errors import CheckpointError
+
+Row = tuple[int, str]
+
+#: "skrb": tells our files from those of other applications.
+APPLICATION_ID = 0x736B7262
+#: To be raised when an older reader would misread the file.
+VERSION = 1
+TABLES = ("header", "split", "candidate", "fold")
+_COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
+_SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
+
+# Exclusive: nobody else reads, so that WAL needs no shared memory and works on network
+# drives as well. Normal: a commit outlives the process, though not a power cut, which
+# may cost the last folds and never the file.
+_SETTINGS = (
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA mmap_size = 0",
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA synchronous = NORMAL",
+)
+
+
+def exists(path: str) -> bool:
+    """Tell whether there is a checkpoint at `path`; an empty file is none yet.
+
+    Nothing is opened that is not ours, so that nothing of others is changed.
+
+    Raises
+    ------
+    CheckpointError
+        If something else is there, or it may not be written to.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise CheckpointError(
+                f"The checkpoint {path!r} is not a file: give the path of a file."
+            )
+        with open(path, "r+b") as file:
+            head = file.read(100)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise CheckpointError(
+            f"The checkpoint {path!r} cannot be opened for writing "
+            f"({error.strerror or error}): change its permissions or give another path."
+        ) from error
+    if head:
+        _check_head(path, head)
+    return bool(head)
+
+
+def _check_head(path: str, head: bytes) -> None:
+    if not head.startswith(b"SQLite format 3\0") or len(head) < 100:
+        raise CheckpointError(f"The file {path!r} is not a checkpoint{_INSTEAD}")
+    if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+        raise CheckpointError(
+            f"The file {path!r} is a database of another application, not a "
+            f"checkpoint{_INSTEAD}"
+        )
+    version = int.from_bytes(head[60:64], "big")
+    if version != VERSION:
+        raise CheckpointError(
+            f"The checkpoint {path!r} has format {version}, and this version reads "
+            f"format {VERSION}: use the version that wrote it, or give another path."
+        )
+
+
+_INSTEAD = ": give another path, and leave this one to its owner."
+
+
+def damaged(path: str, what: str) -> CheckpointError:
+    """Return the error of a file that is not as it was written."""
+    return CheckpointError(
+        f"The checkpoint {path!r} is damaged ({what}): restore it from a copy, or give "
+        "another path to start anew."
+    )
+
+
+class Store:
+    """An open checkpoint.
+
+    Parameters
+    ----------
+    path : str
+        An existing file of ours, as `exists` finds it or `create` makes it.
+
+    Raises
+    ------
+    CheckpointError
+        If the database is not in order.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with self._reading():
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+        try:
+            self._check()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what SQLite says of a file into our error."""
+        try:
+            yield
+        except (sqlite3.Error, UnicodeError) as error:  # a name that is no text, too
+            if "locked" in str(error):
+                raise CheckpointError(
+                    f"The checkpoint {self.path!r} is open in another program: close "
+                    "it there first."
+                ) from error
+            raise damaged(self.path, str(error)) from error
+
+    def _check(self) -> None:
+        with self._reading():
+            _set_up(self._db)
+            found = [
+                self._one(f"PRAGMA {k}") for k in ("application_id", "user_version")
+            ]
+            if found != [APPLICATION_ID, VERSION]:
+                raise damaged(self.path, "its header")
+            schema = "SELECT type, name, sql FROM sqlite_master LIMIT 100"
+            tables = [("table", name, sql) for name, sql in _SCHEMA.items()]
+            if sorted(self._db.execute(schema)) != sorted(tables):
+                raise damaged(self.path, "its tables are others")
+            verdict = self._one("PRAGMA integrity_check(1)")
+            if verdict != "ok":
+                raise damaged(self.path, str(verdict))
+            if self._one("PRAGMA journal_mode = WAL") != "wal":
+                raise damaged(self.path, "its journal mode")
+
+    def _one(self, query: str) -> Any:
+        (value,) = self._db.execute(query).fetchone()
+        return value
+
+    def rows(self, table: str, most: int, length: int) -> list[Row]:
+        """Return the rows of a table in order, intact ones only.
+
+        Parameters
+        ----------
+        table : str
+            One of `TABLES`.
+        most, length : int
+            How many rows there may be, and how long one.
+
+        Raises
+        ------
+        CheckpointError
+            If a row is not what was written, or there is more than there may be.
+        """
+        with self._reading():
+            size = f"SELECT count(*), coalesce(max(length(body)), 0) FROM {table}"
+            count, longest = self._db.execute(size).fetchone()
+            if count > most or longest > length:
+                raise damaged(self.path, f"too much in its table {table}")
+            found = self._db.execute(
+                f"SELECT number, body, digest FROM {table} ORDER BY number"
+            ).fetchall()
+        for number, body, digest in found:
+            if not isinstance(body, str) or digest != _digest(table, number, body):
+                raise damaged(self.path, f"row {number} of its table {table}")
+        return [(number, body) for number, body, _ in found]
+
+    def add(self, table: str, rows: Iterable[Row]) -> None:
+        """Add rows to a table, all or none of them.
+
+        Raises
+        ------
+        CheckpointError
+            If they cannot be written, for want of space for example.
+        """
+        try:
+            _insert(self._db, {table: rows})
+        except sqlite3.Error as error:
+            raise _unwritten(self.path, error) from error
+
+    def close(self) -> None:
+        """Close the file. What could not be merged into it yet stays beside it."""
+        # On a full disk the journal beside the file holds it all.
+        with suppress(sqlite3.Error):
+            self._db.close()
+
+
+def create(path: str, tables: dict[str, list[Row]]) -> None:
+    """Write a new checkpoint, which is there as a whole or not at all."""
+    new = path + ".new"
+    try:
+        for leftover in (new, new + "-journal"):
+            if os.path.lexists(leftover):
+                os.remove(leftover)
+        with closing(sqlite3.connect(new, isolation_level=None)) as db:
+            _insert(db, tables, new=True)
+            db.execute("PRAGMA journal_mode = WAL")
+        os.replace(new, path)
+    except (sqlite3.Error, OSError) as error:
+        raise _unwritten(path, error) from error
+
+
+def _set_up(db: sqlite3.Connection) -> None:
+    for setting in _SETTINGS:
+        db.execute(setting)
+
+
+def _insert(
+    db: sqlite3.Connection, tables: dict[str, Iterable[Row]] | Any, new: bool = False
+) -> None:
+    """Insert rows, into tables made for them if the file is new, in one transaction."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if new:
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {VERSION}")
+            for statement in _SCHEMA.values():
+                db.execute(statement)
+        for table, rows in tables.items():
+            digested = [(n, body, _digest(table, n, body)) for n, body in rows]
+            db.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", digested)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _unwritten(path: str, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"The checkpoint {path!r} could not be written ({error}): see to it that there "
+        "is space and a folder that may be written to, then repeat the call; it goes "
+        "on after the last fold that was written."
+    )
+
+
+def _digest(table: str, number: Any, body: str) -> str:
+    text = f"{table} {number} {body}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
