@@ -92,8 +92,8 @@ def test_the_second_signal_aborts():
     ours = search(Signals())
     source = ours._source
 
-    def slow_source():
-        made = source()
+    def slow_source(*args):
+        made = source(*args)
         ask = made.optimizer.ask
 
         def asked():
@@ -119,8 +119,8 @@ def test_a_signal_while_a_candidate_is_chosen_waits():
     ours = search(Signals())
     source = ours._source
 
-    def signalling():
-        made = source()
+    def signalling(*args):
+        made = source(*args)
         tell = made.optimizer.tell
 
         def told(params, value):
