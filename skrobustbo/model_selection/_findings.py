@@ -25,11 +25,12 @@ _IDLE, _POINTS = 0.01, 128
 
 @dataclass(frozen=True)
 class Edge:
-    """A parameter whose best value lies at an end of its range."""
+    """A parameter whose best value lies at an end of its range, or list of values."""
 
     name: str
     side: str
     bound: Any
+    listed: bool
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,12 @@ class Findings:
         self.scores: Array = np.where(np.isfinite(means), means, math.nan)
         splits = [self.results[f"split{i}_test_{key}"] for i in range(search.n_splits_)]
         self.folds: Array = np.array(splits, dtype=float).T
+
+    @property
+    def metric_name(self) -> str:
+        """What the scores are called."""
+        scoring = self.search.scoring
+        return self.metric or (scoring if isinstance(scoring, str) else "score")
 
     # The best candidate ---------------------------------------------------------------
 
@@ -182,7 +189,8 @@ class Findings:
         if abs(unit - end) > _AT or self._clearly_worse(rows[near]):
             return None
         bound = dimension.decode(np.array([[float(end)]]))[0]
-        return Edge(name, "upper" if end else "lower", bound)
+        listed = isinstance(dimension, Categorical)
+        return Edge(name, "upper" if end else "lower", bound, listed)
 
     def _clearly_worse(self, rows: NDArray[np.intp]) -> bool:
         """Whether some candidates, if there are any, all fall far short of the best."""

@@ -24,7 +24,7 @@ def account(found: Findings) -> str:
     -------
     html : str
     """
-    picture = curve(found.scores, found.n_initial, found.metric or "score")
+    picture = curve(found.scores, found.n_initial, found.metric_name)
     text = html.escape(report(found))
     return (
         '<details open="" class="skrobustbo-report"><summary>Report</summary>'

@@ -53,7 +53,16 @@ def _title(found: Findings) -> str:
     search = found.search
     n, k = len(found.scores), search.n_splits_
     counts = f"{_count(n, 'candidate')}, {_count(k, 'fold')} each"
-    return f"{_kind(search)} of {_kind(search.estimator)}: {counts}"
+    return f"{_kind(search)} of {_tuned(found)}: {counts}"
+
+
+def _tuned(found: Findings) -> str:
+    """Name the estimator, with its last step where that is not searched for."""
+    estimator = found.search.estimator
+    steps = getattr(estimator, "steps", None)
+    if not steps or steps[-1][0] in found.branch.names:
+        return _kind(estimator)
+    return f"{_kind(estimator)} with {_kind(steps[-1][1])}"
 
 
 def _section(name: str, lines: Iterable[str]) -> str:
@@ -77,8 +86,7 @@ def _best(found: Findings) -> list[str]:
     if found.best is None:
         return ["no candidate got a finite score"]
     score = with_error(found.scores[found.best], found.standard_error)
-    name = found.metric or "score"
-    lines = [f"{name} {score}, candidate {found.best + 1}{_chosen(found)}"]
+    lines = [f"{found.metric_name} {score}, candidate {found.best + 1}{_chosen(found)}"]
     return lines + _assignments(found.params[found.best])
 
 
@@ -144,6 +152,9 @@ def _branch_name(found: Findings, share: Share) -> str:
 
 
 def _edge(edge: Edge) -> str:
+    if edge.listed:
+        side = "largest" if edge.side == "upper" else "smallest"
+        return f"{edge.name} is the {side} of its values, {short(edge.bound)}: add more"
     return f"{edge.name} is at its {edge.side} bound {short(edge.bound)}: widen it"
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo.model_selection._findings import Findings
@@ -86,6 +88,18 @@ def test_a_search_that_settled():
     assert max(map(len, text.splitlines())) <= 88
 
 
+def test_names_of_the_metric_and_of_a_last_step():
+    X, y = np.arange(40.0)[:, None], np.arange(40.0)
+    pipe = make_pipeline(StandardScaler(), Ridge())
+    space = {"ridge__alpha": Real(1e-3, 1e3, log=True)}
+    search = RobustBayesSearchCV(
+        pipe, space, n_iter=4, scoring="neg_mean_absolute_error", random_state=0
+    ).fit(X, y)
+    text = search.report()
+    assert text.startswith("RobustBayesSearchCV of Pipeline with Ridge: ")
+    assert section(text, "Best").startswith("neg_mean_absolute_error -")
+
+
 def test_score_with_its_standard_error():
     search = fitted(Fake(kind="inside", noise=0.1), {"a": Real(0, 1)})
     scores = [
@@ -119,7 +133,7 @@ def test_before_fit_and_after_a_fit_that_failed():
         ({"a": Real(1e-3, 1e2, log=True)}, "a is at its upper bound 100: widen it"),
         ({"a": Integer(0, 30)}, "a is at its upper bound 30: widen it"),
         ({"a": Integer(1, 300, log=True)}, "a is at its upper bound 300: widen it"),
-        ({"a": [1, 3, 10, 30]}, "a is at its upper bound 30: widen it"),
+        ({"a": [1, 3, 10, 30]}, "a is the largest of its values, 30: add more"),
         ({"a": Real(-1, 0)}, "a is at its upper bound 0: widen it"),
     ],
     ids=lambda value: str(value)[:20],
@@ -278,6 +292,7 @@ def test_branches():
     ]
     search = fitted(Pipeline([("part", Fake())]), space, n_iter=16)
     owners = np.array([search.optimizer_.space.owner(p) for p in _params(search)])
+    assert search.report().startswith("RobustBayesSearchCV of Pipeline: ")
     says = section(search.report(), "Branches")
     first, second = int((owners == 0).sum()), int((owners == 1).sum())
     assert first > second >= 2
