@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _WIDTH, _HEIGHT = 560, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 12, 180
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 20, 180
 #: Readable on white and on black; all else has the colour of the text.
 _ACCENT, _FAILURE = "#3a86c8", "#d1603d"
 #: Scores farther below the middle than so many times its distance to the best are cut.
@@ -97,7 +97,7 @@ def _initial(frame: Frame, n: int) -> str:
     return (
         f'<rect x="{_LEFT}" y="{_TOP}" width="{width:.1f}" height="{_BOTTOM - _TOP}" '
         'fill="currentColor" fill-opacity="0.08"/>'
-        f'<text x="{_LEFT + 4}" y="{_TOP + 13}" fill-opacity="0.7">initial</text>'
+        f'<text x="{_LEFT + 4}" y="{_TOP - 6}" fill-opacity="0.7">initial</text>'
     )
 
 
@@ -171,7 +171,7 @@ def _mark(frame: Frame, number: int, score: float) -> str:
     y = frame.y(score)
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_ACCENT}" '
-        'fill-opacity="0.55"/>'
+        'fill-opacity="0.65"/>'
     )
 
 

@@ -8,10 +8,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from skrobustbo.model_selection._findings import Edge, Findings, Share
+from skrobustbo.model_selection._words import (
+    clipped,
+    count,
+    duration,
+    short,
+    with_error,
+)
 
 _MARGIN, _WIDTH = 12, 88
-_CAUSES, _LABELS, _VALUE = 5, 8, 60
+_CAUSES, _LABELS = 5, 8
 _POSTERIOR = ("mean", "std")
+#: Candidates from which on it can be told whether a search has settled.
+_TELLING = 8
 _ENDS = {
     "n_iter": "all {n} candidates of n_iter were evaluated",
     "space_exhausted": "every point of the space was tried",
@@ -52,7 +61,7 @@ def report(found: Findings) -> str:
 def _title(found: Findings) -> str:
     search = found.search
     n, k = len(found.scores), search.n_splits_
-    counts = f"{_count(n, 'candidate')}, {_count(k, 'fold')} each"
+    counts = f"{count(n, 'candidate')}, {count(k, 'fold')} each"
     return f"{_kind(search)} of {_tuned(found)}: {counts}"
 
 
@@ -136,7 +145,7 @@ def _share(found: Findings, share: Share, name: str, width: int) -> str:
     else:
         best = f"best {with_error(share.best, found.standard_error, both=False)}"
     won = found.best is not None and found.owners[found.best] == share.number
-    counts = _count(share.n_candidates, "candidate")
+    counts = count(share.n_candidates, "candidate")
     return f"{name:<{width}}  {counts}, {best}{' (won)' if won else ''}"
 
 
@@ -163,10 +172,10 @@ def _failures(found: Findings) -> list[str]:
     if not causes:
         return []
     n, n_failed = len(found.scores), found.notes.n_failed
-    lines = [f"{n_failed} of {_count(n, 'candidate')} got no score"]
+    lines = [f"{n_failed} of {count(n, 'candidate')} got no score"]
     for failure in causes[:_CAUSES]:
-        where = f"({_count(failure.n_candidates, 'candidate')})"
-        times = _count(failure.n_folds, "fold")
+        where = f"({count(failure.n_candidates, 'candidate')})"
+        times = count(failure.n_folds, "fold")
         lines.append(f"  {times} {where}: {clipped(failure.cause, 150)}")
     if len(causes) > _CAUSES:
         lines.append(f"  and {len(causes) - _CAUSES} other causes")
@@ -210,7 +219,16 @@ def advice(found: Findings) -> list[str]:
         *_less_noise(found),
         *_smaller_space(found),
     ]
-    return lines or ["nothing in particular: the search has settled inside its space"]
+    return lines or [_nothing(found)]
+
+
+def _nothing(found: Findings) -> str:
+    n = len(found.scores)
+    if found.search.stop_reason_ == "space_exhausted":
+        return "nothing: no other point is left"
+    if n < _TELLING or n <= found.n_initial:
+        return f"raise n_iter: so few candidates ({n}) tell little"
+    return "nothing in particular: the search has settled inside its space"
 
 
 def _look_at_failures(found: Findings) -> list[str]:
@@ -255,46 +273,6 @@ def _smaller_space(found: Findings) -> list[str]:
         f"{', '.join(found.idle)}: to the model, less than 1 % of the variance depends "
         f"on {it}; fix {it}, and the budget goes to the rest"
     ]
-
-
-# Values in words ----------------------------------------------------------------------
-
-
-def with_error(value: float, error: float, *, both: bool = True) -> str:
-    """Return a value to the digits that its error allows, with it if `both`."""
-    if not (math.isfinite(value) and 0 < error < math.inf):
-        return f"{value:.5g}"
-    digits = 1 - math.floor(math.log10(error))
-    if not 0 <= digits <= 12:
-        return f"{value:.5g} ± {error:.2g}" if both else f"{value:.5g}"
-    text = f"{value:.{digits}f}"
-    return f"{text} ± {error:.{digits}f}" if both else text
-
-
-def short(value: Any, most: int = _VALUE) -> str:
-    """Return a value of a parameter on one line."""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return clipped(" ".join(repr(value).split()), most)
-
-
-def clipped(text: str, most: int) -> str:
-    """Return a text of at most so many characters."""
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def duration(seconds: float) -> str:
-    """Return a time in a unit that suits it."""
-    if seconds < 1:
-        return f"{1000 * seconds:.3g} ms"
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.3g} h"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _kind(thing: Any) -> str:

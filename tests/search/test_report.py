@@ -321,11 +321,11 @@ def test_certificate_only_where_the_optimizer_has_one():
 
 
 def test_a_finite_space_that_was_exhausted():
-    text = fitted(space={"a": [0, 1, 2]}).report()
-    assert (
-        section(text, "Ended")
-        == "every point of the space was tried, 12 short of n_iter"
-    )
+    space = {"a": [0.1, 0.3, 0.6], "b": [5]}
+    text = fitted(Fake(kind="inside"), space).report()
+    says = section(text, "Ended")
+    assert says == "every point of the space was tried, 12 short of n_iter"
+    assert section(text, "Next") == "- nothing: no other point is left"
 
 
 def test_one_candidate_one_fold():
@@ -333,6 +333,7 @@ def test_one_candidate_one_fold():
     text = search.report()
     assert text.startswith("RobustBayesSearchCV of Fake: 1 candidate, 1 fold each")
     assert "±" not in text
+    assert section(text, "Next") == "- raise n_iter: so few candidates (1) tell little"
 
 
 def test_random_search_has_no_initial_design_to_speak_of():
