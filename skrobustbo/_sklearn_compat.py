@@ -20,6 +20,7 @@ from sklearn.model_selection._validation import (
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
+from sklearn.utils import estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import _check_method_params as check_method_params
@@ -38,6 +39,7 @@ __all__ = [
     "NO_FITS",
     "OTHER_SPLITS",
     "BaseSearchCV",
+    "HTMLReprMixin",
     "Interval",
     "SilentTask",
     "StrOptions",
@@ -51,6 +53,32 @@ __all__ = [
     "root_task",
     "warn_or_raise_about_fit_failures",
 ]
+
+
+class HTMLReprMixin:
+    """Puts `_more_html()` below the diagram that notebooks show of an estimator.
+
+    To be inherited from before the estimator's other bases.
+    """
+
+    def _more_html(self) -> str:
+        """Return HTML without style sheets and scripts, escaped where needed."""
+        return ""
+
+    def _html_repr(self) -> str:
+        return str(estimator_html_repr(self)) + self._more_html()
+
+    # Before 1.7, scikit-learn does not ask _html_repr. Whether HTML is wanted at all is
+    # decided above these two.
+
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] = self._html_repr()
+        return bundle
 
 
 class SilentTask:

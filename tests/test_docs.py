@@ -75,3 +75,25 @@ def test_readme_names_the_commands_that_ci_runs():
     for name in ("main-job", "tests"):
         block = text.split(f"<!-- command: {name} -->")[1]
         assert block.strip().splitlines()[1].startswith("python3 -m venv")
+
+
+# Pictures -----------------------------------------------------------------------------
+
+FIGURES = ROOT / "docs" / "figures"
+
+
+def test_every_picture_is_shown_described_and_small():
+    pages = "".join(page.read_text() for page in PAGES)
+    shown = dict(re.findall(r"!\[.*?\]\(figures/(\w+)\.png\)()", pages))
+    assert set(shown) == {path.stem for path in FIGURES.glob("*.png")}
+    assert all(re.findall(r"!\[(.*?)\]", pages))
+    assert max(path.stat().st_size for path in FIGURES.glob("*.png")) < 80_000
+
+
+@pytest.mark.slow
+def test_pictures_are_made_by_the_script(tmp_path):
+    pytest.importorskip("matplotlib")
+    command = [sys.executable, str(FIGURES / "make.py"), "--out", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    made = {path.name for path in tmp_path.glob("*.png")}
+    assert made == {path.name for path in FIGURES.glob("*.png")}

@@ -30,7 +30,7 @@ def _unknown(name: str, valid: Mapping[str, Any], owner: str) -> ValueError:
     hint = did_you_mean(name, valid)
     return ValueError(
         f"Invalid parameter {name!r} in 'param_space' for {owner}; "
-        f"{hint + ' ' if hint else ''}the valid parameters are {sorted(valid)}."
+        f"{hint + ' The' if hint else 'the'} valid parameters are {sorted(valid)}."
     )
 
 

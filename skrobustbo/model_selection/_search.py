@@ -11,12 +11,23 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo._sklearn_compat import BaseSearchCV, Interval, StrOptions, fit_context
+from skrobustbo._sklearn_compat import (
+    BaseSearchCV,
+    HTMLReprMixin,
+    Interval,
+    StrOptions,
+    fit_context,
+)
 from skrobustbo.checkpoint import NoJournal, open_journal
 from skrobustbo.evaluation import Stops, run_search
 from skrobustbo.model_selection._before import check_names, completed
+from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._fingerprint import fingerprint
+from skrobustbo.model_selection._html import account
+from skrobustbo.model_selection._notes import Notes
+from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -25,7 +36,7 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(BaseSearchCV):
+class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Used like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
@@ -252,6 +263,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         TimeoutError
             If no candidate was finished within `max_time`.
         """
+        self.__dict__.pop("_notes", None)  # of an earlier fit, should this one not end
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with open_journal(self.checkpoint) as journal:
             source = self._source(journal, {"X": X, "y": y, **params})
@@ -261,7 +273,49 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
+        self._notes = Notes.of(source)
         return self
+
+    def report(self) -> str:
+        """Return a short account of the fitted search, as plain text.
+
+        It says what is best and how sure that is, which parameters are at an end of
+        their range, what failed and why, where the time went, why the search ended, and
+        what to do next. Notebooks show it below the diagram of the estimator.
+
+        Returns
+        -------
+        text : str
+            Lines to print.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from skrobustbo import Real, RobustBayesSearchCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> space = {"C": Real(1e-3, 1, log=True)}
+        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
+        >>> print(search.fit(X, y).report())
+        RobustBayesSearchCV of SVC: 8 candidates, 5 folds each
+        <BLANKLINE>
+        Best        score 0.967 ± 0.011, candidate 3
+                      C = 1
+        ...
+        At an edge  C is at its upper bound 1: widen it
+        ...
+        """
+        check_is_fitted(self, "_notes")
+        return report(Findings(self, self._notes))
+
+    def _more_html(self) -> str:
+        fitted = hasattr(self, "_notes")
+        return account(Findings(self, self._notes)) if fitted else ""
 
     def _source(
         self, journal: NoJournal | None = None, data: Params | None = None

@@ -220,7 +220,7 @@ class OptimizerSource:
         if len(errors) == folds:
             raise ValueError(
                 f"All {folds} fits of the first {n} candidates failed, the last with "
-                f"{_exception(errors[-1])!r}: mend {self._name}, the data or "
+                f"{exception_line(errors[-1])!r}: mend {self._name}, the data or "
                 "'param_space', or pass error_score='raise' to see the traceback."
             )
         if not errors and not self._n_finite:
@@ -279,7 +279,7 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _exception(traceback: str) -> str:
+def exception_line(traceback: str) -> str:
     """Return the first line of the exception that a traceback ends with."""
     lines = traceback.strip().splitlines()
     frames = [i for i, line in enumerate(lines) if line.startswith('  File "')]

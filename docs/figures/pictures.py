@@ -1,0 +1,87 @@
+"""The pictures of the page on displays: one search, drawn in every way."""
+
+from functools import cache
+
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
+
+from skrobustbo import Optimizer, Real, RobustBayesSearchCV
+from skrobustbo.displays import (
+    ConvergenceDisplay,
+    EvaluationsDisplay,
+    LengthScaleDisplay,
+    ObjectiveDisplay,
+    ParallelCoordinatesDisplay,
+    ResetDisplay,
+    SensitivityDisplay,
+)
+
+SPACE = {
+    "C": Real(1e-2, 1e3, log=True),
+    "gamma": Real(1e-6, 1e-1, log=True),
+    "kernel": ["rbf", "sigmoid"],
+}
+
+
+@cache
+def search(policy):
+    """Return the page's search, with more candidates."""
+    X, y = load_digits(return_X_y=True)
+    return RobustBayesSearchCV(
+        SVC(), SPACE, n_iter=30, cv=3, policy=policy, random_state=0
+    ).fit(X[:300], y[:300])
+
+
+def convergence():
+    """Return two searches compared."""
+    both = {"robust": search("robust"), "random": search("random")}
+    return ConvergenceDisplay.from_search(both).figure_
+
+
+def length_scales():
+    """Return a policy that holds several models side by side."""
+    return LengthScaleDisplay.from_search(search("lb-gp-ucb")).figure_
+
+
+def objective():
+    """Return what the model believes."""
+    return ObjectiveDisplay.from_search(search("robust")).figure_
+
+
+def evaluations():
+    """Return where the search looked."""
+    return EvaluationsDisplay.from_search(search("robust")).figure_
+
+
+def parallel():
+    """Return what the good candidates have in common."""
+    return ParallelCoordinatesDisplay.from_search(search("robust")).figure_
+
+
+def sensitivity():
+    """Return how exactly the optimum must be met."""
+    return SensitivityDisplay.from_search(search("robust"), max_eps=0.1).figure_
+
+
+def reset():
+    """Return an objective that jumps, and a policy that notices."""
+    optimizer = Optimizer({"x": Real(0, 1)}, "et-gp-ucb", random_state=0)
+    for t in range(30):
+        params = optimizer.ask()
+        optimum = 0.2 if t < 15 else 0.8
+        optimizer.tell(params, -((params["x"] - optimum) ** 2))
+    return ResetDisplay.from_optimizer(optimizer).figure_
+
+
+FIGURES = {
+    f"display_{make.__name__}": make
+    for make in (
+        convergence,
+        length_scales,
+        objective,
+        evaluations,
+        parallel,
+        sensitivity,
+        reset,
+    )
+}

@@ -1,0 +1,131 @@
+"""A search in a trap, panel by panel: the model that chose, at the moment it chose.
+
+Every picture is of a real run with a fixed seed; nothing is drawn by hand.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skrobustbo import Optimizer
+from skrobustbo.policies import LBGPUCB, MLEGPUCB, RobustUCB
+from skrobustbo.problems import get
+
+SEED, N_ITER = 0, 40
+GRID = np.linspace(0, 1, 401)
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
+
+
+class View:
+    """A model at one query: mean, band, and the point it chose."""
+
+    def __init__(self, models, acquisition, x, label):
+        mean, std = acquisition.posterior.predict(GRID[:, None])
+        self.mean = mean * models.scale + models.shift
+        self.band = acquisition.beta * std * models.scale
+        self.x, self.label, self.n_seen = float(x[0]), label, models.n
+        self.seen_x = models.X[:, 0]
+        self.seen = models.z * models.scale + models.shift
+
+
+def watched(kind):
+    """Return a policy that is `kind` and keeps a view of each of its queries."""
+
+    class Watched(kind):
+        def suggest(self, state, models, argmax, pending):
+            asked = []
+
+            def watch(acquisition, **settings):
+                asked.append(acquisition)
+                return argmax(acquisition, **settings)
+
+            x, memo = super().suggest(state, models, watch, pending)
+            VIEWS.append(View(models, asked[-1], x, memo["label"]))
+            return x, memo
+
+    return Watched()
+
+
+VIEWS = []
+
+
+def run(kind):
+    """Return the optimizer of a finished run in the trap, and its views."""
+    VIEWS.clear()
+    problem = get("berkenkamp-trap")
+    first = problem.initial_params(SEED)
+    optimizer = Optimizer(
+        problem.space,
+        watched(kind),
+        initial_params=first,
+        n_initial_points=len(first),
+        horizon=N_ITER,
+        random_state=SEED,
+    )
+    for _ in range(N_ITER):
+        params = optimizer.ask()
+        optimizer.tell(params, problem.func(params))
+    return optimizer, list(VIEWS)
+
+
+def draw(ax, optimizer, view):
+    """Draw one moment: the truth, what was known, and what the model made of it."""
+    func = get("berkenkamp-trap").func
+    told = optimizer.history_[: view.n_seen]
+    low, high = view.mean - view.band, view.mean + view.band
+    ax.plot(GRID, [func({"x": x}) for x in GRID], ":", color=GREY, label="truth")
+    ax.fill_between(GRID, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    ax.plot(GRID, view.mean, color=BLUE, label="model, with its band")
+    values = np.array([record["value"] for record in told])
+    raised = view.seen > values + 0.01
+    xs = view.seen_x[raised]
+    ax.vlines(xs, values[raised], view.seen[raised], color="k", linewidth=0.5)
+    ax.plot(xs, view.seen[raised], "ko", markersize=3.5, markerfacecolor="white")
+    ax.plot(view.seen_x, values, "k.", label="evaluated")
+    ax.axvline(view.x, color=ORANGE, linestyle="--", label="next")
+    ax.set(xlim=(0, 1), ylim=(-0.15, 0.95), xlabel="x")
+
+
+def panels(optimizer, chosen, titles):
+    """Return a figure with one panel for each of the chosen views."""
+    figure, axes = plt.subplots(
+        1, len(chosen), figsize=(8, 2.6), sharey=True, layout="constrained"
+    )
+    for ax, view, title in zip(axes, chosen, titles, strict=True):
+        draw(ax, optimizer, view)
+        ax.set_title(title, fontsize=9)
+    axes[0].set_ylabel("value")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def likelihood():
+    """One length scale, fitted by likelihood, stays on the slope."""
+    optimizer, views = run(MLEGPUCB)
+    chosen = [views[0], views[4], views[-1]]
+    titles = [f"after {v.n_seen} evaluations: {v.label}" for v in chosen]
+    return panels(optimizer, chosen, titles)
+
+
+def default():
+    """The default takes turns with shorter length scales."""
+    optimizer, views = run(RobustUCB)
+    peak = next(i for i, view in enumerate(views) if 0.1 < view.x < 0.3)
+    chosen = [views[0], views[peak], views[peak + 3]]
+    titles = [f"after {v.n_seen} evaluations: {v.label}" for v in chosen]
+    return panels(optimizer, chosen, titles)
+
+
+def balancing():
+    """Length scales come and go in length-scale balancing."""
+    from skrobustbo.displays import LengthScaleDisplay
+
+    optimizer, _ = run(LBGPUCB)
+    return LengthScaleDisplay.from_optimizer(optimizer).figure_
+
+
+FIGURES = {
+    "stuck_likelihood": likelihood,
+    "stuck_default": default,
+    "stuck_balancing": balancing,
+}

@@ -1,0 +1,284 @@
+"""What can be read off a fitted search: numbers and verdicts, no words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.model_selection._notes import Notes
+from skrobustbo.space import Categorical, Space
+
+Array = NDArray[np.float64]
+Params = dict[str, Any]
+
+#: Distances in the encoded unit: at the edge, and near it.
+_AT, _NEAR = 0.01, 0.1
+#: Share of the variance below which a parameter does not matter; points to tell by.
+_IDLE, _POINTS = 0.01, 128
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A parameter whose best value lies at an end of its range, or list of values."""
+
+    name: str
+    side: str
+    bound: Any
+    listed: bool
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one branch had of the budget, and its best score (nan if none)."""
+
+    number: int
+    n_candidates: int
+    best: float
+
+
+class Findings:
+    """A fitted search in numbers.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        Fitted.
+    notes : Notes
+        What it kept.
+    """
+
+    def __init__(self, search: Any, notes: Notes) -> None:
+        self.search, self.notes = search, notes
+        self.results: Mapping[str, Any] = search.cv_results_
+        self.params: Sequence[Params] = self.results["params"]
+        self.metric = notes.metric if search.multimetric_ else None
+        key = self.metric or "score"
+        means = np.asarray(self.results[f"mean_test_{key}"], dtype=float)
+        self.scores: Array = np.where(np.isfinite(means), means, math.nan)
+        splits = [self.results[f"split{i}_test_{key}"] for i in range(search.n_splits_)]
+        self.folds: Array = np.array(splits, dtype=float).T
+
+    @property
+    def metric_name(self) -> str:
+        """What the scores are called."""
+        scoring = self.search.scoring
+        return self.metric or (scoring if isinstance(scoring, str) else "score")
+
+    # The best candidate ---------------------------------------------------------------
+
+    @cached_property
+    def highest(self) -> int | None:
+        """Index of the highest score, None if there is none."""
+        found = np.isfinite(self.scores).any()
+        return int(np.nanargmax(self.scores)) if found else None
+
+    @cached_property
+    def best(self) -> int | None:
+        """Index of the chosen candidate: that of `refit`, else the highest score."""
+        chosen = getattr(self.search, "best_index_", self.highest)
+        if chosen is None or not math.isfinite(self.scores[chosen]):
+            return self.highest
+        return int(chosen)
+
+    @cached_property
+    def standard_error(self) -> float:
+        """Standard error of the best candidate's mean over its folds; nan of one."""
+        return math.nan if self.best is None else _error(self.folds[self.best])
+
+    # Progress and noise ---------------------------------------------------------------
+
+    @cached_property
+    def so_far(self) -> Array:
+        """Best score up to each candidate, nan before the first."""
+        best: Array = np.fmax.accumulate(self.scores)
+        return best
+
+    @cached_property
+    def typical(self) -> float:
+        """How far the middle of the initial scores lies below the highest.
+
+        Those fill the space; later ones crowd about the best.
+        """
+        if self.highest is None:
+            return math.nan
+        initial = self.scores[: self.n_initial]
+        spread = initial if np.isfinite(initial).sum() >= 3 else self.scores
+        return float(self.scores[self.highest] - np.nanmedian(spread))
+
+    @cached_property
+    def n_initial(self) -> int:
+        """Number of candidates up to the last one of the initial design."""
+        labels = list(self.results["model_label"])
+        return max([i for i, x in enumerate(labels, 1) if x == "initial"], default=0)
+
+    @cached_property
+    def improving(self) -> bool:
+        """Whether the last quarter of the candidates brought more than noise."""
+        n = len(self.scores)
+        if n < 8 or n - n // 4 < self.n_initial or self.highest is None:
+            return False
+        before = self.so_far[n - n // 4 - 1]
+        error = self.standard_error if self.standard_error > 0 else 0.0
+        least = max(error / 4, 0.01 * self.typical)
+        return not math.isfinite(before) or bool(self.so_far[-1] - before > least)
+
+    @cached_property
+    def noisy(self) -> bool:
+        """Whether most initial candidates cannot be told from the highest score.
+
+        Compared are the same folds, as what makes a fold easy is common to both.
+        """
+        spread = self.scores[: self.n_initial]
+        rows = np.flatnonzero(np.isfinite(spread))
+        if self.highest is None or len(rows) < 3 or self.search.n_splits_ < 2:
+            return False
+        gaps = self.folds[self.highest] - self.folds[rows]
+        near = [gap.mean() <= 2 * _error(gap) for gap in gaps]
+        return self.typical > 0 and bool(np.mean(near) > 0.5)
+
+    # Branches and parameters ----------------------------------------------------------
+
+    @cached_property
+    def owners(self) -> list[int]:
+        """The branch of each candidate."""
+        space = self.notes.optimizer.space
+        return [space.owner(params) for params in self.params]
+
+    @cached_property
+    def shares(self) -> list[Share]:
+        """How the budget was shared among branches."""
+        owners = np.array(self.owners)
+        found = []
+        for i in range(len(self.notes.optimizer.space.branches)):
+            scores = self.scores[owners == i]
+            scores = scores[np.isfinite(scores)]
+            best = float(scores.max()) if len(scores) else math.nan
+            found.append(Share(i, int(np.sum(owners == i)), best))
+        return found
+
+    @cached_property
+    def branch(self) -> Space:
+        """The branch of the best candidate."""
+        branches = self.notes.optimizer.space.branches
+        found: Space = branches[0 if self.best is None else self.owners[self.best]]
+        return found
+
+    @cached_property
+    def edges(self) -> list[Edge]:
+        """Parameters at an end of their range, where that may be more than luck."""
+        if self.best is None or type(self.branch) is not Space:
+            return []  # of a list of points, no range can be widened
+        names = [name for name in self.branch.names if _has_ends(self.branch, name)]
+        found = [self._edge(name) for name in names]
+        return [edge for edge in found if edge is not None]
+
+    def _edge(self, name: str) -> Edge | None:
+        best: int = self.best  # type: ignore[assignment]
+        rows = np.flatnonzero(np.array(self.owners) == self._b)
+        dimension = self.branch.dimensions[name]
+        units = np.array([dimension.encode(self.params[int(i)][name])[0] for i in rows])
+        unit = units[rows == best][0]
+        end = round(unit)
+        near = (abs(units - end) <= _NEAR) & (rows != best)
+        if abs(unit - end) > _AT or self._clearly_worse(rows[near]):
+            return None
+        bound = dimension.decode(np.array([[float(end)]]))[0]
+        listed = isinstance(dimension, Categorical)
+        return Edge(name, "upper" if end else "lower", bound, listed)
+
+    def _clearly_worse(self, rows: NDArray[np.intp]) -> bool:
+        """Whether some candidates, if there are any, all fall far short of the best."""
+        scores = self.scores[rows]
+        scores = scores[np.isfinite(scores)]
+        error = self.standard_error if self.standard_error > 0 else 0.0
+        least = self.scores[self.best] - max(2 * error, 0.2 * self.typical)
+        return len(scores) > 0 and bool(scores.max() < least)
+
+    @cached_property
+    def idle(self) -> list[str]:
+        """Parameters that do not matter in the eyes of a model of all the scores.
+
+        Of each, that is the total share of the variance of the posterior mean that goes
+        with it, interactions included (Jansen's estimate).
+        """
+        names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
+        n_seen = int(np.sum(np.isfinite(self.scores[np.array(self.owners) == self._b])))
+        if type(self.branch) is not Space or n_seen < max(15, 5 * len(names)):
+            return []
+        shares = _total_effects(self.notes.optimizer, self.branch, names)
+        return [name for name, share in shares.items() if share < _IDLE]
+
+    @property
+    def _b(self) -> int:
+        return 0 if self.best is None else self.owners[self.best]
+
+    # Models and time ------------------------------------------------------------------
+
+    @cached_property
+    def last_models(self) -> tuple[bool, list[str]]:
+        """Whether models were held side by side, and the last ones."""
+        told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
+        records = told[: len(self.scores)]
+        chosen = [r for r in records if r["model_label"] not in ("initial", "told")]
+        if chosen and chosen[-1]["alive"]:
+            return True, list(chosen[-1]["alive"])
+        labels = [r["model_label"] for r in chosen[-8:]]
+        return False, list(dict.fromkeys(labels))
+
+    @cached_property
+    def certificate(self) -> float | None:
+        """How much is left to gain at most, None where the optimizer cannot say."""
+        bound = getattr(self.notes.optimizer, "regret_bound", None)
+        if bound is None or self.best is None:
+            return None
+        try:
+            found = float(bound())
+        except (ValueError, NotImplementedError):  # no model yet, or no certificate
+            return None
+        return found if math.isfinite(found) else None
+
+    @cached_property
+    def fit_seconds(self) -> float:
+        """Seconds in fits and scores, summed over folds."""
+        keys = ("mean_fit_time", "mean_score_time")
+        each = [np.nansum(np.asarray(self.results[k], dtype=float)) for k in keys]
+        return float(sum(each)) * int(self.search.n_splits_)
+
+
+def _error(values: Array) -> float:
+    """Return the standard error of a mean, nan of a single value."""
+    if len(values) < 2:
+        return math.nan
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def _has_ends(branch: Space, name: str) -> bool:
+    """Tell whether a parameter has a range, or a list of numbers, that could go on."""
+    dimension = branch.dimensions[name]
+    if dimension.n_columns != 1 or dimension.size <= 2:
+        return False
+    if not isinstance(dimension, Categorical):
+        return True
+    return all(isinstance(c, int | float) for c in dimension.choices)
+
+
+def _total_effects(optimizer: Any, branch: Space, names: list[str]) -> dict[str, float]:
+    """Return the total Sobol index of each parameter of the posterior mean."""
+    points = branch.sample(_POINTS, random_state=0)
+    others = branch.sample(_POINTS, random_state=1)
+    mean = optimizer.predict(points)
+    variance = float(np.var(mean))
+    if not variance > 0:
+        return {}
+    shares = {}
+    for name in names:
+        changed = [{**a, name: b[name]} for a, b in zip(points, others, strict=True)]
+        moved = np.asarray(optimizer.predict(changed)) - mean
+        shares[name] = float(np.mean(moved**2)) / (2 * variance)
+    return shares

@@ -1,0 +1,89 @@
+"""What a fitted search keeps for its report: small, and free of tracebacks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skrobustbo.evaluation import Outcome
+from skrobustbo.model_selection._source import OptimizerSource, exception_line
+
+#: Causes kept, and characters of each.
+_CAUSES, _LENGTH = 50, 300
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One cause of failures.
+
+    Attributes
+    ----------
+    cause : str
+        Type and first line of the exception.
+    n_folds, n_candidates : int
+        How often it happened.
+    """
+
+    cause: str
+    n_folds: int
+    n_candidates: int
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What the report needs besides the fitted attributes.
+
+    Attributes
+    ----------
+    optimizer : Optimizer
+        The one that the search asked; the user may go on with it.
+    metric : str or None
+        The metric searched for where there are several.
+    failures : list of Failure
+        The most frequent first.
+    n_failed : int
+        Candidates without a finite score.
+    n_planned : int
+        Candidates planned.
+    """
+
+    optimizer: Any
+    metric: str | None
+    failures: Sequence[Failure]
+    n_failed: int
+    n_planned: int
+
+    @classmethod
+    def of(cls, source: OptimizerSource) -> Notes:
+        """Return the notes of a search whose candidates are all told."""
+        means = [outcome.mean(source.metric) for outcome in source.outcomes]
+        return cls(
+            optimizer=source.optimizer,
+            metric=source.metric,
+            failures=failures(source.outcomes, source.metric),
+            n_failed=len(means) - sum(map(math.isfinite, means)),
+            n_planned=source.n_planned,
+        )
+
+
+def failures(outcomes: Iterable[Outcome], metric: str | None) -> list[Failure]:
+    """Return the causes of failed folds, the most frequent first."""
+    folds: Counter[str] = Counter()
+    candidates: Counter[str] = Counter()
+    for outcome in outcomes:
+        causes = list(_causes(outcome, metric))
+        folds.update(causes)
+        candidates.update(set(causes))
+    # Equally frequent ones stay in the order in which they came.
+    return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
+
+
+def _causes(outcome: Outcome, metric: str | None) -> Iterator[str]:
+    for fold, score in zip(outcome.folds, outcome.scores(metric), strict=True):
+        if fold["fit_error"]:
+            yield exception_line(fold["fit_error"])[:_LENGTH]
+        elif not math.isfinite(score):
+            yield f"the score was {score}"

@@ -1,0 +1,279 @@
+"""The account of a fitted search, in words."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from skrobustbo.model_selection._findings import Edge, Findings, Share
+from skrobustbo.model_selection._words import (
+    clipped,
+    count,
+    duration,
+    short,
+    with_error,
+)
+
+_MARGIN, _WIDTH = 12, 88
+_CAUSES, _LABELS = 5, 8
+_POSTERIOR = ("mean", "std")
+#: Candidates from which on it can be told whether a search has settled.
+_TELLING = 8
+_ENDS = {
+    "n_iter": "all {n} candidates of n_iter were evaluated",
+    "space_exhausted": "every point of the space was tried",
+    "max_time": "the time of max_time was up",
+    "tol": "no more than tol is left to gain",
+    "interrupted": "it was interrupted",
+    "callback": "a callback asked to stop",
+}
+
+
+def report(found: Findings) -> str:
+    """Return the account of a search.
+
+    Parameters
+    ----------
+    found : Findings
+        What there is to say.
+
+    Returns
+    -------
+    text : str
+        Lines without a final line break.
+    """
+    sections = [
+        ("Best", _best(found)),
+        ("Model", _model(found)),
+        ("Branches", _branches(found)),
+        ("At an edge", [_edge(edge) for edge in found.edges]),
+        ("Failures", _failures(found)),
+        ("Time", _time(found)),
+        ("Ended", [_end(found)]),
+        ("Next", [f"- {line}" for line in advice(found)]),
+    ]
+    written = [_section(name, lines) for name, lines in sections if lines]
+    return "\n".join([_title(found), "", *written])
+
+
+def _title(found: Findings) -> str:
+    search = found.search
+    n, k = len(found.scores), search.n_splits_
+    counts = f"{count(n, 'candidate')}, {count(k, 'fold')} each"
+    return f"{_kind(search)} of {_tuned(found)}: {counts}"
+
+
+def _tuned(found: Findings) -> str:
+    """Name the estimator, with its last step where that is not searched for."""
+    estimator = found.search.estimator
+    steps = getattr(estimator, "steps", None)
+    if not steps or steps[-1][0] in found.branch.names:
+        return _kind(estimator)
+    return f"{_kind(estimator)} with {_kind(steps[-1][1])}"
+
+
+def _section(name: str, lines: Iterable[str]) -> str:
+    """Return lines with the name of their section in the margin."""
+    wrapped = [part for line in lines for part in _wrapped(line)]
+    block = "\n".join(" " * _MARGIN + part for part in wrapped)
+    return name.ljust(_MARGIN) + block[_MARGIN:]
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = "  " if line.startswith(("- ", "  ")) else ""
+    return textwrap.wrap(
+        line, _WIDTH - _MARGIN, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+# The sections -------------------------------------------------------------------------
+
+
+def _best(found: Findings) -> list[str]:
+    if found.best is None:
+        return ["no candidate got a finite score"]
+    score = with_error(found.scores[found.best], found.standard_error)
+    lines = [f"{found.metric_name} {score}, candidate {found.best + 1}{_chosen(found)}"]
+    return lines + _assignments(found.params[found.best])
+
+
+def _chosen(found: Findings) -> str:
+    """Say so where `refit` chose another candidate than that of the highest score."""
+    best, highest = found.best, found.highest
+    if best is None or highest is None or found.scores[best] == found.scores[highest]:
+        return ""
+    score = with_error(found.scores[highest], found.standard_error, both=False)
+    return f", chosen by refit (the highest score is {score}, candidate {highest + 1})"
+
+
+def _assignments(params: dict[str, Any]) -> list[str]:
+    width = max(map(len, params), default=0)
+    return [f"  {name:<{width}} = {short(value)}" for name, value in params.items()]
+
+
+def _model(found: Findings) -> list[str]:
+    lines = []
+    if found.best is not None:
+        mean, std = (found.results[f"posterior_{k}"][found.best] for k in _POSTERIOR)
+        says = with_error(mean, found.standard_error / 10, both=False)
+        lines = [f"expects {says} of the best, deviation {std:.2g}"]
+    if found.certificate is not None:
+        lines.append(f"at most {found.certificate:.2g} is left to gain (regret_bound)")
+    side_by_side, labels = found.last_models
+    if labels:
+        says = "surviving" if side_by_side else "used last"
+        more = len(labels) - _LABELS
+        and_more = f" and {more} more" if more > 0 else ""
+        lines.append(f"{says}: {', '.join(labels[:_LABELS])}{and_more}")
+    return lines
+
+
+def _branches(found: Findings) -> list[str]:
+    if len(found.shares) < 2:
+        return []
+    shares = sorted(found.shares, key=lambda s: (math.isnan(s.best), -s.best))
+    names = {share.number: _branch_name(found, share) for share in shares}
+    width = max(map(len, names.values()))
+    return [_share(found, share, names[share.number], width) for share in shares]
+
+
+def _share(found: Findings, share: Share, name: str, width: int) -> str:
+    if math.isnan(share.best):
+        best = "no score"
+    else:
+        best = f"best {with_error(share.best, found.standard_error, both=False)}"
+    won = found.best is not None and found.owners[found.best] == share.number
+    counts = count(share.n_candidates, "candidate")
+    return f"{name:<{width}}  {counts}, {best}{' (won)' if won else ''}"
+
+
+def _branch_name(found: Findings, share: Share) -> str:
+    """Name a branch by its constants, else by its parameters."""
+    dimensions = found.notes.optimizer.space.branches[share.number].dimensions
+    fixed = [
+        f"{name}={short(d.choices[0], 30)}"
+        for name, d in dimensions.items()
+        if d.size == 1 and hasattr(d, "choices")
+    ]
+    return ", ".join(fixed or dimensions) or f"branch {share.number + 1}"
+
+
+def _edge(edge: Edge) -> str:
+    if edge.listed:
+        side = "largest" if edge.side == "upper" else "smallest"
+        return f"{edge.name} is the {side} of its values, {short(edge.bound)}: add more"
+    return f"{edge.name} is at its {edge.side} bound {short(edge.bound)}: widen it"
+
+
+def _failures(found: Findings) -> list[str]:
+    causes = found.notes.failures
+    if not causes:
+        return []
+    n, n_failed = len(found.scores), found.notes.n_failed
+    lines = [f"{n_failed} of {count(n, 'candidate')} got no score"]
+    for failure in causes[:_CAUSES]:
+        where = f"({count(failure.n_candidates, 'candidate')})"
+        times = count(failure.n_folds, "fold")
+        lines.append(f"  {times} {where}: {clipped(failure.cause, 150)}")
+    if len(causes) > _CAUSES:
+        lines.append(f"  and {len(causes) - _CAUSES} other causes")
+    return lines
+
+
+def _time(found: Findings) -> list[str]:
+    tuner, n = found.search.tuner_time_, len(found.scores)
+    fits = f"{duration(found.fit_seconds)} in fits and scoring, summed over folds"
+    each = f"{duration(tuner / n)} a candidate"
+    return [fits, f"{duration(tuner)} in the tuner, {each}"]
+
+
+def _end(found: Findings) -> str:
+    reason = found.search.stop_reason_
+    says = _ENDS.get(reason, str(reason)).format(n=len(found.scores))
+    left = found.notes.n_planned - len(found.scores)
+    return f"{says}, {left} short of n_iter" if left > 0 else says
+
+
+# What to do next ----------------------------------------------------------------------
+
+
+def advice(found: Findings) -> list[str]:
+    """Return what is worth doing next, the most telling first.
+
+    Parameters
+    ----------
+    found : Findings
+        What there is to go by.
+
+    Returns
+    -------
+    lines : list of str
+        At least one.
+    """
+    lines = [
+        *_look_at_failures(found),
+        *_widen(found),
+        *_go_on(found),
+        *_less_noise(found),
+        *_smaller_space(found),
+    ]
+    return lines or [_nothing(found)]
+
+
+def _nothing(found: Findings) -> str:
+    n = len(found.scores)
+    if found.search.stop_reason_ == "space_exhausted":
+        return "nothing: no other point is left"
+    if n < _TELLING or n <= found.n_initial:
+        return f"raise n_iter: so few candidates ({n}) tell little"
+    return "nothing in particular: the search has settled inside its space"
+
+
+def _look_at_failures(found: Findings) -> list[str]:
+    if 10 * found.notes.n_failed < len(found.scores) or not found.notes.failures:
+        return []
+    return [
+        "look at the failures: mend what raises, or forbid it by the space or "
+        "constraints; error_score='raise' shows the traceback"
+    ]
+
+
+def _widen(found: Findings) -> list[str]:
+    return [
+        f"{edge.name}: try {'larger' if edge.side == 'upper' else 'smaller'} values "
+        f"than {short(edge.bound)}, if they make sense"
+        for edge in found.edges
+    ]
+
+
+def _go_on(found: Findings) -> list[str]:
+    if found.search.stop_reason_ == "space_exhausted" or not found.improving:
+        return []
+    early = found.search.stop_reason_ == "max_time"
+    more = "max_time" if early else "n_iter"
+    return [f"raise {more}: the last quarter of the candidates still improved the best"]
+
+
+def _less_noise(found: Findings) -> list[str]:
+    if not found.noisy:
+        return []
+    return [
+        "use more folds or repeat them (RepeatedKFold): most initial candidates cannot "
+        "be told from the best, fold by fold"
+    ]
+
+
+def _smaller_space(found: Findings) -> list[str]:
+    if not found.idle or _look_at_failures(found):  # failures blur what matters
+        return []
+    it = "it" if len(found.idle) == 1 else "them"
+    return [
+        f"{', '.join(found.idle)}: to the model, less than 1 % of the variance depends "
+        f"on {it}; fix {it}, and the budget goes to the rest"
+    ]
+
+
+def _kind(thing: Any) -> str:
+    return type(thing).__name__

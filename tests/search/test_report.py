@@ -1,0 +1,358 @@
+"""The words that a fitted search has for its user."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
+from skrobustbo.model_selection._findings import Findings
+
+X, y = np.arange(40.0)[:, None], np.tile([0, 1], 20)
+
+
+class Fake(ClassifierMixin, BaseEstimator):
+    """Scores a known function of its parameters; fails or is noisy where told."""
+
+    def __init__(self, a=0.0, b=0, kind="up", noise=0.0, fails=None):
+        self.a = a
+        self.b = b
+        self.kind = kind
+        self.noise = noise
+        self.fails = fails
+
+    def fit(self, X, y):
+        if self.fails == "long":
+            raise RuntimeError("first line\nsecond line" + "x" * 10_000)
+        if self.fails == "above" and self.a > 0.5:
+            raise KeyError("no such <b>thing</b>")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y):
+        if self.fails == "nan" and self.a > 0.5:
+            return math.nan
+        value = {
+            "up": self.a,
+            "inside": -((self.a - 0.31) ** 2) - ((self.b - 5) / 10) ** 2,
+        }[self.kind]
+        return value + self.noise * math.sin(1e6 * (1 + X[0, 0]) * (1 + self.a))
+
+
+def fitted(estimator=None, space=None, **settings):
+    given = {"n_iter": 15, "cv": 4, "random_state": 0, **settings}
+    space = {"a": Real(0, 1)} if space is None else space
+    search = RobustBayesSearchCV(estimator or Fake(), space, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of failures
+        return search.fit(X, y)
+
+
+def section(text, name):
+    """Return the lines of one section, in one."""
+    found, inside = [], False
+    for line in text.splitlines()[2:]:
+        head, body = line[:12].strip(), line[12:]
+        inside = head == name if head else inside
+        found += [body.strip()] if inside else []
+    return " ".join(found)
+
+
+def sections(text):
+    return [line[:12].strip() for line in text.splitlines()[2:] if line[:12].strip()]
+
+
+def test_a_search_that_settled():
+    space = {"a": Real(0, 1), "b": Integer(0, 10)}
+    search = fitted(Fake(kind="inside"), space, n_iter=25)
+    text = search.report()
+    title = "RobustBayesSearchCV of Fake: 25 candidates, 4 folds each"
+    assert text.splitlines()[0] == title
+    assert sections(text) == ["Best", "Model", "Time", "Ended", "Next"]
+    best = section(text, "Best")
+    assert f"candidate {search.best_index_ + 1} " in best
+    assert f"a = {search.best_params_['a']:.4g}" in best
+    assert "b = 5" in best
+    assert section(text, "Ended") == "all 25 candidates of n_iter were evaluated"
+    assert section(text, "Next").startswith("- nothing in particular")
+    assert max(map(len, text.splitlines())) <= 88
+
+
+def test_names_of_the_metric_and_of_a_last_step():
+    X, y = np.arange(40.0)[:, None], np.arange(40.0)
+    pipe = make_pipeline(StandardScaler(), Ridge())
+    space = {"ridge__alpha": Real(1e-3, 1e3, log=True)}
+    search = RobustBayesSearchCV(
+        pipe, space, n_iter=4, scoring="neg_mean_absolute_error", random_state=0
+    ).fit(X, y)
+    text = search.report()
+    assert text.startswith("RobustBayesSearchCV of Pipeline with Ridge: ")
+    assert section(text, "Best").startswith("neg_mean_absolute_error -")
+
+
+def test_score_with_its_standard_error():
+    search = fitted(Fake(kind="inside", noise=0.1), {"a": Real(0, 1)})
+    scores = [
+        search.cv_results_[f"split{i}_test_score"][search.best_index_] for i in range(4)
+    ]
+    error = np.std(scores, ddof=1) / 2
+    assert 0.01 < error < 0.1
+    expected = f"score {search.best_score_:.3f} ± {error:.3f}"
+    assert section(search.report(), "Best").startswith(expected)
+
+
+def test_before_fit_and_after_a_fit_that_failed():
+    search = RobustBayesSearchCV(Fake(), {"a": Real(0, 1)}, n_iter=3)
+    with pytest.raises(NotFittedError):
+        search.report()
+    search.fit(X, y).set_params(estimator=Fake(fails="above"), error_score="raise")
+    search.set_params(param_space={"a": Real(0.6, 1)})
+    with pytest.raises(KeyError):
+        search.fit(X, y)
+    with pytest.raises(NotFittedError):  # it would speak of the fit before
+        search.report()
+
+
+# Edges --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("space", "says"),
+    [
+        ({"a": Real(0, 1)}, "a is at its upper bound 1: widen it"),
+        ({"a": Real(1e-3, 1e2, log=True)}, "a is at its upper bound 100: widen it"),
+        ({"a": Integer(0, 30)}, "a is at its upper bound 30: widen it"),
+        ({"a": Integer(1, 300, log=True)}, "a is at its upper bound 300: widen it"),
+        ({"a": [1, 3, 10, 30]}, "a is the largest of its values, 30: add more"),
+        ({"a": Real(-1, 0)}, "a is at its upper bound 0: widen it"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_best_at_an_edge(space, says):
+    text = fitted(space=space).report()
+    assert section(text, "At an edge") == says
+    assert "- a: try larger values than" in section(text, "Next")
+
+
+def test_best_at_a_lower_edge():
+    search = fitted(Fake(kind="inside"), {"a": Real(0.4, 1), "b": [5]})
+    text = search.report()
+    assert section(text, "At an edge") == "a is at its lower bound 0.4: widen it"
+    assert "- a: try smaller values than 0.4" in section(text, "Next")
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"a": Categorical([0.0, 1.0])},  # of two values one is always an end
+        {"a": [0.0, 0.5, 1.0], "kind": ["up"]},
+        Space.from_points([{"a": i / 10} for i in range(11)]),
+        {"a": [1.0]},
+    ],
+    ids=["two", "list", "points", "constant"],
+)
+def test_what_has_no_edge(space):
+    edges = Findings(*_parts(fitted(space=space, n_iter=8))).edges
+    expected = ["a"] if isinstance(space, dict) and len(space) == 2 else []
+    assert [edge.name for edge in edges] == expected
+
+
+def _parts(search):
+    return search, search._notes
+
+
+def test_a_lucky_candidate_at_an_edge_is_no_reason_to_widen():
+    search = fitted(Fake(kind="inside"), {"a": Real(0, 1), "b": [5]}, n_iter=20)
+    results = search.cv_results_
+    edge = int(np.argmax([params["a"] for params in results["params"]]))
+    results["params"][edge]["a"] = 1.0
+    results["params"][edge - 1]["a"] = 0.97  # a neighbour, clearly worse
+    for name in [f"split{i}_test_score" for i in range(4)] + ["mean_test_score"]:
+        results[name][edge], results[name][edge - 1] = 1.0, -0.4
+    search.best_index_ = edge
+    assert Findings(*_parts(search)).edges == []
+    for name in [f"split{i}_test_score" for i in range(4)] + ["mean_test_score"]:
+        results[name][edge - 1] = 0.99
+    assert [e.bound for e in Findings(*_parts(search)).edges] == [1.0]
+
+
+# Failures -----------------------------------------------------------------------------
+
+
+def test_failures_by_cause():
+    search = fitted(Fake(fails="above"))
+    n = int(np.isnan(search.cv_results_["mean_test_score"]).sum())
+    assert 1 < n < 15
+    text = search.report()
+    says = section(text, "Failures")
+    assert f"{n} of 15 candidates got no score" in says
+    assert f"{4 * n} folds ({n} candidates): KeyError: 'no such <b>thing</b>'" in says
+    assert "- look at the failures" in section(text, "Next")
+
+
+def test_scores_that_are_not_finite_are_failures():
+    search = fitted(Fake(fails="nan"))
+    n = int(np.isnan(search.cv_results_["mean_test_score"]).sum())
+    says = section(search.report(), "Failures")
+    assert f"{4 * n} folds ({n} candidates): the score was nan" in says
+
+
+def test_notes_hold_no_tracebacks():
+    space = {"a": Real(0, 1), "fails": [None, "long"]}
+    search = fitted(space=space)
+    (failure,) = search._notes.failures
+    assert failure.cause == "RuntimeError: first line"
+    assert len(pickle.dumps(search._notes.failures)) < 1000
+
+
+def test_failures_with_a_number_as_error_score():
+    search = fitted(Fake(fails="above"), error_score=-1.0)
+    says = section(search.report(), "Failures")
+    assert "0 of 15 candidates got no score" in says
+    assert "KeyError" in says
+
+
+# Advice -------------------------------------------------------------------------------
+
+
+def test_still_improving():
+    def improving(scores):
+        search = fitted(n_iter=12)
+        results = search.cv_results_
+        results["mean_test_score"] = np.array(scores)
+        for i in range(4):
+            results[f"split{i}_test_score"] = np.array(scores)
+        return Findings(*_parts(search)).improving
+
+    flat = [0.1, 0.2, 0.5, 0.4, 0.6, 0.7, 0.8, 0.8, 0.9]
+    assert improving([*flat, 0.8, 0.95, 0.7])
+    assert not improving([*flat, 0.8, 0.9, 0.7])
+    assert not improving([*flat, 0.8, 0.9 + 1e-6, 0.7])
+
+
+def test_noise_that_dominates():
+    noisy = fitted(Fake(noise=3.0), {"a": Real(0.2, 0.21)}, n_iter=12)
+    assert "RepeatedKFold" in section(noisy.report(), "Next")
+    # The same noise in every candidate cancels when folds are compared.
+    assert "RepeatedKFold" not in fitted(Fake(noise=0.0)).report()
+
+
+def test_parameters_that_do_not_matter():
+    space = {"a": Real(0, 1), "b": Integer(0, 10)}
+    text = fitted(space=space, n_iter=25).report()  # "up" ignores b
+    assert "- b: to the model, less than 1 %" in section(text, "Next")
+    assert Findings(*_parts(fitted(space=space, n_iter=25))).idle == ["b"]
+    assert Findings(*_parts(fitted(space=space, n_iter=8))).idle == []
+
+
+# Other searches -----------------------------------------------------------------------
+
+
+def test_several_metrics_without_refit():
+    search = fitted(
+        scoring={"up": _up, "down": _down}, search_metric="down", refit=False
+    )
+    text = search.report()
+    assert section(text, "Best").startswith("down ")
+    best = int(np.argmax(search.cv_results_["mean_test_down"]))
+    assert f"candidate {best + 1} " in section(text, "Best")
+    assert section(text, "At an edge").startswith("a is at its lower bound 0")
+
+
+def _up(estimator, X, y):
+    return estimator.a
+
+
+def _down(estimator, X, y):
+    return -estimator.a
+
+
+def test_another_candidate_chosen_by_refit():
+    search = fitted(refit=lambda results: 1)
+    says = section(search.report(), "Best")
+    highest = int(np.argmax(search.cv_results_["mean_test_score"]))
+    assert "candidate 2, chosen by refit (the highest score is" in says
+    assert f"candidate {highest + 1})" in says
+
+
+def test_branches():
+    space = [
+        {"part": [Fake(kind="up")], "part__a": Real(0, 1)},
+        {"part": [Fake(kind="inside", b=5)], "part__a": Real(0, 1)},
+    ]
+    search = fitted(Pipeline([("part", Fake())]), space, n_iter=16)
+    owners = np.array([search.optimizer_.space.owner(p) for p in _params(search)])
+    assert search.report().startswith("RobustBayesSearchCV of Pipeline: ")
+    says = section(search.report(), "Branches")
+    first, second = int((owners == 0).sum()), int((owners == 1).sum())
+    assert first > second >= 2
+    assert "part=Fake()" in says
+    assert f"{first} candidates, best 1 (won)" in says
+    assert f"{second} candidates, best -" in says
+
+
+def _params(search):
+    return search.cv_results_["params"]
+
+
+def test_several_models_side_by_side():
+    search = fitted(policy="lb-gp-ucb")
+    says = section(search.report(), "Model")
+    alive = search.optimizer_.history_[-1]["alive"]
+    assert "surviving: " + ", ".join(alive[:8]) in says
+
+
+def test_certificate_only_where_the_optimizer_has_one():
+    search = fitted(n_iter=5)
+    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: 0.0123
+    assert "at most 0.012 is left to gain" in section(search.report(), "Model")
+    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: math.inf
+    assert "left to gain" not in search.report()
+
+
+def test_a_finite_space_that_was_exhausted():
+    space = {"a": [0.1, 0.3, 0.6], "b": [5]}
+    text = fitted(Fake(kind="inside"), space).report()
+    says = section(text, "Ended")
+    assert says == "every point of the space was tried, 12 short of n_iter"
+    assert section(text, "Next") == "- nothing: no other point is left"
+
+
+def test_one_candidate_one_fold():
+    search = fitted(n_iter=1, cv=[(np.arange(20), np.arange(20, 40))])
+    text = search.report()
+    assert text.startswith("RobustBayesSearchCV of Fake: 1 candidate, 1 fold each")
+    assert "±" not in text
+    assert section(text, "Next") == "- raise n_iter: so few candidates (1) tell little"
+
+
+def test_random_search_has_no_initial_design_to_speak_of():
+    assert "Best" in sections(fitted(policy="random").report())
+
+
+def test_pickled_cloned_and_gone_on_with():
+    search = fitted()
+    text = search.report()
+    assert pickle.loads(pickle.dumps(search)).report() == text
+    assert not hasattr(clone(search), "_notes")
+    search.optimizer_.tell(search.optimizer_.ask(), 5.0)
+    before, after = (
+        section(t, "Best") + section(t, "Ended") for t in (text, search.report())
+    )
+    assert before == after
+
+
+def test_asking_for_a_report_changes_nothing():
+    search, other = fitted(), fitted()
+    search.report()
+    assert search.optimizer_.ask() == other.optimizer_.ask()
