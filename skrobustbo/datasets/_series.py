@@ -54,7 +54,8 @@ others had cleaned: three days for training and the two days that follow.
 :Creators: P. Bodik, W. Hong, C. Guestrin, S. Madden, M. Paskin, R. Thibaux
 
 The laboratory had 54 sensors; which four are missing, and the hour of the first
-reading, is not known. Papers on these data use another extract (46 sensors, every 10 minutes).
+reading, is not known. Papers on these data use another extract: 46 sensors, every 10
+minutes.
 """
 
 _STOCK_DESCR = """\

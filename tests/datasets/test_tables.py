@@ -202,7 +202,7 @@ def test_table_is_downloaded_and_kept_without_a_pickle(
     kept = [p.name for p in (tmp_path / "home").rglob("*") if p.is_file()]
     assert kept == ["hpobench_car.npz"]
     monkeypatch.setenv("SKROBUSTBO_DATA", str(tmp_path / "home"))
-    assert "hpobench-car" in _hpo.hpo_tables_on_disk()
+    assert "hpobench-car" in _hpo.available_hpo_tables()
 
 
 def test_table_is_read_from_the_package(tiny, tmp_path, monkeypatch):
@@ -213,7 +213,7 @@ def test_table_is_read_from_the_package(tiny, tmp_path, monkeypatch):
     (tmp_path / "carrier_of_tables" / "__init__.py").write_text("raise SystemExit")
     monkeypatch.setattr(_hpo, "PACKAGE", "carrier_of_tables")
     monkeypatch.syspath_prepend(tmp_path)
-    assert _hpo.hpo_tables_on_disk() == ["hpobench-car"]
+    assert _hpo.available_hpo_tables() == ["hpobench-car"]
     table = fetch_hpo_table("hpobench-car")
     np.testing.assert_array_equal(table.results, results)
     assert "carrier_of_tables" not in sys.modules
