@@ -10,6 +10,8 @@ import pytest
 
 from skrobustbo.datasets import _mnist, fetch_mnist
 
+pytestmark = pytest.mark.usefixtures("no_other_home")
+
 
 def idx(array):
     """Return the bytes of an IDX file of unsigned bytes."""

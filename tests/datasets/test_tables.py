@@ -19,6 +19,8 @@ from skrobustbo.datasets import (
     fetch_stocks,
 )
 
+pytestmark = pytest.mark.usefixtures("no_other_home")
+
 REAL_HOME = os.environ.get("SKROBUSTBO_DATA")
 
 
@@ -258,7 +260,7 @@ def real(fetch, *args):
     try:
         return fetch(*args, data_home=REAL_HOME, download=False)
     except FileNotFoundError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"no data: {error}")
 
 
 @pytest.mark.parametrize(

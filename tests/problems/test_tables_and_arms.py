@@ -192,9 +192,8 @@ def test_optimizer_runs_on_tables(name, build):
     assert again.ask() == first.ask()
 
 
-def test_missing_data_say_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.delenv("SKROBUSTBO_DATA", raising=False)
-    monkeypatch.setattr("skrobustbo.datasets._fetch.DEFAULT_HOME", str(tmp_path))
+@pytest.mark.usefixtures("build", "no_other_home")  # no downloads, no data
+def test_missing_data_say_what_to_do(monkeypatch):
     monkeypatch.setattr("skrobustbo.datasets._hpo.PACKAGE", "no_such_package_here")
     assert not [name for name in problems.available() if name.startswith("hpo")]
     for name in ("crossed-barrel", "temperature", "stocks", "hpobench-vehicle"):

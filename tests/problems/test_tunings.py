@@ -73,3 +73,16 @@ def test_optimizer_tunes():
     first = asked()
     assert first == asked()
     assert json.loads(json.dumps(first)) == first
+
+
+def test_best_known_value_on_mnist_is_reached():
+    from skrobustbo.datasets import fetch_mnist
+
+    try:
+        fetch_mnist("train", download=False)
+    except FileNotFoundError as error:
+        pytest.skip(f"no data, set SKROBUSTBO_DATA: {str(error).split(' was not')[0]}")
+    problem = problems.get("mnist-logistic")
+    value = problem.func(problem.best_known_params)
+    assert value == pytest.approx(problem.best_known, abs=1e-4)
+    assert problems.get("mnist-logistic", n_epochs=5).best_known is None
