@@ -16,11 +16,11 @@ import os
 import threading
 import urllib.request
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["RemoteFile", "fetch_content"]
+__all__ = ["RemoteFile", "checked_timeout", "fetch_content", "fetch_converted"]
 
 #: Environment variable that names a folder of data sets.
 ENVIRONMENT_VARIABLE = "SKROBUSTBO_DATA"
@@ -28,6 +28,7 @@ ENVIRONMENT_VARIABLE = "SKROBUSTBO_DATA"
 #: Where downloads are kept when neither `data_home` nor the variable names a folder.
 DEFAULT_HOME = "~/skrobustbo_data"
 
+_FORBIDDEN = "download=False"
 _GZIP_MAGIC = b"\x1f\x8b"
 # A gzip wrapper adds at most a few bytes per block to incompressible content.
 _WRAPPER_ALLOWANCE = 1 << 16
@@ -96,14 +97,86 @@ def fetch_content(
         if path.is_file():
             return _read(path, file)
     if not download:
-        raise FileNotFoundError(_advice(file, folder, homes, "download=False"))
-    try:
-        packed, content = _download(file, timeout)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = f"{file.url}: {error or type(error).__name__}"
-        raise FileNotFoundError(_advice(file, folder, homes, reason)) from error
-    _keep(packed, file, homes[0] / folder)
+        raise FileNotFoundError(_advice(f"{file.name}.gz", folder, homes, _FORBIDDEN))
+    packed, content = _download_or_advise(
+        file, f"{file.name}.gz", folder, homes, timeout
+    )
+    name = f"{file.name}.gz" if packed[:2] == _GZIP_MAGIC else file.name
+    _keep(packed, homes[0] / folder / name)
     return content
+
+
+def fetch_converted(
+    file: RemoteFile,
+    name: str,
+    folder: str,
+    convert: Callable[[bytes], bytes],
+    *,
+    data_home: str | os.PathLike[str] | None,
+    download: bool,
+    timeout: float,
+    more_advice: str,
+) -> bytes:
+    """Return a file of another format than the published one, from disk or converted.
+
+    Parameters
+    ----------
+    file : RemoteFile
+        The published file, which is never written to disk.
+    name : str
+        Name of the converted file.
+    folder : str
+        Name of the data set's own folder inside a data folder.
+    convert : callable
+        ``convert(content) -> bytes``, from the published content.
+    data_home, download, timeout
+        As in `fetch_content`.
+    more_advice : str
+        Sentence on another way to the data, for the error message.
+
+    Returns
+    -------
+    converted : bytes
+        The file as found on disk, **unchecked**, or as converted from a checked
+        download.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is nowhere and could not be downloaded.
+    OSError
+        If the converted file could not be written to disk.
+    """
+    homes = _data_homes(data_home)
+    path = locate(name, folder, homes)
+    if path is not None:
+        return path.read_bytes()
+    if not download:
+        advice = _advice(name, folder, homes, _FORBIDDEN, more_advice)
+        raise FileNotFoundError(advice)
+    _, content = _download_or_advise(file, name, folder, homes, timeout, more_advice)
+    converted = convert(content)
+    _keep(converted, homes[0] / folder / name)
+    return converted
+
+
+def checked_timeout(function: str, timeout: float) -> float:
+    """Return `timeout` as it is, or say that it must be positive."""
+    if not timeout > 0:
+        raise ValueError(
+            f"The 'timeout' parameter of {function} must be a positive number of "
+            f"seconds. Got {timeout!r} instead."
+        )
+    return timeout
+
+
+def locate(name: str, folder: str, homes: list[Path] | None = None) -> Path | None:
+    """Return the path of a file in the first data folder that has it, or None."""
+    for home in homes or _data_homes(None):
+        for parent in (home, home / folder):
+            if (parent / name).is_file():
+                return parent / name
+    return None
 
 
 def _data_homes(data_home: str | os.PathLike[str] | None) -> list[Path]:
@@ -121,14 +194,16 @@ def _candidates(file: RemoteFile, folder: str, homes: list[Path]) -> Iterator[Pa
             yield parent / file.name
 
 
-def _advice(file: RemoteFile, folder: str, homes: list[Path], reason: str) -> str:
+def _advice(
+    name: str, folder: str, homes: list[Path], reason: str, more: str = ""
+) -> str:
     """Return what to say of a file that is nowhere."""
     places = ", ".join(f"{home} or {home / folder}" for home in homes)
     return (
-        f"{file.name}.gz was not found in {places} and was not downloaded "
+        f"{name} was not found in {places} and was not downloaded "
         f"({reason}). Connect to the internet and try again, or put the files of the "
         f"data set into a folder and name it by data_home or by the environment "
-        f"variable {ENVIRONMENT_VARIABLE}."
+        f"variable {ENVIRONMENT_VARIABLE}.{more and ' '}{more}"
     )
 
 
@@ -155,19 +230,35 @@ def _download(file: RemoteFile, timeout: float) -> tuple[bytes, bytes]:
     return packed, _unpack(packed, file)
 
 
-def _keep(packed: bytes, file: RemoteFile, folder: Path) -> None:
+def _download_or_advise(
+    file: RemoteFile,
+    name: str,
+    folder: str,
+    homes: list[Path],
+    timeout: float,
+    more: str = "",
+) -> tuple[bytes, bytes]:
+    """Return what `_download` does, or say what to do without a connection."""
+    try:
+        return _download(file, timeout)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = f"{file.url}: {error or type(error).__name__}"
+        advice = _advice(name, folder, homes, reason, more)
+        raise FileNotFoundError(advice) from error
+
+
+def _keep(content: bytes, path: Path) -> None:
     """Write a download so that other processes see all of it or nothing."""
-    path = folder / (f"{file.name}.gz" if packed[:2] == _GZIP_MAGIC else file.name)
     part = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(packed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
         os.replace(part, path)
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink()
         raise OSError(
-            f"{file.name} was downloaded but could not be written to {folder} "
+            f"{path.name} was downloaded but could not be written to {path.parent} "
             f"({error}). Name a writable folder by data_home or by the environment "
             f"variable {ENVIRONMENT_VARIABLE}."
         ) from error

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from skrobustbo.datasets._fetch import RemoteFile, fetch_content
+from skrobustbo.datasets._fetch import RemoteFile, checked_timeout, fetch_content
 
 __all__ = ["fetch_mnist"]
 
@@ -127,11 +127,7 @@ def fetch_mnist(
             "The 'subset' parameter of fetch_mnist must be 'train', 'test' or 'all'. "
             f"Got {subset!r} instead."
         )
-    if not timeout > 0:
-        raise ValueError(
-            "The 'timeout' parameter of fetch_mnist must be a positive number of "
-            f"seconds. Got {timeout!r} instead."
-        )
+    checked_timeout("fetch_mnist", timeout)
 
     def load(kind: str, n_dimensions: int) -> NDArray[np.uint8]:
         parts = []

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from skrobustbo._names import canonical, unknown_name
+from skrobustbo.datasets import available_hpo_tables
 from skrobustbo.problems._base import Problem
 
 if TYPE_CHECKING:
@@ -40,20 +42,48 @@ _LAZY: dict[str, str] = {
 #: Name of a problem -> module here and the function in it that builds the problem.
 _FACTORIES: dict[str, tuple[str, str]] = {
     "abrupt-change": ("_changing", "abrupt_change"),
+    "ackley5": ("_valleys", "ackley5"),
+    "agnp": ("_tables", "agnp"),
+    "autoam": ("_tables", "autoam"),
     "berkenkamp": ("_synthetic", "berkenkamp"),
     "berkenkamp-trap": ("_synthetic", "berkenkamp_trap"),
     "branin": ("_synthetic", "branin"),
+    "cart-pole": ("_cart_pole", "cart_pole"),
+    "crossed-barrel": ("_tables", "crossed_barrel"),
     "hartmann6": ("_synthetic", "hartmann6"),
+    "levy4": ("_valleys", "levy4"),
     "michalewicz5": ("_synthetic", "michalewicz5"),
     "mnist-logistic": ("_mnist", "mnist_logistic"),
+    "p3ht": ("_tables", "p3ht"),
+    "perovskite": ("_tables", "perovskite"),
     "rkhs": ("_rkhs", "rkhs"),
+    "rosenbrock4": ("_valleys", "rosenbrock4"),
     "slow-change": ("_changing", "slow_change"),
+    "stocks": ("_arms", "stocks"),
+    "temperature": ("_arms", "temperature"),
     "tv-within-model": ("_changing", "tv_within_model"),
     "unknown-decomposition": ("_unknown", "unknown_decomposition"),
     "unknown-mean": ("_unknown", "unknown_mean"),
     "unknown-period": ("_unknown", "unknown_period"),
     "wang-trap": ("_synthetic", "wang_trap"),
 }
+
+#: Names of the tunings of scikit-learn's estimators, built by ``_tunings.tuning``.
+_TUNINGS = (
+    "enet-diabetes",
+    "hgb-diabetes",
+    "knn-cancer",
+    "krr-diabetes",
+    "mlp-wine",
+    "pipeline-cancer",
+    "rf-cancer",
+    "sgd-digits",
+    "svm-digits",
+    "svr-diabetes",
+)
+
+#: What the names of hyperparameter tables begin with.
+_TABLES = ("hpobench-", "hpolib-")
 
 
 def __getattr__(name: str) -> Any:
@@ -65,13 +95,17 @@ def __getattr__(name: str) -> Any:
 def available() -> list[str]:
     """Return the names that `get` knows, in alphabetical order.
 
+    Of the tables ``"hpobench-..."`` and ``"hpolib-..."``, those that need no download
+    (`skrobustbo.datasets.available_hpo_tables`) are listed; `get` knows all. The
+    problems of data that are to be downloaded are listed, too.
+
     Examples
     --------
     >>> from skrobustbo import problems
     >>> "branin" in problems.available()
     True
     """
-    return sorted(_FACTORIES)
+    return sorted([*_FACTORIES, *_TUNINGS, *available_hpo_tables()])
 
 
 def get(name: str, **settings: Any) -> Problem:
@@ -80,12 +114,14 @@ def get(name: str, **settings: Any) -> Problem:
     Parameters
     ----------
     name : str
-        One of `available`; `_` and `-` are the same.
+        One of `available`, or a table of `skrobustbo.datasets.fetch_hpo_table`; `_`
+        and `-` are the same.
     **settings
         Settings of the problem, for those that have some: ``n_train`` and ``n_epochs``
         of ``"mnist-logistic"``, ``seed`` of ``"rkhs"``, ``seed`` and ``hill`` of
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
-        ``"tv-within-model"``.
+        ``"tv-within-model"``, ``data_home`` of those made of a data set, ``changing``
+        of ``"stocks"``.
 
     Returns
     -------
@@ -95,6 +131,8 @@ def get(name: str, **settings: Any) -> Problem:
     ------
     ValueError
         If there is no such problem or setting; the message lists those that there are.
+    FileNotFoundError
+        If the problem's data are on disk nowhere and cannot be downloaded.
 
     Examples
     --------
@@ -107,14 +145,30 @@ def get(name: str, **settings: Any) -> Problem:
     >>> problems.get("tv-within-model", epsilon=0.05, n_grid=15).space.size
     225
     """
-    try:
-        module, function = _FACTORIES[canonical(name)]
-    except KeyError:
-        raise unknown_name("name of a problem", name, available()) from None
-    factory = getattr(import_module(f"{__name__}.{module}"), function)
+    factory = _factory(canonical(name))
+    if factory is None:
+        raise unknown_name("name of a problem", name, available())
     _check_settings(canonical(name), factory, settings)
-    problem: Problem = factory(**settings)
-    return problem
+    return factory(**settings)
+
+
+def _factory(name: str) -> Callable[..., Problem] | None:
+    """Return the function that builds a problem, None if there is none."""
+    if name in _FACTORIES:
+        module, function = _FACTORIES[name]
+        return _attribute(module, function)
+    if name in _TUNINGS:
+        return partial(_attribute("_tunings", "tuning"), name)
+    if name.startswith(_TABLES):
+        return partial(_attribute("_tables", "hpo_table"), name)
+    return None
+
+
+def _attribute(module: str, function: str) -> Callable[..., Problem]:
+    found: Callable[..., Problem] = getattr(
+        import_module(f"{__name__}.{module}"), function
+    )
+    return found
 
 
 def _check_settings(

@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.metrics import log_loss
 
 from skrobustbo.datasets import fetch_mnist
-from skrobustbo.problems._base import Problem
+from skrobustbo.problems._base import Params, Problem
 from skrobustbo.problems._softmax import SoftmaxRegression
 from skrobustbo.space import Integer, Real, Space
 
@@ -25,6 +25,14 @@ __all__ = [
 
 # The last 10,000 training images are for validation, as in HPOlib.
 _N_VALIDATION = 10_000
+
+#: Largest value known, and where, by the numbers of images and epochs.
+_BEST_KNOWN: dict[tuple[int, int], tuple[float, Params]] = {
+    (10_000, 10): (
+        -0.302107,
+        {"learning_rate": 0.107896, "l2": 0.0, "batch_size": 20, "dropout": 0.0},
+    )
+}
 
 _Arrays = tuple[NDArray[np.float32], NDArray[np.int64]]
 
@@ -119,7 +127,9 @@ def mnist_logistic(n_train: int = 10_000, n_epochs: int = 10) -> Problem:
     Returns
     -------
     Problem
-        Its optimum is not known.
+        Its optimum is not known. With the default settings, `best_known` is the best of
+        three searches of 60 evaluations by the default policy (``random_state`` 0, 1,
+        2), a loss of 0.3021 at the least l2, batch size and dropout.
 
     Raises
     ------
@@ -138,6 +148,7 @@ def mnist_logistic(n_train: int = 10_000, n_epochs: int = 10) -> Problem:
             "The 'n_train' parameter of mnist_logistic must be from 100 to 50000. Got "
             f"{n_train!r} instead."
         )
+    value, params = _BEST_KNOWN.get((n_train, n_epochs), (None, None))
     return Problem(
         name="mnist-logistic",
         space=Space(mnist_logistic_space()),
@@ -146,6 +157,8 @@ def mnist_logistic(n_train: int = 10_000, n_epochs: int = 10) -> Problem:
             "minus the validation loss in nats of logistic regression on MNIST "
             f"({n_train} images, {n_epochs} epochs; Berkenkamp et al. 2019, sec. 5.2)"
         ),
+        best_known=value,
+        best_known_params=params,
     )
 
 

@@ -1,17 +1,16 @@
 """MNIST: where it is looked for, how it is downloaded, and what is refused."""
 
-import functools
 import gzip
 import hashlib
-import http.server
 import struct
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skrobustbo.datasets import _fetch, _mnist, fetch_mnist
+from skrobustbo.datasets import _mnist, fetch_mnist
+
+pytestmark = pytest.mark.usefixtures("no_other_home")
 
 
 def idx(array):
@@ -37,40 +36,11 @@ def contents(monkeypatch):
     return files
 
 
-@pytest.fixture(autouse=True)
-def no_other_home(tmp_path, monkeypatch):
-    """Keep the tests away from the user's own data folders."""
-    monkeypatch.delenv("SKROBUSTBO_DATA", raising=False)
-    monkeypatch.setattr(_fetch, "DEFAULT_HOME", str(tmp_path / "default"))
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def do_GET(self):
-        self.server.requested.append(self.path)
-        super().do_GET()
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
-def server(tmp_path, monkeypatch):
+def server(served, monkeypatch):
     """Serve a folder under the address from which MNIST is downloaded."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-    handler = functools.partial(Handler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.requested = []
-        server.folder = folder
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        monkeypatch.setattr(
-            _mnist, "BASE_URL", f"http://127.0.0.1:{server.server_port}/"
-        )
-        yield server
-        server.shutdown()
-        thread.join()
+    monkeypatch.setattr(_mnist, "BASE_URL", served.url)
+    return served
 
 
 @pytest.fixture

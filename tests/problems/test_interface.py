@@ -27,11 +27,11 @@ def values(problem, t=7):
 
 
 @pytest.mark.parametrize("name", problems.available())
-def test_get_builds_every_problem(name):
-    problem = problems.get(name)
+def test_get_builds_every_problem(name, build):
+    problem = build(name)
     assert problem.name == name
     assert problem.source
-    assert problems.get(name.replace("-", "_").upper()).name == name
+    assert build(name.replace("-", "_").upper()).name == name
 
 
 def test_the_new_names_are_available():

@@ -9,11 +9,14 @@ from scipy.optimize import brentq, minimize
 from skrobustbo import problems
 
 NAMES = [
+    "ackley5",
     "berkenkamp",
     "berkenkamp-trap",
     "branin",
     "hartmann6",
+    "levy4",
     "michalewicz5",
+    "rosenbrock4",
     "wang-trap",
 ]
 
@@ -38,7 +41,8 @@ def test_optimum_is_reached_at_its_params(problem):
     value = problem.func(problem.optimum_params)
     assert value == pytest.approx(problem.optimum, abs=1e-12)
     snapped = problem.space.decode(problem.space.encode(problem.optimum_params))
-    assert problem.func(snapped) == pytest.approx(problem.optimum, abs=1e-9)
+    # Ackley's function is a cone there, and zero is not among its domain's values.
+    assert problem.func(snapped) == pytest.approx(problem.optimum, abs=1e-8)
 
 
 def test_local_search_from_the_optimum_gains_nothing(problem):
@@ -97,6 +101,26 @@ def test_michalewicz_optimum_is_the_sum_of_dense_maxima():
 def test_branin_has_three_maxima(point):
     problem = problems.get("branin")
     assert vector_func(problem)(point) == pytest.approx(problem.optimum, abs=1e-12)
+
+
+def test_valleys_by_hand():
+    """Points at which the formulas can be worked out on paper."""
+
+    def at(name, *x):
+        return vector_func(problems.get(name))(x)
+
+    # At integer points the ripples vanish: 20 (exp(-0.2 |x| / sqrt(5)) - 1).
+    assert at("ackley5", 1, 1, 1, 1, 1) == pytest.approx(20 * (np.exp(-0.2) - 1))
+    assert at("ackley5", 3, 4, 0, 0, 0) == pytest.approx(20 * (np.exp(-(0.2**0.5)) - 1))
+    assert at("ackley5", 0, 0, 0, 0, 0) == 0.0
+    # w = (1, 1, 1, 2): only the last square is left, its sine is zero.
+    assert at("levy4", 1, 1, 1, 5) == pytest.approx(-1.0)
+    # w = (0, 1, 1, 1): sin(0)^2 = 0 and 1 + 10 sin(1)^2.
+    assert at("levy4", -3, 1, 1, 1) == pytest.approx(-1 - 10 * np.sin(1) ** 2)
+    assert at("levy4", 1, 1, 1, 1) == pytest.approx(0.0, abs=1e-30)
+    # Three ones from the terms 1 - x_i; then 100 and two terms (1 - 0)^2 + 0.
+    assert at("rosenbrock4", 0, 0, 0, 0) == pytest.approx(-np.log10(4))
+    assert at("rosenbrock4", 1, 2, 4, 16) == pytest.approx(-np.log10(111))
 
 
 def test_known_values():

@@ -1,0 +1,217 @@
+"""Arms whose values change from one step to the next, and are known by their past.
+
+Sensors and stocks: ``func(params, t)`` with t = 1, 2, ..., horizon looks up a record.
+The covariance of earlier records is the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.datasets import fetch_sensor_temperature, fetch_stocks
+from skrobustbo.kernels import EmpiricalKernel
+from skrobustbo.problems._base import Params, Problem, at_least
+from skrobustbo.space import Space
+from skrobustbo.surrogate import Candidate
+
+Array = NDArray[np.float64]
+Home = str | os.PathLike[str] | None
+
+#: Noise variance of the sources, in units of the standardised values.
+_NOISE_VARIANCE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """The values of arms over time (picklable).
+
+    Parameters
+    ----------
+    name : str
+        The parameter that names the arm.
+    arms : tuple
+        The arms.
+    values : ndarray of shape (n_times, n_arms)
+        Their values.
+    """
+
+    name: str
+    arms: tuple[Any, ...]
+    values: Array
+
+    def __call__(self, params: Mapping[str, Any], t: int) -> float:
+        """Return the value of the arm that `params` names at time t."""
+        arm = params[self.name]
+        if arm not in self.arms:
+            raise ValueError(
+                f"{self.name!r} must be one of {list(self.arms)}. Got {arm!r} instead."
+            )
+        return float(self._at(t)[self.arms.index(arm)])
+
+    def best(self, t: int) -> tuple[float, Params]:
+        """Return the largest value at time t and its arm."""
+        values = self._at(t)
+        number = int(np.argmax(values))
+        return float(values[number]), {self.name: self.arms[number]}
+
+    def _at(self, t: int) -> Array:
+        if at_least("t", t, 1) > len(self.values):
+            raise ValueError(
+                f"'t' must be at most {len(self.values)}, where the record ends. Got "
+                f"{t!r} instead."
+            )
+        values: Array = self.values[t - 1]
+        return values
+
+    def space(self) -> Space:
+        """Return the arms as points."""
+        return Space.from_points([{self.name: arm} for arm in self.arms])
+
+
+def _candidate(record: Record, past: Array) -> Candidate:
+    """Return the model whose kernel is the covariance of `past`, (n_times, n_arms)."""
+    space = record.space()
+    X = np.array([space.encode({record.name: arm}) for arm in record.arms])
+    return Candidate(EmpiricalKernel(np.cov(past.T), X), label="empirical")
+
+
+def temperature(data_home: Home = None) -> Problem:
+    """Return the search for the hottest of 50 sensors, which changes over two days.
+
+    At each step, half an hour, one sensor of the Intel Berkeley lab can be read. The
+    values are temperatures in units of the standard deviation of all readings of three
+    earlier days, from their mean; Gaussian noise of variance 0.01 in these units. 96
+    steps are a run, and the record ends there.
+
+    The sensors are numbered by their row, 0 to 49, and so placed on a line; the rows
+    follow the numbering in the building, so that neighbours are alike. The optimum at t
+    is the largest reading.
+
+    Parameters
+    ----------
+    data_home : path-like or None, default=None
+        As in `skrobustbo.datasets.fetch_sensor_temperature`.
+
+    Returns
+    -------
+    Problem
+        With one candidate, the covariance of the sensors over the three days. Its
+        diagonal, from 0.27 to 2.81, is not bounded by 1 for all sensors.
+
+    Notes
+    -----
+    Brunzema, von Rohr, Solowjow and Trimpe, "Event-triggered time-varying Bayesian
+    optimization", TMLR 2025, section 6 and appendix A.2, after Srinivas et al. 2010 and
+    Bogunovic et al. 2016.
+
+    **Not the source's data**: the same laboratory and instruments, but 50 sensors every
+    half hour for five days in place of 46 every ten minutes for eight. That the source
+    has one mean and one deviation for all sensors is our reading; else the hottest
+    sensor would not be the largest value.
+    """
+    train = fetch_sensor_temperature("train", data_home=data_home).data
+    test = fetch_sensor_temperature("test", data_home=data_home).data
+    mean, std = train.mean(), train.std()
+    record = Record("sensor", tuple(range(train.shape[1])), (test - mean) / std)
+    return _changing(
+        "temperature",
+        record,
+        _candidate(record, (train - mean) / std),
+        "standardised temperatures of 50 sensors over two days, noise variance 0.01 "
+        "(after Brunzema et al. 2025, sec. 6)",
+    )
+
+
+def stocks(data_home: Home = None, *, changing: bool = True) -> Problem:
+    """Return the search for the dearest of 29 stocks, day by day or on average.
+
+    The values are adjusted closing prices in units of the standard deviation of all of
+    them, from their mean. With ``changing=True``, as in the first source, f_t is the
+    price on day t, with Gaussian noise of variance 0.01; 823 days are a run, and the
+    record ends there; the optimum at t is the largest price. With ``changing=False``,
+    as in the second, the value is the mean price of the stock; the noise is as large as
+    the deviation of a day's price from it, 0.45 (root mean square over stocks), and the
+    optimum 2.198 is that of BA, the largest mean. (The noise of the second source is
+    the prices' own, which is heavy-tailed.)
+
+    Parameters
+    ----------
+    data_home : path-like or None, default=None
+        As in `skrobustbo.datasets.fetch_stocks`.
+    changing : bool, default=True
+        Which of the two problems.
+
+    Returns
+    -------
+    Problem
+        With one candidate, the covariance of the stocks over the days. Its diagonal is
+        not bounded by 1 for all stocks. The record is its own past, as in the sources.
+
+    Notes
+    -----
+    Brunzema, von Rohr, Solowjow and Trimpe, "Event-triggered time-varying Bayesian
+    optimization", TMLR 2025, appendix B, after Deng et al., AISTATS 2022, who have 48
+    stocks over 823 days; which, was not to be found out. Chowdhury and Gopalan,
+    "Bayesian optimization under heavy-tailed payoffs", NeurIPS 2019, whose data these
+    are; they standardise each stock for the covariance.
+    """
+    prices = fetch_stocks(data_home=data_home)
+    values = (prices.data - prices.data.mean()) / prices.data.std()
+    record = Record("stock", tuple(prices.feature_names), values)
+    candidate = _candidate(record, values)
+    if not changing:
+        return _mean_price(record, candidate)
+    source = (
+        "standardised prices of 29 stocks on 823 days, noise variance 0.01 (after "
+        "Brunzema et al. 2025, app. B)"
+    )
+    return _changing("stocks", record, candidate, source)
+
+
+def _changing(name: str, record: Record, candidate: Candidate, source: str) -> Problem:
+    return Problem(
+        name=name,
+        space=record.space(),
+        func=record,
+        source=source,
+        noise_std=math.sqrt(_NOISE_VARIANCE),
+        candidates=[candidate],
+        true_candidate=0,
+        horizon=len(record.values),
+        optimum_over_time=record.best,
+    )
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """The mean of each arm of a record (picklable)."""
+
+    record: Record
+
+    def __call__(self, params: Mapping[str, Any]) -> float:
+        number = self.record.arms.index(params[self.record.name])
+        return float(self.record.values[:, number].mean())
+
+
+def _mean_price(record: Record, candidate: Candidate) -> Problem:
+    func = _Mean(record)
+    best = {"stock": record.arms[int(np.argmax(record.values.mean(axis=0)))]}
+    return Problem(
+        name="stocks",
+        space=record.space(),
+        func=func,
+        source="standardised mean prices of 29 stocks (after Chowdhury and Gopalan "
+        "2019)",
+        optimum=func(best),
+        optimum_params=best,
+        noise_std=math.sqrt(float(record.values.var(axis=0).mean())),
+        candidates=[candidate],
+        true_candidate=0,
+    )

@@ -1,0 +1,306 @@
+"""Small tunings of scikit-learn's estimators on data that it carries.
+
+The value is the mean score of a threefold cross-validation whose splits are fixed, with
+``random_state=0`` in the estimator: a deterministic function, up to the rounding of the
+libraries below it. 50 evaluations take seconds. **No optimum is known.** `best_known`
+is the best of three searches of 60 evaluations by the default policy (``random_state``
+0, 1, 2), and of 60 random steps around the best point so far; another version of
+scikit-learn gives slightly other values.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import datasets
+from sklearn.base import is_classifier
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import ElasticNet, LogisticRegression, SGDClassifier
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+from sklearn.svm import SVC, SVR
+from threadpoolctl import threadpool_limits
+
+from skrobustbo.problems._base import Problem
+from skrobustbo.problems._best_known import BEST_KNOWN
+from skrobustbo.space import Categorical, Integer, Real, Space
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Tuning:
+    """What is tuned: an estimator, on data, by a score."""
+
+    data: str
+    scoring: str
+    space: dict[str, Real | Integer | Categorical]
+    estimator: Callable[..., Any]
+    what: str
+
+
+# -- estimators, given their hyperparameters ------------------------------------------
+
+
+def _sgd(**params: Any) -> Any:
+    return SGDClassifier(
+        loss="log_loss",
+        penalty="elasticnet",
+        learning_rate="invscaling",
+        max_iter=15,
+        tol=None,
+        random_state=0,
+        **params,
+    )
+
+
+def _scaled(estimator: Any) -> Any:
+    return make_pipeline(StandardScaler(), estimator)
+
+
+def _ridge(**params: Any) -> Any:
+    # Kernel ridge has no intercept, and the targets are far from zero.
+    ridge = KernelRidge(kernel="rbf", **params)
+    return _scaled(TransformedTargetRegressor(ridge, transformer=StandardScaler()))
+
+
+def _vectors(**params: Any) -> Any:
+    return _scaled(SVR(**params))
+
+
+def _elastic(**params: Any) -> Any:
+    return _scaled(ElasticNet(max_iter=10_000, **params))
+
+
+def _neighbours(**params: Any) -> Any:
+    return _scaled(KNeighborsClassifier(**params))
+
+
+def _boosting(**params: Any) -> Any:
+    return HistGradientBoostingRegressor(
+        max_iter=40, early_stopping=False, random_state=0, **params
+    )
+
+
+def _forest(**params: Any) -> Any:
+    return RandomForestClassifier(n_estimators=20, random_state=0, **params)
+
+
+def _perceptron(n_hidden: int, **params: Any) -> Any:
+    return _scaled(MLPClassifier((n_hidden,), max_iter=40, random_state=0, **params))
+
+
+_SCALERS: dict[str, Callable[[], Any]] = {
+    "none": lambda: "passthrough",
+    "standard": StandardScaler,
+    "minmax": MinMaxScaler,
+    "quantile": lambda: QuantileTransformer(n_quantiles=50, random_state=0),
+}
+
+
+def _pipeline(scaler: str, n_components: int, C: float) -> Any:
+    return make_pipeline(
+        _SCALERS[scaler](),
+        PCA(n_components, svd_solver="full"),
+        LogisticRegression(C=C, max_iter=300),
+    )
+
+
+_TUNINGS = {
+    "svm-digits": _Tuning(
+        "digits",
+        "accuracy",
+        {"C": Real(1e-2, 1e3, log=True), "gamma": Real(1e-6, 1e-1, log=True)},
+        SVC,
+        "a support vector machine with Gaussian kernel",
+    ),
+    "sgd-digits": _Tuning(
+        "digits",
+        "accuracy",
+        {
+            "alpha": Real(1e-6, 1.0, log=True),
+            "l1_ratio": Real(0.0, 1.0),
+            "eta0": Real(1e-4, 1.0, log=True),
+            "power_t": Real(0.0, 1.0),
+        },
+        _sgd,
+        "logistic regression by stochastic gradient descent, 15 epochs",
+    ),
+    "knn-cancer": _Tuning(
+        "cancer",
+        "accuracy",
+        {
+            "n_neighbors": Integer(1, 50, log=True),
+            "p": Real(1.0, 6.0),
+            "weights": Categorical(["uniform", "distance"]),
+        },
+        _neighbours,
+        "nearest neighbours in Minkowski's distance",
+    ),
+    "krr-diabetes": _Tuning(
+        "diabetes",
+        "r2",
+        {"alpha": Real(1e-4, 1e2, log=True), "gamma": Real(1e-5, 10.0, log=True)},
+        _ridge,
+        "ridge regression with Gaussian kernel",
+    ),
+    "svr-diabetes": _Tuning(
+        "diabetes",
+        "r2",
+        {
+            "C": Real(1e-1, 1e4, log=True),
+            "gamma": Real(1e-5, 1.0, log=True),
+            "epsilon": Real(1e-1, 1e2, log=True),
+        },
+        _vectors,
+        "support vector regression with Gaussian kernel",
+    ),
+    "hgb-diabetes": _Tuning(
+        "diabetes",
+        "r2",
+        {
+            "learning_rate": Real(1e-3, 1.0, log=True),
+            "max_leaf_nodes": Integer(2, 64, log=True),
+            "min_samples_leaf": Integer(1, 60, log=True),
+            "l2_regularization": Real(1e-6, 1e3, log=True),
+        },
+        _boosting,
+        "gradient boosting of 40 trees on histograms",
+    ),
+    "enet-diabetes": _Tuning(
+        "diabetes",
+        "r2",
+        {"alpha": Real(1e-4, 1e2, log=True), "l1_ratio": Real(0.01, 1.0)},
+        _elastic,
+        "linear regression with both penalties",
+    ),
+    "rf-cancer": _Tuning(
+        "cancer",
+        "neg_log_loss",
+        {
+            "max_depth": Integer(1, 20, log=True),
+            "max_features": Real(0.05, 1.0),
+            "min_samples_leaf": Integer(1, 50, log=True),
+            "criterion": Categorical(["gini", "entropy"]),
+        },
+        _forest,
+        "a random forest of 20 trees",
+    ),
+    "pipeline-cancer": _Tuning(
+        "cancer",
+        "neg_log_loss",
+        {
+            "scaler": Categorical(list(_SCALERS)),
+            "n_components": Integer(1, 30),
+            "C": Real(1e-4, 1e4, log=True),
+        },
+        _pipeline,
+        "a choice of scaling, principal components and logistic regression",
+    ),
+    "mlp-wine": _Tuning(
+        "wine",
+        "neg_log_loss",
+        {
+            "n_hidden": Integer(2, 64, log=True),
+            "alpha": Real(1e-6, 10.0, log=True),
+            "learning_rate_init": Real(1e-4, 1.0, log=True),
+            "batch_size": Integer(8, 100, log=True),
+            "activation": Categorical(["relu", "tanh", "logistic"]),
+        },
+        _perceptron,
+        "a multilayer perceptron, 40 epochs of Adam",
+    ),
+}
+
+# -- the problems ---------------------------------------------------------------------
+
+
+def tuning_names() -> list[str]:
+    """Return the names of the tunings."""
+    return list(_TUNINGS)
+
+
+def tuning(name: str) -> Problem:
+    """Return a small tuning of an estimator of scikit-learn.
+
+    The score of a threefold cross-validation with fixed splits on a data set that
+    scikit-learn carries: "digits" (every third of the 1,797 images, pixels / 16),
+    "diabetes", "cancer", "wine". Noise-free.
+
+    Parameters
+    ----------
+    name : str
+        The data set's name is its last word.
+
+    Returns
+    -------
+    Problem
+        Its optimum is not known; `best_known` is the best value that searches
+        found (see this module's docstring).
+    """
+    tuned = _TUNINGS[name]
+    value, params = BEST_KNOWN[name]
+    return Problem(
+        name=name,
+        space=Space(tuned.space),
+        func=_Score(name),
+        source=f"threefold cross-validated {tuned.scoring} of {tuned.what} on "
+        f"scikit-learn's {tuned.data}",
+        best_known=value,
+        best_known_params=dict(params),
+    )
+
+
+@dataclass(frozen=True)
+class _Score:
+    """The mean score as a function of the hyperparameters (picklable)."""
+
+    name: str
+
+    def __call__(self, params: Mapping[str, Any]) -> float:
+        """Return the mean score of a cross-validation."""
+        tuned = _TUNINGS[self.name]
+        X, y = _data(tuned.data)
+        estimator = tuned.estimator(**params)
+        folds = StratifiedKFold if is_classifier(estimator) else KFold
+        # One thread: rounding, and so the value, is then the same on all machines.
+        with threadpool_limits(1), warnings.catch_warnings():
+            # The small budgets of epochs are part of the problems.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            scores = cross_val_score(
+                estimator,
+                X,
+                y,
+                scoring=tuned.scoring,
+                cv=folds(3, shuffle=True, random_state=0),
+                error_score="raise",
+            )
+        return float(np.mean(scores))
+
+
+@cache
+def _data(name: str) -> tuple[Array, Array]:
+    """Return the points and targets of a data set."""
+    if name == "digits":
+        X, y = datasets.load_digits(return_X_y=True)
+        return X[::3] / 16, y[::3]
+    load = {
+        "cancer": datasets.load_breast_cancer,
+        "diabetes": datasets.load_diabetes,
+        "wine": datasets.load_wine,
+    }[name]
+    points: tuple[Array, Array] = load(return_X_y=True)
+    return points
