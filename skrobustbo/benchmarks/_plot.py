@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._args import CommandError, Subparsers
-from skrobustbo.benchmarks._report import GroupKey, add_selection, selected_runs
+from skrobustbo.benchmarks._report import add_selection, selected_runs
+from skrobustbo.benchmarks._scores import GroupKey
 from skrobustbo.benchmarks._table import Run
 
 if TYPE_CHECKING:

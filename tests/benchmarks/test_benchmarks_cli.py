@@ -15,8 +15,9 @@ from skrobustbo.benchmarks import _methods, _run, _single, _step_cost, _threads
 from skrobustbo.benchmarks._args import name_list, seed_list
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, curves
-from skrobustbo.benchmarks._report import GroupKey, markdown, summarise
+from skrobustbo.benchmarks._report import markdown, summarise
 from skrobustbo.benchmarks._run import RunFailedError, execute, run_in_child
+from skrobustbo.benchmarks._scores import GroupKey
 from skrobustbo.benchmarks._single import initial_count, run_one
 from skrobustbo.benchmarks._table import (
     COLUMNS,
@@ -51,7 +52,7 @@ def in_process(monkeypatch):
     """Make the runs here, and list them: starting Python takes a second each."""
     made = []
 
-    def make_run(key):
+    def make_run(key, timeout=None):
         made.append(key)
         return run_one(key)
 
@@ -319,7 +320,7 @@ class TestRunCommand:
         assert len(json.loads(note.read_text())) == 2
 
     def test_failed_run_leaves_the_others(self, tmp_path, capsys, monkeypatch):
-        def make_run(key):
+        def make_run(key, timeout=None):
             if key.seed == 1:
                 raise RunFailedError("no such luck")
             return run_one(key)
@@ -387,6 +388,8 @@ class TestReport:
         deviations = np.array([17, 14, 18]) - 49 / 3
         variance = (deviations**2).sum() / 2
         assert summary.cumulative_se == pytest.approx(math.sqrt(variance / 3))
+        # Best regrets after the initial point: 1, 1; 4, 4; 8, 2.
+        assert summary.area == pytest.approx(10 / 3)
         # Steps after the initial design: 1, 2, 3, 4, 5 and 15 ms.
         assert summary.cpu_median == pytest.approx(3.5)
         assert summary.cpu_mean == pytest.approx(5.0)
@@ -406,7 +409,7 @@ class TestReport:
         summary = summarise(GroupKey("toy", 1, "p"), [run])
         assert summary.n_stuck is None
         row = markdown([summary]).splitlines()[-1]
-        assert row == "| toy | 1 | p | 1 | 1 | - | - | - ± - | - | - | - |"
+        assert row == "| toy | 1 | p | 1 | 1 | - | - | - ± - | - | - | - | - |"
 
     def test_command_prints_the_better_policy_first(self, tmp_path, capsys):
         worse = [made_run("a-bad", seed, [1.0, 2.0, 3.0]) for seed in range(3)]
@@ -414,7 +417,7 @@ class TestReport:
         assert main(["report", str(tmp_path / "r.csv")]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[2] == (
-            "| toy | 3 | good | 3 | 8 | 2 | 3.6 | 16.33 ± 1.2 | 3.5 | 5 | 0/3 |"
+            "| toy | 3 | good | 3 | 8 | 2 | 3.6 | 16.33 ± 1.2 | 3.33 | 3.5 | 5 | 0/3 |"
         )
         assert lines[3].startswith("| toy | 3 | a-bad | 3 | 3 | 7 | 7 | 24 ± 0 |")
         assert lines[3].endswith("| 3/3 |")

@@ -1,10 +1,10 @@
 """BoTorch: SingleTaskGP, fitted by likelihood at every step, under LogEI or UCB.
 
 Points are rows of the package's own encoding: numbers on [0, 1], on a log scale where
-the parameter is; ordered choices on one axis; unordered ones one-hot. The acquisition is
-maximised over the box, and the maximiser rounded to the nearest feasible point. Pools,
-and finite spaces of up to 4,096 points, are scored whole instead, without the points
-that were evaluated.
+the parameter is; ordered choices on one axis; unordered ones one-hot. The acquisition
+is maximised over the box, and the maximiser rounded to the nearest feasible point.
+Pools, and finite spaces of up to 4,096 points, are scored whole instead, without the
+points that were evaluated.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class BotorchMethod(PeerMethod):
         try:
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         except ModelFittingError:
-            # No attempt at the likelihood came to an end: the prior's modes serve.
+            # No attempt converged: the point is chosen with what the model began with.
             model.eval()
         return model
 
