@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from skrobustbo import problems
-from skrobustbo.benchmarks import _methods, _run, _single, _step_cost, _threads
+from skrobustbo.benchmarks import _methods, _run, _single, _step_times, _threads
 from skrobustbo.benchmarks._args import name_list, seed_list
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, curves
@@ -497,19 +497,21 @@ class TestPlot:
 
 class TestStepCost:
     def test_measure(self):
-        cost = _step_cost.measure("random", 8, 2, repeats=3, seed=0)
+        cost = _step_times.measure(["random"], 8, 2, repeats=3, seed=0)["random"]
         assert cost.steps.shape == cost.predictions.shape == (3,)
         assert (cost.steps > 0).all()
         assert (cost.predictions > 0).all()
 
     def test_ratios(self):
-        cost = _step_cost.StepCost(np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.5, 3.0]))
+        cost = _step_times.StepCost(
+            np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.5, 3.0])
+        )
         assert cost.ratio_of_means == pytest.approx(12 / 4.5)
         assert cost.ratio_of_medians == 2.0
 
     def test_times_are_those_of_ask_and_tell_only(self, monkeypatch):
         clock = iter([10.0, 10.002, 20.0, 20.003])
-        monkeypatch.setattr(_step_cost.time, "process_time", lambda: next(clock))
+        monkeypatch.setattr(_step_times.time, "process_time", lambda: next(clock))
 
         class Asked:
             def ask(self):
@@ -518,11 +520,11 @@ class TestStepCost:
             def tell(self, params, value):
                 pass
 
-        data = _step_cost._Data(1, np.random.default_rng(0))
-        assert _step_cost._step(Asked(), data) == pytest.approx(5.0)
+        data = _step_times.Data(1, np.random.default_rng(0))
+        assert _step_times.step(Asked(), data) == pytest.approx(5.0)
 
     def test_yardstick_has_the_data_of_the_optimizer(self):
-        data = _step_cost._Data(2, np.random.default_rng(0))
+        data = _step_times.Data(2, np.random.default_rng(0))
         points = [data.random_params() for _ in range(6)]
         values = [data.observe(params) for params in points]
         model = data.fitted_regressor()
