@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -90,17 +89,14 @@ def make_peer(name: str, setup: Setup) -> Method:
 def check_installed(names: Iterable[str]) -> None:
     """Raise CommandError for the first peer whose packages are not installed."""
     for name in names:
-        missing = [need for need in PEERS[name].needs if not _is_there(_MODULES[need])]
+        needs = PEERS[name].needs
+        missing = [need for need in needs if find_spec(_MODULES[need]) is None]
         if missing:
             is_are = "is" if len(missing) == 1 else "are"
             raise CommandError(
                 f"The peer {name!r} needs {' and '.join(missing)}, which {is_are} not "
                 'installed: pip install "skrobustbo[benchmarks]".'
             )
-
-
-def _is_there(module: str) -> bool:
-    return module in sys.modules or find_spec(module) is not None
 
 
 def distributions(names: Iterable[str]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import tempfile
+import weakref
 from typing import Any
 
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, Integer
@@ -30,8 +32,9 @@ class SmacMethod(PeerMethod):
         self._space = ConfigurationSpace(seed=setup.seed)
         self._space.add([_parameter(axis) for axis in self._axes.varying])
         # What it insists on writing goes where it is removed.
-        self._folder = tempfile.TemporaryDirectory()
-        self._smac = _facade(_FACADES[facade], self._space, setup, self._folder.name)
+        folder = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._smac = _facade(_FACADES[facade], self._space, setup, folder)
         self._asked: Any = None
 
     def propose(self) -> Params:
