@@ -17,7 +17,6 @@ from skrobustbo.benchmarks._args import (
     CommandError,
     Subparsers,
     checked_names,
-    name_list,
 )
 from skrobustbo.benchmarks._compare import methods_of, ranks_section, wins_section
 from skrobustbo.benchmarks._failures import Failure, FailureLog
@@ -26,6 +25,9 @@ from skrobustbo.benchmarks._markdown import number, table
 from skrobustbo.benchmarks._peers._registry import PEERS
 from skrobustbo.benchmarks._scores import GroupKey, area, scores, simple_regrets
 from skrobustbo.benchmarks._table import Run, Table
+
+#: The method whose rivals the report asks about.
+_REFERENCE = "robust"
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,8 @@ def register(subparsers: Subparsers) -> None:
     add_selection(parser)
     parser.add_argument(
         "--reference",
-        default="robust",
         metavar="NAME",
-        help="method to be tested against its rivals (default: robust)",
+        help=f"method to be tested against its rivals (default: {_REFERENCE})",
     )
     parser.add_argument(
         "--rivals",
@@ -128,18 +129,18 @@ def _comparisons(
     methods = methods_of(found)
     if len(methods) < 2:
         return []
-    (reference,) = name_list([args.reference])
-    gps = [name for name, peer in PEERS.items() if peer.is_gp and name in methods]
-    rivals = gps if args.rivals is None else _rivals(args.rivals, methods)
+    kind = "method in the table"
+    reference = _REFERENCE
+    if args.reference is not None:
+        reference = checked_names(kind, [args.reference], methods)[0]
+    rivals = [name for name, peer in PEERS.items() if peer.is_gp and name in methods]
+    if args.rivals is not None:
+        rivals = checked_names(kind, args.rivals, methods)
+    others = [rival for rival in rivals if rival != reference]
     sections = [ranks_section(found), wins_section(found)]
-    if reference in methods and rivals:
-        others = [rival for rival in rivals if rival != reference]
+    if reference in methods and others:
         sections.append(margins_section(found, reference, others))
     return sections
-
-
-def _rivals(tokens: list[str], methods: list[str]) -> list[str]:
-    return checked_names("method in the table", tokens, methods)
 
 
 def _failures(args: argparse.Namespace, groups: dict[GroupKey, list[Run]]) -> list[str]:

@@ -210,8 +210,11 @@ class TestReportOfSeveral:
         text = capsys.readouterr().out
         assert "## Is skopt worse than another?" in text
         assert "| robust | 2 | 0 | 0 | 2 |" in text
+
+    @pytest.mark.parametrize("option", ["--rivals", "--reference"])
+    def test_typo_in_a_choice(self, option, path, capsys):
         with pytest.raises(SystemExit):
-            main(["report", str(path), "--rivals", "robst"])
+            main(["report", str(path), option, "robst"])
         assert "did you mean 'robust'" in capsys.readouterr().err
 
     def test_few_seeds_are_said_to_be_few(self, path, capsys):
