@@ -10,9 +10,14 @@ import threading
 import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
+# To look for examples is to import; these import other packages, and have none.
+collect_ignore_glob = [
+    f"skrobustbo/benchmarks/_peers/_{peer}.py"
+    for peer in ("skopt", "optuna", "botorch", "smac")
+]
 # The examples of displays draw, and matplotlib is optional.
 if importlib.util.find_spec("matplotlib") is None:
-    collect_ignore_glob = ["skrobustbo/displays/*"]
+    collect_ignore_glob.append("skrobustbo/displays/*")
 
 
 @pytest.fixture(autouse=True)

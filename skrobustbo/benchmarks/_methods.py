@@ -1,6 +1,7 @@
 """What is compared: anything that can be asked for a point and told its value.
 
-To compare another package's optimiser, subclass `Method` and enter it in `BASELINES`.
+Optimisers of other packages are in `_peers`; anything else is a subclass of `Method`,
+entered in `BASELINES`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from skrobustbo.benchmarks._peers._registry import PEERS, make_peer
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
@@ -160,13 +162,15 @@ BASELINES: dict[str, Callable[[Setup], Method]] = {"sobol": SobolMethod}
 
 
 def available() -> list[str]:
-    """Return the names that `make_method` knows: the policies and the baselines."""
+    """Return the names that `make_method` knows: policies, baselines and peers."""
     from skrobustbo import policies
 
-    return sorted({*policies.available(), *BASELINES})
+    return sorted({*policies.available(), *BASELINES, *PEERS})
 
 
 def make_method(name: str, setup: Setup) -> Method:
-    """Return a new method for one run."""
+    """Return a new method for one run; CommandError for a peer that is missing."""
+    if name in PEERS:
+        return make_peer(name, setup)
     baseline = BASELINES.get(name)
     return PolicyMethod(name, setup) if baseline is None else baseline(setup)

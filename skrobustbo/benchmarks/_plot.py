@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._args import CommandError, Subparsers
-from skrobustbo.benchmarks._report import GroupKey, add_selection, selected_runs
+from skrobustbo.benchmarks._report import add_selection, selected_runs
+from skrobustbo.benchmarks._scores import GroupKey
 from skrobustbo.benchmarks._table import Run
 
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 #: Regrets below this are drawn here: on a log axis, rounding would fill the panel.
 FLOOR = 1e-8
 #: Okabe and Ito's colours, told apart by colour-blind readers too.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_DASHES = ("-", "--", "-.", ":")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
+#: One after the other as the colours begin anew, so that no two methods look alike.
+_DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+#: The method that is drawn in black, wider and on top of the others.
+_FOREMOST = "robust"
 
 Panels = dict[tuple[str, int], dict[str, list[Run]]]
 
@@ -76,9 +80,9 @@ def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
             "A figure needs matplotlib, which is not installed: "
             'pip install "skrobustbo[plot]".'
         ) from error
-    n_columns = 2 if n_panels == 4 else min(3, n_panels)
+    n_columns = 2 if n_panels == 4 else min(3 if n_panels <= 12 else 4, n_panels)
     n_rows = math.ceil(n_panels / n_columns)
-    size = (4.2 * n_columns, 3.2 * n_rows + 0.5)
+    size = (max(4.2 * n_columns, 5.5), 3.2 * n_rows + 0.9)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for ax in axes[n_panels:]:
@@ -86,23 +90,33 @@ def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[:n_panels])
 
 
-def styles_of(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return one style per label, the same in all panels."""
-    looks = zip(labels, cycle(_COLOURS), cycle(_DASHES), strict=False)
-    return {
-        label: {"color": colour, "linestyle": dash} for label, colour, dash in looks
+def styles_of(policies: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return one style per policy, the same in all panels."""
+    others = [policy for policy in policies if policy != _FOREMOST]
+    dashes = [dash for dash in _DASHES for _ in _COLOURS]
+    looks = zip(others, cycle(_COLOURS), cycle(dashes), strict=False)
+    styles: dict[str, dict[str, Any]] = {
+        policy: {"color": colour, "linestyle": dash, "linewidth": 1.3, "zorder": 2}
+        for policy, colour, dash in looks
     }
+    styles[_FOREMOST] = {"color": "black", "linewidth": 2.2, "zorder": 3}
+    return styles
 
 
 def _draw_panel(
     ax: Axes, runs_of: Mapping[str, list[Run]], styles: Mapping[str, dict[str, Any]]
 ) -> None:
+    # Many bands over one another are a fog: the more there are, the fainter.
+    alpha = min(0.2, 1.2 / len(runs_of))
     for policy, runs in runs_of.items():
-        low, middle, high = np.percentile(curves(runs), [10, 50, 90], axis=0)
+        low, middle, high = bands(runs)
         steps = np.arange(1, len(middle) + 1)
         ax.plot(steps, middle, label=policy, **styles[policy])
         colour = styles[policy]["color"]
-        ax.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.fill_between(
+            steps, low, high, color=colour, alpha=alpha, linewidth=0, zorder=1
+        )
+    _mark_initial(ax, runs)
     ax.grid(alpha=0.3)
     ax.set_xlabel("evaluations")
     if has_optimum(runs):
@@ -110,6 +124,19 @@ def _draw_panel(
         ax.set_ylabel("simple regret")
     else:
         ax.set_ylabel("best value")
+
+
+def bands(runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Return the quartiles and the median of the curves, shape (3, evaluations)."""
+    quartiles: NDArray[np.float64] = np.percentile(curves(runs), [25, 50, 75], axis=0)
+    return quartiles
+
+
+def _mark_initial(ax: Axes, runs: Sequence[Run]) -> None:
+    """Shade the initial design, in which all methods are one."""
+    n_initial = runs[0][0].n_initial
+    if n_initial > 1:
+        ax.axvspan(1, n_initial, color="0.5", alpha=0.1, linewidth=0, zorder=0)
 
 
 def has_optimum(runs: Sequence[Run]) -> bool:
@@ -135,13 +162,14 @@ def _padded(values: list[float], length: int) -> list[float]:
 def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """Put one legend below all panels, with every policy once."""
     lines = {str(line.get_label()): line for ax in axes for line in ax.get_lines()}
-    policies = sorted(lines)
+    policies = sorted(lines, key=lambda policy: (policy != _FOREMOST, policy))
     figure.legend(
         [lines[policy] for policy in policies],
         policies,
         loc="outside lower center",
-        ncols=min(len(policies), 5),
-        title="median over seeds, band from 10% to 90%",
+        ncols=min(len(policies), 6 if len(figure.axes) > 2 else 3),
+        title="median over seeds, band between the quartiles, initial design shaded",
         title_fontsize="small",
+        handlelength=3,
         frameon=False,
     )

@@ -1,4 +1,4 @@
-"""``report``: the regrets and the times of a results table, as markdown."""
+"""``report``: the regrets and the times of a results table, and tests, as markdown."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._args import CommandError, Subparsers, checked_names
+from skrobustbo.benchmarks._args import (
+    CommandError,
+    Subparsers,
+    checked_names,
+)
+from skrobustbo.benchmarks._compare import methods_of, ranks_section, wins_section
+from skrobustbo.benchmarks._failures import Failure, FailureLog
+from skrobustbo.benchmarks._margins import margins_section
+from skrobustbo.benchmarks._markdown import number, table
+from skrobustbo.benchmarks._peers._registry import PEERS
+from skrobustbo.benchmarks._scores import GroupKey, area, scores, simple_regrets
 from skrobustbo.benchmarks._table import Run, Table
 
-
-class GroupKey(NamedTuple):
-    """The runs that differ in their seed only."""
-
-    problem: str
-    n_iter: int
-    policy: str
+#: The method whose rivals the report asks about.
+_REFERENCE = "robust"
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,9 @@ class Summary:
     cumulative, cumulative_se : float
         Mean and its standard error of the sum over all evaluations (failed ones left
         out) of the optimum minus the noise-free value; the error of one run is nan.
+    area : float
+        Mean over seeds and evaluations after the initial design of the optimum minus
+        the best value so far.
     cpu_median, cpu_mean : float
         CPU time of ask + tell in milliseconds, over the steps of all runs after the
         initial design.
@@ -59,6 +66,7 @@ class Summary:
     regret_90: float
     cumulative: float
     cumulative_se: float
+    area: float
     cpu_median: float
     cpu_mean: float
     n_stuck: int | None
@@ -67,9 +75,27 @@ class Summary:
 def register(subparsers: Subparsers) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "report", help="print a csv file's regrets and times"
+        "report",
+        help="print a csv file's regrets and times",
+        description="Print the regrets and times of a csv file; of two methods and "
+        "more also their mean ranks, wins, and whether the reference is worse than its "
+        "rivals.",
     )
     add_selection(parser)
+    parser.add_argument(
+        "--reference",
+        metavar="NAME",
+        help=f"method to be tested against its rivals (default: {_REFERENCE})",
+    )
+    parser.add_argument(
+        "--rivals",
+        nargs="+",
+        metavar="NAME",
+        help="default: all peers whose model is a Gaussian process",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="MARKDOWN", help="file to write instead of printing"
+    )
     parser.set_defaults(func=main)
 
 
@@ -81,9 +107,65 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print one table line per problem, run length and policy."""
+    """Print one table line per problem, run length and policy, and what follows."""
     groups = selected_runs(args)
-    print(markdown([summarise(key, runs) for key, runs in groups.items()]))
+    sections = [markdown([summarise(key, runs) for key, runs in groups.items()])]
+    sections += _comparisons(args, groups) + _failures(args, groups)
+    text = "\n\n".join(sections)
+    if args.out is None:
+        print(text)
+        return
+    try:
+        args.out.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"Could not write {args.out}: {error}") from error
+
+
+def _comparisons(
+    args: argparse.Namespace, groups: dict[GroupKey, list[Run]]
+) -> list[str]:
+    """Return the sections that take two methods."""
+    found = scores(groups)
+    methods = methods_of(found)
+    if len(methods) < 2:
+        return []
+    kind = "method in the table"
+    reference = _REFERENCE
+    if args.reference is not None:
+        reference = checked_names(kind, [args.reference], methods)[0]
+    rivals = [name for name, peer in PEERS.items() if peer.is_gp and name in methods]
+    if args.rivals is not None:
+        rivals = checked_names(kind, args.rivals, methods)
+    others = [rival for rival in rivals if rival != reference]
+    sections = [ranks_section(found), wins_section(found)]
+    if reference in methods and others:
+        sections.append(margins_section(found, reference, others))
+    return sections
+
+
+def _failures(args: argparse.Namespace, groups: dict[GroupKey, list[Run]]) -> list[str]:
+    """Return the section of runs that are missing because they failed."""
+    held = {run[0].key for runs in groups.values() for run in runs}
+    log = FailureLog(args.csv).read()
+    counts: dict[GroupKey, list[Failure]] = defaultdict(list)
+    for key in sorted(log.keys() - held):
+        counts[GroupKey(*key[:3])].append(log[key])
+    chosen = {key.problem for key in groups}, {key.policy for key in groups}
+    rows = [
+        _failure_cells(key, failures)
+        for key, failures in counts.items()
+        if args.problems is None or key.problem in chosen[0]
+        if args.policies is None or key.policy in chosen[1]
+    ]
+    header = ("problem", "evaluations", "policy", "failed", "out of time")
+    title = "## Runs without results\n\nThey are left out of everything above.\n\n"
+    return [title + table(header, rows, n_left=3)] if rows else []
+
+
+def _failure_cells(key: GroupKey, failures: Sequence[Failure]) -> tuple[str, ...]:
+    n_late = sum(failure.kind == "timeout" for failure in failures)
+    n_failed = len(failures) - n_late
+    return key.problem, str(key.n_iter), key.policy, str(n_failed), str(n_late)
 
 
 def selected_runs(args: argparse.Namespace) -> dict[GroupKey, list[Run]]:
@@ -121,6 +203,7 @@ def summarise(key: GroupKey, runs: Sequence[Run]) -> Summary:
         regret_90=float(np.percentile(regrets, 90)),
         cumulative=float(sums.mean()),
         cumulative_se=_standard_error(sums),
+        area=float(np.mean([area(run) for run in runs])),
         cpu_median=float(np.median(cpu)) if cpu.size else math.nan,
         cpu_mean=float(cpu.mean()) if cpu.size else math.nan,
         n_stuck=_count_stuck(runs),
@@ -129,7 +212,7 @@ def summarise(key: GroupKey, runs: Sequence[Run]) -> Summary:
 
 def final_regrets(runs: Sequence[Run]) -> NDArray[np.float64]:
     """Return the optimum minus the best value at the end, shape (n_runs,)."""
-    return np.array([run[-1].optimum - run[-1].best for run in runs])
+    return np.array([simple_regrets(run)[-1] for run in runs])
 
 
 def _cumulative_regret(run: Run) -> float:
@@ -165,6 +248,7 @@ _HEADER = (
     "regret, median",
     "regret, 90%",
     "cumulative regret, mean ± s.e.",
+    "area, mean",
     "CPU ms/step, median",
     "CPU ms/step, mean",
     "stuck",
@@ -174,8 +258,7 @@ _HEADER = (
 def markdown(summaries: Sequence[Summary]) -> str:
     """Return the report: by problem, the smallest median regret first."""
     rows = [_cells(summary) for summary in sorted(summaries, key=_rank)]
-    lines = [_HEADER, ("---",) * 3 + ("---:",) * 8, *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return table(_HEADER, rows, n_left=3)
 
 
 def _rank(summary: Summary) -> tuple[str, int, float, str]:
@@ -193,15 +276,12 @@ def _cells(summary: Summary) -> tuple[str, ...]:
         str(n_iter),
         policy,
         str(summary.n_seeds),
-        _number(summary.best, ".5g"),
-        _number(summary.regret),
-        _number(summary.regret_90),
-        f"{_number(summary.cumulative, '.4g')} ± {_number(summary.cumulative_se)}",
-        _number(summary.cpu_median),
-        _number(summary.cpu_mean),
+        number(summary.best, ".5g"),
+        number(summary.regret),
+        number(summary.regret_90),
+        f"{number(summary.cumulative, '.4g')} ± {number(summary.cumulative_se)}",
+        number(summary.area),
+        number(summary.cpu_median),
+        number(summary.cpu_mean),
         "-" if stuck is None else f"{stuck}/{summary.n_seeds}",
     )
-
-
-def _number(value: float, form: str = ".3g") -> str:
-    return "-" if math.isnan(value) else format(value, form)

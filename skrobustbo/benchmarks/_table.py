@@ -165,18 +165,20 @@ class Table:
             file.flush()
             os.fsync(file.fileno())
 
-    def note_versions(self) -> bool:
+    def note_versions(self, distributions: Iterable[str] = ()) -> bool:
         """Write beside the table what it was made with; return whether all runs agree.
 
         The note is a JSON list, one entry for each set of versions that ever wrote to
-        the table.
+        the table: of the package and what it needs, and of `distributions`. Notes agree
+        if none names another version of what an earlier one names, too.
         """
         path = self.path.with_suffix(".versions.json")
         notes = json.loads(path.read_text("utf-8")) if path.exists() else []
-        if (note := _versions()) not in notes:
+        if (note := _versions(distributions)) not in notes:
             notes.append(note)
             _replace(path, json.dumps(notes, indent=2) + "\n")
-        return len(notes) == 1
+        named = {item for note in notes for item in note.items()}
+        return len(named) == len({name for name, _ in named})
 
 
 def _blocks(rows: Iterable[Evaluation]) -> Iterator[Run]:
@@ -204,10 +206,11 @@ def _replace(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def _versions() -> dict[str, str]:
+def _versions(distributions: Iterable[str]) -> dict[str, str]:
     import skrobustbo
 
-    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    names = ("numpy", "scipy", "scikit-learn", *distributions)
+    packages = {name: version(name) for name in names}
     return {
         "skrobustbo": skrobustbo.__version__,
         "python": platform.python_version(),

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from skrobustbo import problems
-from skrobustbo.benchmarks import _methods, _run, _single, _step_cost, _threads
+from skrobustbo.benchmarks import _methods, _run, _single, _step_times, _threads
 from skrobustbo.benchmarks._args import name_list, seed_list
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, curves
-from skrobustbo.benchmarks._report import GroupKey, markdown, summarise
+from skrobustbo.benchmarks._report import markdown, summarise
 from skrobustbo.benchmarks._run import RunFailedError, execute, run_in_child
+from skrobustbo.benchmarks._scores import GroupKey
 from skrobustbo.benchmarks._single import initial_count, run_one
 from skrobustbo.benchmarks._table import (
     COLUMNS,
@@ -51,7 +52,7 @@ def in_process(monkeypatch):
     """Make the runs here, and list them: starting Python takes a second each."""
     made = []
 
-    def make_run(key):
+    def make_run(key, timeout=None):
         made.append(key)
         return run_one(key)
 
@@ -330,7 +331,7 @@ class TestRunCommand:
         assert len(json.loads(note.read_text())) == 2
 
     def test_failed_run_leaves_the_others(self, tmp_path, capsys, monkeypatch):
-        def make_run(key):
+        def make_run(key, timeout=None):
             if key.seed == 1:
                 raise RunFailedError("no such luck")
             return run_one(key)
@@ -398,6 +399,8 @@ class TestReport:
         deviations = np.array([17, 14, 18]) - 49 / 3
         variance = (deviations**2).sum() / 2
         assert summary.cumulative_se == pytest.approx(math.sqrt(variance / 3))
+        # Best regrets after the initial point: 1, 1; 4, 4; 8, 2.
+        assert summary.area == pytest.approx(10 / 3)
         # Steps after the initial design: 1, 2, 3, 4, 5 and 15 ms.
         assert summary.cpu_median == pytest.approx(3.5)
         assert summary.cpu_mean == pytest.approx(5.0)
@@ -417,7 +420,7 @@ class TestReport:
         summary = summarise(GroupKey("toy", 1, "p"), [run])
         assert summary.n_stuck is None
         row = markdown([summary]).splitlines()[-1]
-        assert row == "| toy | 1 | p | 1 | 1 | - | - | - ± - | - | - | - |"
+        assert row == "| toy | 1 | p | 1 | 1 | - | - | - ± - | - | - | - | - |"
 
     def test_command_prints_the_better_policy_first(self, tmp_path, capsys):
         worse = [made_run("a-bad", seed, [1.0, 2.0, 3.0]) for seed in range(3)]
@@ -425,7 +428,7 @@ class TestReport:
         assert main(["report", str(tmp_path / "r.csv")]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[2] == (
-            "| toy | 3 | good | 3 | 8 | 2 | 3.6 | 16.33 ± 1.2 | 3.5 | 5 | 0/3 |"
+            "| toy | 3 | good | 3 | 8 | 2 | 3.6 | 16.33 ± 1.2 | 3.33 | 3.5 | 5 | 0/3 |"
         )
         assert lines[3].startswith("| toy | 3 | a-bad | 3 | 3 | 7 | 7 | 24 ± 0 |")
         assert lines[3].endswith("| 3/3 |")
@@ -505,19 +508,21 @@ class TestPlot:
 
 class TestStepCost:
     def test_measure(self):
-        cost = _step_cost.measure("random", 8, 2, repeats=3, seed=0)
+        cost = _step_times.measure(["random"], 8, 2, repeats=3, seed=0)["random"]
         assert cost.steps.shape == cost.predictions.shape == (3,)
         assert (cost.steps > 0).all()
         assert (cost.predictions > 0).all()
 
     def test_ratios(self):
-        cost = _step_cost.StepCost(np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.5, 3.0]))
+        cost = _step_times.StepCost(
+            np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.5, 3.0])
+        )
         assert cost.ratio_of_means == pytest.approx(12 / 4.5)
         assert cost.ratio_of_medians == 2.0
 
     def test_times_are_those_of_ask_and_tell_only(self, monkeypatch):
         clock = iter([10.0, 10.002, 20.0, 20.003])
-        monkeypatch.setattr(_step_cost.time, "process_time", lambda: next(clock))
+        monkeypatch.setattr(_step_times.time, "process_time", lambda: next(clock))
 
         class Asked:
             def ask(self):
@@ -526,11 +531,11 @@ class TestStepCost:
             def tell(self, params, value):
                 pass
 
-        data = _step_cost._Data(1, np.random.default_rng(0))
-        assert _step_cost._step(Asked(), data) == pytest.approx(5.0)
+        data = _step_times.Data(1, np.random.default_rng(0))
+        assert _step_times.step(Asked(), data) == pytest.approx(5.0)
 
     def test_yardstick_has_the_data_of_the_optimizer(self):
-        data = _step_cost._Data(2, np.random.default_rng(0))
+        data = _step_times.Data(2, np.random.default_rng(0))
         points = [data.random_params() for _ in range(6)]
         values = [data.observe(params) for params in points]
         model = data.fitted_regressor()

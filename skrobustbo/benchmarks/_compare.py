@@ -1,0 +1,121 @@
+"""Methods against one another over all problems: mean ranks and the win matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from scipy.stats import rankdata
+
+from skrobustbo.benchmarks._markdown import number, table
+from skrobustbo.benchmarks._scores import (
+    Score,
+    Scores,
+    mean_area,
+    median_final,
+    paired,
+)
+from skrobustbo.benchmarks._signed_rank import holm, p_differ
+
+#: Level of all tests.
+LEVEL = 0.05
+
+
+def methods_of(all_scores: Scores) -> list[str]:
+    """Return the names of all methods, in alphabetical order."""
+    return sorted({method for of_task in all_scores.values() for method in of_task})
+
+
+def ranks_section(all_scores: Scores) -> str:
+    """Return the mean ranks as markdown, the best final regret first."""
+    methods = methods_of(all_scores)
+    shared = [of for of in all_scores.values() if of.keys() == set(methods)]
+    title = (
+        f"## Mean ranks\n\nOver the {len(shared)} of {len(all_scores)} problems that "
+        "all methods have runs of; 1 is best, equals share their rank. Of the median "
+        "final regret, and of the mean area under the regret."
+    )
+    if not shared:
+        return f"{title} There is none: choose methods with --policies."
+    final = mean_ranks(shared, methods, median_final)
+    areas = mean_ranks(shared, methods, mean_area)
+    rows = [
+        (method, f"{final[method]:.2f}", f"{areas[method]:.2f}")
+        for method in sorted(methods, key=lambda method: final[method])
+    ]
+    return f"{title}\n\n{table(('method', 'final regret', 'area'), rows)}"
+
+
+def mean_ranks(
+    of_tasks: Sequence[Mapping[str, Mapping[int, Score]]],
+    methods: Sequence[str],
+    measure: Callable[[Mapping[int, Score]], float],
+) -> dict[str, float]:
+    """Return the mean over tasks of the rank of each method's measure."""
+    ranks = [
+        rankdata([measure(of_task[method]) for method in methods])
+        for of_task in of_tasks
+    ]
+    return dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True))
+
+
+def wins_section(all_scores: Scores) -> str:
+    """Return the win matrix as markdown."""
+    methods = methods_of(all_scores)
+    title = (
+        "## Wins\n\nProblems on which the method of the row has a smaller final regret "
+        "than that of the column in the median over their common seeds, and in "
+        "parentheses on how many of them the two differ in Wilcoxon's signed-rank "
+        f"test (two-sided, {LEVEL:.0%}, Holm's correction over the problems)."
+    )
+    rows = []
+    for row in methods:
+        cells = [
+            "" if row == column else _cell(*wins(all_scores, row, column))
+            for column in methods
+        ]
+        rows.append((row, *cells))
+    return f"{title}\n\n{table(('', *methods), rows)}{_power_note(all_scores)}"
+
+
+def _cell(n_wins: int, n_clear: int) -> str:
+    return f"{n_wins} ({n_clear})"
+
+
+def wins(all_scores: Scores, ours: str, theirs: str) -> tuple[int, int]:
+    """Return on how many tasks one method beats another, and on how many clearly."""
+    samples = [
+        paired(of_task[ours], of_task[theirs])
+        for of_task in all_scores.values()
+        if ours in of_task and theirs in of_task
+    ]
+    samples = [sample for sample in samples if len(sample)]
+    p_values = holm([p_differ(sample) for sample in samples])
+    clear = [
+        p <= LEVEL
+        for sample, p in zip(samples, p_values, strict=True)
+        if np.median(sample) < 0
+    ]
+    return len(clear), sum(clear)
+
+
+def _power_note(all_scores: Scores) -> str:
+    seeds = [len(runs) for of in all_scores.values() for runs in of.values()]
+    needed = seeds_needed(2 * len(all_scores))
+    if max(seeds) >= needed:
+        return ""
+    return (
+        f"\n\nWith {max(seeds)} seeds no difference can be significant after the "
+        f"correction: it takes {needed}."
+    )
+
+
+def seeds_needed(n_tests: int) -> int:
+    """Return the pairs it takes for the first of so many one-sided tests to reject."""
+    return math.ceil(math.log2(n_tests / LEVEL))
+
+
+def difference(value: float) -> str:
+    """Return a signed number."""
+    return number(value, "+.3g")

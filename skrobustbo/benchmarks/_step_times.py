@@ -1,0 +1,199 @@
+"""Steps of several methods, timed in turns in one process.
+
+What disturbs a machine for a while then disturbs all of them alike, and ratios hold.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Matern
+
+from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._methods import Setup
+from skrobustbo.benchmarks._peers._registry import PEERS, make_peer
+from skrobustbo.space import Real, Space
+
+if TYPE_CHECKING:
+    from skrobustbo import Optimizer
+
+#: Points of the prediction that is the yardstick.
+N_PREDICTED = 512
+#: Initial points of the optimizer: few, as it is the model's step that is timed.
+N_INITIAL = 3
+#: Smallest number of observations: the initial design and one step of the model.
+N_MIN = N_INITIAL + 1
+
+
+class Asked(Protocol):
+    """What is timed: the Optimizer, and the methods of the benchmarks."""
+
+    def ask(self) -> Any:
+        """Return the next point."""
+
+    def tell(self, params: Any, value: Any, /) -> Any:
+        """Take in its value."""
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """CPU times in milliseconds, one entry per repeat.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (repeats,)
+        One ask and one tell.
+    predictions : ndarray of shape (repeats,)
+        One ``GaussianProcessRegressor.predict(X, return_std=True)`` of 512 points, on
+        the data that the step before it has seen.
+    """
+
+    steps: NDArray[np.float64]
+    predictions: NDArray[np.float64]
+
+    @property
+    def ratio_of_means(self) -> float:
+        """Mean step over mean prediction."""
+        return float(self.steps.mean() / self.predictions.mean())
+
+    @property
+    def ratio_of_medians(self) -> float:
+        """Median step over median prediction."""
+        return float(np.median(self.steps) / np.median(self.predictions))
+
+
+def measure(
+    names: Sequence[str], n: int, d: int, *, repeats: int, seed: int
+) -> dict[str, StepCost]:
+    """Return the times of `repeats` steps that begin at `n` observations, by name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of policies and peers.
+    n, d : int
+        Observations before the first timed step, and parameters.
+    repeats : int
+        Number of steps; each adds an observation.
+    seed : int
+        Seed of the data and of the methods.
+    """
+    contestants = {name: _Contestant(name, n, d, repeats, seed) for name in names}
+    for _ in range(repeats):
+        for contestant in contestants.values():
+            contestant.take_turn()
+    return {name: contestant.cost for name, contestant in contestants.items()}
+
+
+class _Contestant:
+    """A method with `n` observations of its own, the last from its model."""
+
+    def __init__(self, name: str, n: int, d: int, repeats: int, seed: int):
+        self._rng = np.random.default_rng(seed)
+        self._data = Data(d, self._rng)
+        warm = _warm_peer if name in PEERS else _warm_optimizer
+        self._method: Asked = warm(name, self._data, n, repeats, seed)
+        self._Z = self._rng.uniform(size=(N_PREDICTED, d))
+        self._steps: list[float] = []
+        self._predictions: list[float] = []
+
+    def take_turn(self) -> None:
+        """Time one step, and the yardstick on the data that were there before it."""
+        yardstick = self._data.fitted_regressor()
+        self._steps.append(step(self._method, self._data))
+        start = time.process_time()
+        yardstick.predict(self._Z, return_std=True)
+        self._predictions.append(1e3 * (time.process_time() - start))
+
+    @property
+    def cost(self) -> StepCost:
+        """All times."""
+        return StepCost(np.array(self._steps), np.array(self._predictions))
+
+
+class Data:
+    """A smooth function on the cube, and where it has been observed."""
+
+    def __init__(self, d: int, rng: np.random.Generator):
+        self.names = [f"x{i}" for i in range(1, d + 1)]
+        self.space = Space(dict.fromkeys(self.names, Real(0.0, 1.0)))
+        self._rng = rng
+        self._centre = rng.uniform(size=d)
+        self._X: list[NDArray[np.float64]] = []
+        self._y: list[float] = []
+
+    def random_params(self) -> dict[str, Any]:
+        """Return a point drawn uniformly."""
+        return self.space.decode(self._rng.uniform(size=len(self.names)))
+
+    def observe(self, params: dict[str, Any]) -> float:
+        """Return the value at a point, and keep both."""
+        x = np.array([params[name] for name in self.names])
+        self._X.append(x)
+        self._y.append(float(np.cos(4 * (x - self._centre)).sum() + x.prod()))
+        return self._y[-1]
+
+    def fitted_regressor(self) -> GaussianProcessRegressor:
+        """Return the yardstick, ready to predict from all that was observed."""
+        model = GaussianProcessRegressor(
+            Matern(0.5, nu=2.5), alpha=1e-4, optimizer=None, normalize_y=True
+        )
+        return model.fit(np.array(self._X), np.array(self._y))
+
+
+def _warm_optimizer(
+    policy: str, data: Data, n: int, repeats: int, seed: int
+) -> Optimizer:
+    """Return an optimizer with `n` observations, the last from its model."""
+    from skrobustbo import Optimizer
+
+    optimizer = Optimizer(
+        data.space,
+        policy,
+        n_initial_points=N_INITIAL,
+        horizon=n + repeats,
+        random_state=seed,
+    )
+    for _ in range(N_INITIAL):
+        step(optimizer, data)
+    for _ in range(n - N_MIN):
+        params = data.random_params()
+        optimizer.tell(params, data.observe(params))
+    # The first fit to the points told at once is no step of a running search.
+    step(optimizer, data)
+    _check_model_has_spoken(optimizer)
+    return optimizer
+
+
+def _check_model_has_spoken(optimizer: Optimizer) -> None:
+    if optimizer.history_[-1]["model_label"] == "initial":
+        raise CommandError(
+            "The policy's model should choose the points by now, but the initial "
+            "design still does: give a larger --n."
+        )
+
+
+def _warm_peer(name: str, data: Data, n: int, repeats: int, seed: int) -> Asked:
+    """Return a peer with `n` observations, all but the last told at once."""
+    initial = [data.random_params() for _ in range(n - 1)]
+    peer = make_peer(name, Setup(data.space, initial, n + repeats, seed))
+    for _ in range(n):
+        step(peer, data)
+    return peer
+
+
+def step(method: Asked, data: Data) -> float:
+    """Make one step; return the CPU milliseconds of its ask and its tell."""
+    start = time.process_time()
+    params: Any = method.ask()
+    asked = time.process_time() - start
+    value = data.observe(params)
+    start = time.process_time()
+    method.tell(params, value)
+    return 1e3 * (asked + time.process_time() - start)

@@ -1,0 +1,406 @@
+"""Methods against one another: scores, tests, ranks, wins, margins, lost runs."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import wilcoxon
+from test_benchmarks_cli import all_rows, made_run, run_command, write_table
+
+from skrobustbo.benchmarks import _pool, _run, _step_cost, _step_times
+from skrobustbo.benchmarks._cli import main
+from skrobustbo.benchmarks._compare import mean_ranks, seeds_needed, wins
+from skrobustbo.benchmarks._failures import Failure, FailureLog
+from skrobustbo.benchmarks._margins import compare
+from skrobustbo.benchmarks._plot import bands, draw
+from skrobustbo.benchmarks._run import run_in_child
+from skrobustbo.benchmarks._scores import (
+    GroupKey,
+    Score,
+    Task,
+    median_final,
+    paired,
+    scores,
+)
+from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
+from skrobustbo.benchmarks._single import run_one
+from skrobustbo.benchmarks._table import RunKey
+
+rng = np.random.default_rng(0)
+
+
+class TestSignedRank:
+    @pytest.mark.parametrize("n", [1, 5, 12, 40])
+    def test_agrees_with_scipy_without_ties(self, n):
+        d = rng.normal(0.3, 1.0, size=n)
+        below = wilcoxon(d, alternative="less", method="exact").pvalue
+        assert p_below(d) == pytest.approx(below)
+        assert p_differ(d) == pytest.approx(wilcoxon(d, method="exact").pvalue)
+
+    @pytest.mark.parametrize("d", [[1, 1, -1, 2], [-3, -3, -3], [5, -5], [2, 2, -7]])
+    def test_ties_by_going_through_all_signs(self, d):
+        ranks = np.array([_mean_place(abs(x), d) for x in d])
+        observed = ranks[np.array(d) > 0].sum()
+        sums = [ranks @ signs for signs in itertools.product([0, 1], repeat=len(d))]
+        expected = np.mean([total <= observed for total in sums])
+        assert p_below(np.array(d, dtype=float)) == pytest.approx(expected)
+
+    def test_zeros_and_infinities(self):
+        assert p_below(np.zeros(4)) == p_below(np.empty(0)) == 1.0
+        assert p_below(np.array([0.0, -1.0, -2.0])) == 0.25
+        assert p_below(np.array([-math.inf, -1.0, 2.0])) == 3 / 8
+
+    def test_holm(self):
+        # 0.01 * 4, 0.02 * 3, then never below what came before; at most 1.
+        assert holm([0.02, 0.9, 0.01, 0.029]) == pytest.approx([0.06, 0.9, 0.04, 0.06])
+        assert holm([0.7, 0.6]) == [1.0, 1.0]
+        assert holm([]) == []
+
+
+def _mean_place(size, d):
+    places = enumerate(sorted(map(abs, d)), start=1)
+    return np.mean([place for place, other in places if other == size])
+
+
+def finals(method, values, problem="toy", **columns):
+    """Return runs of one seed each that start at 0 and end at the given values."""
+    return [
+        made_run(method, seed, [0.0, value], problem=problem, **columns)
+        for seed, value in enumerate(values)
+    ]
+
+
+def grouped(*lists):
+    groups = {}
+    for run in itertools.chain(*lists):
+        groups.setdefault(GroupKey(*run[0].key[:3]), []).append(run)
+    return groups
+
+
+class TestScores:
+    def test_final_regret_and_area(self):
+        run = made_run("a", 3, [1.0, 2.0, 6.0, 4.0], n_initial=2)
+        found = scores(grouped([run]))[Task("toy", 4)]["a"]
+        assert found == {3: Score(final=4.0, area=4.0)}
+
+    def test_area_of_a_run_that_is_all_initial_design(self):
+        run = made_run("a", 0, [1.0, 2.0], n_initial=2)
+        assert scores(grouped([run]))[Task("toy", 2)]["a"][0].area == 8.0
+
+    def test_best_run_stands_in_for_an_unknown_optimum(self):
+        runs = finals("a", [3.0, 7.0], optimum=math.nan)
+        more = finals("b", [5.0], optimum=math.nan)
+        found = scores(grouped(runs, more))[Task("toy", 2)]
+        assert [found["a"][s].final for s in (0, 1)] == [4.0, 0.0]
+        assert found["b"][0].final == 2.0
+
+    def test_run_without_a_value_is_infinitely_bad(self):
+        runs = [made_run("a", 0, [math.nan, math.nan]), *finals("b", [1.0])]
+        found = scores(grouped(runs))[Task("toy", 2)]
+        assert found["a"][0] == Score(math.inf, math.inf)
+        assert paired(found["a"], found["b"]).tolist() == [math.inf]
+        assert paired(found["a"], found["a"]).tolist() == [0.0]
+
+    def test_pairs_are_of_common_seeds(self):
+        ours = {0: Score(1.0, 0), 2: Score(5.0, 0)}
+        theirs = {2: Score(2.0, 0), 1: Score(9.0, 0)}
+        assert paired(ours, theirs).tolist() == [3.0]
+
+
+class TestRanksAndWins:
+    def test_mean_ranks_share_ties(self):
+        def task(a, b, c):
+            return {m: {0: Score(v, 0)} for m, v in (("a", a), ("b", b), ("c", c))}
+
+        one, two = task(1.0, 1.0, 2.0), task(3.0, 1.0, 2.0)
+        ranks = mean_ranks([one, two], ["a", "b", "c"], median_final)
+        assert ranks == {"a": 2.25, "b": 1.25, "c": 2.5}
+
+    def test_wins_and_clear_wins(self):
+        good = np.linspace(8.0, 9.0, 10)
+        groups = grouped(
+            finals("a", good, "one"),
+            finals("b", good - 1, "one"),  # clear: 2 / 1024, twice for two problems
+            finals("a", good, "two"),
+            finals("b", good - 0.1 * (-1.0) ** np.arange(10), "two"),  # a draw
+            finals("a", good, "three"),  # without a rival
+        )
+        found = scores(groups)
+        assert wins(found, "a", "b") == (1, 1)
+        assert wins(found, "b", "a") == (0, 0)
+
+    def test_power(self):
+        # One of m tests can reject if m / 2**n <= 0.05.
+        assert seeds_needed(1) == 5
+        assert seeds_needed(28) == 10
+        assert 28 / 2**10 <= 0.05 < 28 / 2**9
+
+
+class TestMargins:
+    def table(self, ours, theirs, random=(5.0,) * 10):
+        found = scores(
+            grouped(
+                finals("robust", ours),
+                finals("skopt", theirs),
+                finals("random", random),
+            )
+        )
+        (line,) = compare(found, "robust", "skopt")
+        return line
+
+    def test_margin_is_a_share_of_what_random_search_leaves(self):
+        # The optimum is 10, random search's median 5: two per cent of 5.
+        assert self.table([9.0] * 3, [9.0] * 3).margin == pytest.approx(0.1)
+
+    @pytest.mark.parametrize(
+        ("loss", "verdict"),
+        [(-0.5, "no worse"), (0.05, "no worse"), (0.15, "worse"), (0.1, "undecided")],
+    )
+    def test_verdicts(self, loss, verdict):
+        noise = 0.01 * np.array([1, -1, 2, -2, 3, -3, 4, -4, 3.5, -3.5])
+        line = self.table(8.0 - loss + noise, [8.0] * 10)
+        assert line.verdict == verdict
+        assert line.difference == pytest.approx(loss)
+        assert line.n_seeds == 10
+
+    def test_few_seeds_decide_nothing(self):
+        assert self.table([9.0] * 4, [1.0] * 4).verdict == "undecided"
+
+    def test_correction_is_over_the_problems_of_a_rival(self):
+        lists = []
+        for problem in ("one", "two", "three"):
+            lists.append(finals("robust", [9.0] * 6, problem))
+            lists.append(finals("skopt", [8.0] * 6, problem))
+            lists.append(finals("random", [5.0] * 6, problem))
+        lines = compare(scores(grouped(*lists)), "robust", "skopt")
+        assert [line.p_no_worse for line in lines] == pytest.approx([3 / 64] * 3)
+        assert {line.p_worse for line in lines} == {1.0}
+
+    def test_problems_without_random_search_are_left_out(self):
+        found = scores(grouped(finals("robust", [9.0]), finals("skopt", [9.0])))
+        assert compare(found, "robust", "skopt") == []
+
+
+class TestReportOfSeveral:
+    @pytest.fixture
+    def path(self, tmp_path):
+        path = tmp_path / "r.csv"
+        runs = []
+        for problem in ("one", "two"):
+            runs += finals("robust", np.linspace(8.8, 9.0, 10), problem)
+            runs += finals("skopt", np.linspace(7.8, 8.0, 10), problem)
+            runs += finals("random", np.linspace(4.8, 5.0, 10), problem)
+        runs += finals("robust", [9.0], "three")
+        write_table(path, runs)
+        return path
+
+    def test_sections(self, path, capsys):
+        assert main(["report", str(path)]) == 0
+        text = capsys.readouterr().out
+        assert "Over the 2 of 3 problems" in text
+        assert "| robust | 1.00 | 1.00 |\n| skopt | 2.00 | 2.00 |" in text
+        assert "| robust | 2 (2) |  | 2 (2) |" in text
+        assert "| skopt | 2 | 2 | 0 | 0 |" in text
+        assert "| skopt | one, 2 | 10 | -1 | 0.102 | 0.00195 | 1 | no worse |" in text
+        assert "Runs without results" not in text
+
+    def test_rivals_and_reference_can_be_chosen(self, path, capsys):
+        main(["report", str(path), "--reference", "skopt", "--rivals", "robust"])
+        text = capsys.readouterr().out
+        assert "## Is skopt worse than another?" in text
+        assert "| robust | 2 | 0 | 0 | 2 |" in text
+
+    @pytest.mark.parametrize("option", ["--rivals", "--reference"])
+    def test_typo_in_a_choice(self, option, path, capsys):
+        with pytest.raises(SystemExit):
+            main(["report", str(path), option, "robst"])
+        assert "did you mean 'robust'" in capsys.readouterr().err
+
+    def test_few_seeds_are_said_to_be_few(self, path, capsys):
+        runs = [*finals("robust", [9.0]), *finals("skopt", [8.0])]
+        write_table(path, [*runs, *finals("random", [5.0])])
+        main(["report", str(path)])
+        text = capsys.readouterr().out
+        assert "With 1 seeds no difference can be significant" in text
+        assert "With 1 seeds no test can reject" in text
+
+    def test_nothing_to_test_is_said(self, path, capsys):
+        write_table(path, [*finals("robust", [9.0]), *finals("skopt", [8.0])])
+        main(["report", str(path)])
+        assert "There is nothing to test" in capsys.readouterr().out
+
+    def test_file(self, path, tmp_path, capsys):
+        main(["report", str(path)])
+        printed = capsys.readouterr().out
+        assert main(["report", str(path), "--out", str(tmp_path / "r.md")]) == 0
+        assert capsys.readouterr().out == ""
+        assert (tmp_path / "r.md").read_text() == printed
+        with pytest.raises(SystemExit):
+            main(["report", str(path), "--out", str(tmp_path / "no" / "r.md")])
+        assert "Could not write" in capsys.readouterr().err
+
+    def test_lost_runs_are_counted(self, path, capsys):
+        log = FailureLog(path)
+        for seed, kind in [(20, "failed"), (21, "timeout"), (22, "timeout")]:
+            log.add(Failure("one", 2, "skopt", seed, kind, 5.0, "why"))
+        log.add(Failure("one", 2, "skopt", 3, "failed", 5.0, "made good since"))
+        log.add(Failure("one", 2, "other", 3, "failed", 5.0, "not asked for"))
+        main(["report", str(path), "--policies", "robust,skopt"])
+        text = capsys.readouterr().out
+        assert text.endswith("| one | 2 | skopt | 1 | 2 |\n")
+
+
+class TestLostRuns:
+    @pytest.fixture
+    def lose(self, monkeypatch):
+        """Make the runs here; those of the seeds in the set end with an error."""
+        lost, made = {1: _pool.RunFailedError("a\nlast, line")}, []
+
+        def make_run(key, timeout=None):
+            made.append(key)
+            if key.seed in lost:
+                raise lost[key.seed]
+            return run_one(key)
+
+        monkeypatch.setattr(_run, "run_in_child", make_run)
+        return lost, made
+
+    def test_failures_are_noted_and_not_made_again(self, tmp_path, capsys, lose):
+        lost, made = lose
+        path = tmp_path / "r.csv"
+        lost[2] = _pool.RunTimeoutError("not over after 3 seconds")
+        assert run_command(path, "--timeout", "3") == 1
+        log = FailureLog(path).read()
+        assert {(key.problem, key.seed): f.kind for key, f in log.items()} == {
+            ("branin", 1): "failed",
+            ("branin", 2): "timeout",
+            ("wang-trap", 1): "failed",
+            ("wang-trap", 2): "timeout",
+        }
+        failure = log[RunKey("branin", 4, "sobol", 1)]
+        assert (failure.message, failure.limit) == ("last, line", 3.0)
+        made.clear()
+        capsys.readouterr()
+        assert run_command(path) == 1
+        assert not made
+        assert "4 failed earlier" in capsys.readouterr().err
+
+    def test_retry_makes_them_again(self, tmp_path, lose):
+        lost, made = lose
+        path = tmp_path / "r.csv"
+        run_command(path)
+        lost.clear()
+        made.clear()
+        assert run_command(path, "--retry") == 0
+        assert {key.seed for key in made} == {1}
+        assert len(all_rows(path)) == 6 * 4
+        made.clear()
+        assert run_command(path) == 0
+        assert not made
+
+    def test_torn_last_line_is_dropped(self, tmp_path):
+        log = FailureLog(tmp_path / "r.csv")
+        first = Failure("p", 3, "m", 0, "failed", 1.0, 'odd, "quoted"')
+        second = Failure("p", 3, "m", 1, "failed", 1.0, "other")
+        log.add(first)
+        log.add(second)
+        log.path.write_text(log.path.read_text()[:-2])
+        assert list(log.read().values()) == [first]
+        log.add(second)
+        assert list(log.read().values()) == [first, second]
+
+    @pytest.mark.parametrize("text", ["a,b\n", "a,b\n1,2\n"])
+    def test_foreign_file_is_left_alone(self, text, tmp_path, capsys, lose):
+        note = tmp_path / "r.failures.csv"
+        note.write_text(text)
+        with pytest.raises(SystemExit):
+            run_command(tmp_path / "r.csv")
+        assert "should hold the failures" in capsys.readouterr().err
+        assert note.read_text() == text
+
+    def test_child_is_ended_when_its_time_is_over(self):
+        with pytest.raises(_pool.RunTimeoutError, match=r"not over after 0\.2 seconds"):
+            run_in_child(RunKey("branin", 5, "sobol", 0), timeout=0.2)
+
+    @pytest.mark.parametrize("text", ["0", "-1", "inf", "nan", "soon"])
+    def test_time_limit_must_make_sense(self, text, tmp_path, capsys):
+        with pytest.raises(SystemExit):
+            run_command(tmp_path / "r.csv", f"--timeout={text}")
+        assert "must be a positive number of seconds" in capsys.readouterr().err
+
+
+class TestFigure:
+    def test_bands_are_quartiles(self):
+        low, middle, high = bands(finals("a", [1.0, 2.0, 3.0, 4.0, 5.0]))
+        assert (low[1], middle[1], high[1]) == (6.0, 7.0, 8.0)
+
+    def test_ten_methods_all_look_different(self):
+        pytest.importorskip("matplotlib")
+        names = [*(f"m{i}" for i in range(10)), "robust"]
+        groups = grouped(*(finals(name, [1.0, 2.0]) for name in names))
+        figure = draw(groups)
+        lines = [
+            line for line in figure.axes[0].get_lines() if line.get_label() in names
+        ]
+        looks = {(line.get_color(), str(line.get_linestyle())) for line in lines}
+        assert len(looks) == len(lines) == 11
+        (foremost,) = (line for line in lines if line.get_label() == "robust")
+        assert foremost.get_linewidth() == max(line.get_linewidth() for line in lines)
+        assert foremost.get_zorder() > min(line.get_zorder() for line in lines)
+
+
+class TestStepCostOfPeers:
+    class Counting:
+        """A peer that proposes points and counts them."""
+
+        def __init__(self, name, setup):
+            self.setup, self.n_asked = setup, 0
+
+        def ask(self):
+            self.n_asked += 1
+            return self.setup.space.sample(1, self.n_asked)[0]
+
+        def tell(self, params, value):
+            pass
+
+    def test_peer_has_as_many_observations(self, monkeypatch):
+        made = []
+
+        def make_peer(name, setup):
+            made.append(self.Counting(name, setup))
+            return made[-1]
+
+        monkeypatch.setattr(_step_times, "make_peer", make_peer)
+        costs = _step_times.measure(["random", "skopt"], 8, 2, repeats=3, seed=0)
+        assert list(costs) == ["random", "skopt"]
+        assert costs["skopt"].steps.shape == (3,)
+        assert len(made[0].setup.initial) == 7
+        assert made[0].setup.n_iter == made[0].n_asked == 11
+
+    def test_comparison_is_of_means_and_medians(self):
+        def cost(*steps):
+            return _step_times.StepCost(np.array(steps), np.ones(len(steps)))
+
+        costs = {
+            5: {
+                50: {"robust": cost(1.0, 1.0, 4.0), "skopt": cost(8.0, 8.0, 8.0)},
+                100: {"robust": cost(2.0, 2.0, 2.0), "skopt": cost(2.0, 2.0, 2.0)},
+            }
+        }
+        last = _step_cost.comparison(costs, ["robust"], ["skopt"]).splitlines()[-1]
+        # 8 / 2 and 1: geometric mean 2; medians 8 / 1 and 1: the root of 8.
+        assert last == "| skopt / robust | 5 | 4.00 | 1.00 | 2.00 | 2.83 |"
+
+    def test_command_prints_both_tables(self, capsys, monkeypatch):
+        monkeypatch.setattr(_step_cost, "is_one_thread", lambda: True)
+        monkeypatch.setattr(_step_cost, "check_installed", lambda names: None)
+        monkeypatch.setattr(_step_times, "make_peer", self.Counting)
+        words = "step-cost --policies random --peers skopt --n 6 9 --dims 2 --repeats 2"
+        assert main(words.split()) == 0
+        first, second = capsys.readouterr().out.split("\n\n")
+        rows = [line.split(" | ")[:2] for line in first.splitlines()[2:]]
+        assert rows == [
+            [f"| {name}", n] for n in ("6", "9") for name in ("random", "skopt")
+        ]
+        assert second.splitlines()[-1].startswith("| skopt / random | 2 |")
