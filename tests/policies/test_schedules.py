@@ -208,21 +208,25 @@ def test_bound_needs_to_know_the_points():
         resolved("igp", timed, "bound")
 
 
+def ground_of(space, **settings):
+    (engine,) = Optimizer(space, "random", **settings)._core.engines
+    return engine._ground
+
+
 def test_ground_set_of_a_space():
-    small = Optimizer({"i": Integer(1, 7), "c": ["x", "y"]}, "random")._ground
+    small = ground_of({"i": Integer(1, 7), "c": ["x", "y"]})
     assert small.n_points == 14
     assert len(np.unique(small.points, axis=0)) == 14
-    large = Optimizer({"i": Integer(1, 5000), "j": [1, 2]}, "random")._ground
+    large = ground_of({"i": Integer(1, 5000), "j": [1, 2]})
     assert (large.n_points, len(large.points)) == (10000, 512)
+    space = {"x": Real(0, 1), "c": ["x", "y", "z"]}
+    first = ground_of(space, random_state=3).points[0].tolist()
     for seed in (0, 1):
-        space = {"x": Real(0, 1), "c": ["x", "y", "z"]}
-        endless = Optimizer(space, "random", random_state=seed)._ground
+        endless = ground_of(space, random_state=seed)
         assert (endless.n_points, len(endless.points)) == (None, 512)
-        assert endless.points[0].tolist() == pytest.approx(
-            Optimizer(space, "random", random_state=3)._ground.points[0].tolist()
-        )
+        assert endless.points[0].tolist() == pytest.approx(first)
     rows = Space.from_points([{"u": 0.1}, {"u": 0.5}])
-    assert len(Optimizer(rows, "random")._ground.points) == 2
+    assert len(ground_of(rows).points) == 2
 
 
 @pytest.mark.parametrize("gain", ["posterior", "rate", "bound"])
