@@ -238,11 +238,9 @@ def _curve(name: str, optimizer: Any) -> Curve:
 
 def _bound(optimizer: Any) -> float | None:
     """Return what is left to gain at most, None if the optimizer cannot tell."""
-    if not hasattr(optimizer, "regret_bound"):
-        return None
     try:
         return float(optimizer.regret_bound())
-    except (ValueError, NotImplementedError):  # no model yet, or no certificate
+    except ValueError:  # the policy seeks something else, or no value is known
         return None
 
 

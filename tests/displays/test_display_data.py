@@ -215,8 +215,13 @@ class TestConvergence:
     @pytest.mark.parametrize("bound", [0.5, math.inf, None])
     def test_certificate_is_a_band_above_the_best(self, bound):
         optimizer = told([1.0, 2.0])
-        if bound is not None:
-            optimizer.regret_bound = lambda: bound
+
+        def regret_bound():
+            if bound is None:
+                raise ValueError("this policy has no bound")
+            return bound
+
+        optimizer.regret_bound = regret_bound
         display = ConvergenceDisplay.from_optimizer(optimizer)
         assert display.curves[0].bound == bound
         bands = [patch.get_extents() for patch in display.ax_.patches]
