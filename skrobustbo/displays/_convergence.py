@@ -207,7 +207,7 @@ class ConvergenceDisplay(Display):
             if curve.bound is not None and math.isfinite(curve.bound)
         ]
         # A loose bound must not press the values into one line.
-        high = max([high, *(min(top, high + 2 * (high - low)) for top in tops)])
+        high = max([high, *(min(top, high + (high - low) / 3) for top in tops)])
         if again:
             below, above = self.ax_.get_ylim()
             return min(low, below), max(high, above)
@@ -265,7 +265,9 @@ def _draw(
     )
     if curve.bound is not None and math.isfinite(curve.bound):
         best = float(curve.best[-1])
-        ax.axhspan(best, best + curve.bound, color=colour, alpha=0.15, linewidth=0)
+        label = "what may be left to gain" if alone else None
+        band = {"color": colour, "alpha": 0.15, "linewidth": 0, "label": label}
+        ax.axhspan(best, best + curve.bound, **band)
     _draw_values(ax, look, curve, colour, floor, alone)
     draw_failures(ax, look, np.isnan(curve.values))
 
