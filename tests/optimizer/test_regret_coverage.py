@@ -97,13 +97,17 @@ WRONG = {
 
 @pytest.mark.parametrize(("policy", "function", "kernel"), RIGHT.values(), ids=RIGHT)
 def test_the_bound_holds_as_often_as_it_says(policy, function, kernel):
-    assert count_failures(policy, function, kernel) <= MOST_FAILURES
+    failures = count_failures(policy, function, kernel)
+    print(failures, "of", RUNS)
+    assert failures <= MOST_FAILURES
 
 
 @pytest.mark.parametrize(("policy", "function", "kernel"), WRONG.values(), ids=WRONG)
 @pytest.mark.filterwarnings("ignore:All candidate models contradict")
 def test_the_bound_fails_often_with_a_grossly_wrong_model(policy, function, kernel):
-    assert count_failures(policy, function, kernel, runs=50) > 20
+    failures = count_failures(policy, function, kernel, runs=50)
+    print(failures, "of 50")
+    assert failures > 20
 
 
 @pytest.mark.parametrize("case", ["one", "norm"])
