@@ -27,6 +27,8 @@ Key = tuple[int, int]  # candidate and split
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
 LIVES = 2
+#: Times that workers may die with nothing to do before a fold is sent to them anyway.
+STARTS = 10
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class FoldPool:
     def _alone(self, fold: Fold) -> FoldResult | None:
         """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(LIVES):
-            if not self._has_workers():
+            if not self._awake():
                 break  # here, it would take the search down with it
             try:
                 call = self._job.call(fold, nested=self._nested)
@@ -210,6 +212,24 @@ class FoldPool:
         if self._job.settings["error_score"] == "raise":
             raise BrokenProcessPool(death(fold))
         return None
+
+    def _awake(self) -> bool:
+        """Wait until a worker answers: no fold is to blame for one that dies before.
+
+        Starting one takes longer than many folds do.
+        """
+        for _ in range(STARTS):
+            if not self._has_workers():
+                return False
+            try:
+                list(self._parallel([delayed(_nothing)()] * self.n_workers))
+            except Exception as error:
+                if not _is_loss(error):
+                    raise
+                self._restart()
+            else:
+                return True
+        return self._has_workers()
 
     def _has_workers(self) -> bool:
         return has_workers(self._settings["n_jobs"], expected=self._expected)
@@ -258,6 +278,10 @@ def _failed(settings: dict[str, Any], reason: str) -> FoldResult:
         result["train_scores"] = scores
     nothing = {"n_test_samples": 0, "fit_time": math.nan, "score_time": math.nan}
     return {**result, **nothing}
+
+
+def _nothing() -> None:
+    """Show that a worker is there and has imported what folds need."""
 
 
 def _fit_fold(

@@ -196,6 +196,40 @@ def test_a_search_ends_when_little_is_left_to_gain():
     assert again.regret_bound() == ours.optimizer_.regret_bound()
 
 
+class Plane(Fake):
+    """Its score is a smooth function of two parameters, of range 1 about."""
+
+    def __init__(self, a=0.0, b=0.0, shape="bump"):
+        self.a, self.b, self.shape = a, b, shape
+
+    def score(self, X, y=None):
+        squares = (self.a - 0.3) ** 2 + (self.b + 0.2) ** 2
+        return np.exp(-squares / 1.28) if self.shape == "bump" else 1 - squares / 3.13
+
+
+def mostly_slow(first, *others):
+    return [first, *(pytest.param(other, marks=pytest.mark.slow) for other in others)]
+
+
+@pytest.mark.parametrize("seed", mostly_slow(0, 1, 2, 3, 4))
+@pytest.mark.parametrize("tol", mostly_slow(0.05, 0.1, 0.02))
+@pytest.mark.parametrize("shape", ["bump", "quadratic"])
+def test_a_smooth_search_of_two_parameters_ends_before_sixty(shape, tol, seed):
+    """The figures of docs/stopping.md."""
+    ours = RobustBayesSearchCV(
+        Plane(shape=shape),
+        {"a": Real(-1, 1), "b": Real(-1, 1)},
+        n_iter=60,
+        cv=2,
+        tol=tol,
+        random_state=seed,
+    ).fit(X, y)
+    print(shape, tol, seed, ours.n_iter_, 1.0 - ours.best_score_)
+    assert ours.stop_reason_ == "tol"
+    assert 10 < ours.n_iter_ < 60
+    assert 1.0 - ours.best_score_ <= tol
+
+
 def test_a_tolerance_out_of_reach_changes_nothing():
     ours = search(tol=1e-12, n_iter=10).fit(X, y)
     assert ours.stop_reason_ == "n_iter"

@@ -17,8 +17,9 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.evaluation import FixedSource, Outcome, _workers, run_search
-from skrobustbo.evaluation._folds import _is_loss
+from skrobustbo.evaluation import FixedSource, Outcome, _folds, _workers, run_search
+from skrobustbo.evaluation._folds import Fold, FoldPool, _is_loss
+from skrobustbo.evaluation._stops import Stops
 
 X, y = load_iris(return_X_y=True)
 
@@ -227,6 +228,34 @@ def test_workers_that_stay_away_are_not_waited_for_for_ever(monkeypatch):
     assert not _workers.has_workers(None, expected=True)
     monkeypatch.setattr(_workers, "PATIENCE", 600.0)
     assert not _workers.has_workers(None, expected=False)
+
+
+@pytest.mark.parametrize(("starting", "busy"), [(4, 0), (0, 2), (4, 1), (4, 2)])
+def test_only_deaths_with_a_fold_at_work_count(starting, busy, monkeypatch):
+    """Some workers die while they start, whatever is sent, others of the fold."""
+    left = {"starting": starting, "fold": busy}
+
+    def workers(calls):
+        (name, *_) = set(calls)
+        cause = "starting" if left["starting"] else name
+        if left.get(cause, 0):
+            left[cause] -= 1
+            raise BrokenProcessPool
+        return [(name, "result", 0.0)]
+
+    class FakeJob:
+        def __init__(self):
+            self.settings = {"error_score": math.nan}
+
+        def call(self, fold, nested):
+            return "fold"
+
+    monkeypatch.setattr(_folds, "delayed", lambda f: lambda: f.__name__)
+    pool = FoldPool(FakeJob(), 2, 2, Stops())
+    monkeypatch.setattr(pool, "_parallel", workers)
+    monkeypatch.setattr(pool, "_restart", lambda: None)
+    assert pool._alone(Fold(0, 0, {}, {})) == (None if busy == 2 else "result")
+    assert left == {"starting": 0, "fold": 0}
 
 
 def test_what_says_that_a_worker_died():

@@ -1,0 +1,109 @@
+"""Workers killed from outside, at random, all through a search."""
+
+import os
+import random
+import signal
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+
+from skrobustbo import Real, RobustBayesSearchCV
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc"),
+]
+
+X, y = load_iris(return_X_y=True)
+N_KILLS = 10
+
+
+class Brief(ClassifierMixin, BaseEstimator):
+    """Takes 50 ms to fit."""
+
+    def __init__(self, a=0.0):
+        self.a = a
+
+    def fit(self, X, y=None):
+        time.sleep(0.05)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y=None):
+        return -((self.a - 0.3) ** 2) + 1e-3 * np.sin(X.sum())
+
+
+class Killer(threading.Thread):
+    """Kills random workers of this process, all of them children, at random moments.
+
+    Two kills are at least `pause` seconds apart: a fold that is fitted alone is given
+    up when its worker has died twice, whoever killed it.
+    """
+
+    def __init__(self, seed, pause):
+        super().__init__(daemon=True)
+        self.random, self.pause = random.Random(seed), pause
+        self.killed, self.over = [], threading.Event()
+
+    def run(self):
+        while len(self.killed) < N_KILLS and not self.over.is_set():
+            self.over.wait(self.pause + self.random.uniform(0.0, 0.4))
+            pids = workers()
+            if pids and not self.over.is_set():
+                victim = self.random.choice(pids)
+                os.kill(victim, signal.SIGKILL)
+                self.killed.append(victim)
+
+
+def workers():
+    """Return the process ids of the living loky workers started by this process."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            command = (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if int(parent) == os.getpid() and state != "Z" and b"LokyProcess" in command:
+            found.append(int(folder.name))
+    return sorted(found)
+
+
+def search():
+    return RobustBayesSearchCV(
+        Brief(), {"a": Real(-1, 1)}, n_iter=20, cv=16, n_jobs=2, random_state=0
+    )
+
+
+def test_ten_workers_killed_at_random_change_nothing():
+    calm, struck = search().fit(X, y), search()
+    killer = Killer(seed=0, pause=1.0)
+    killer.start()
+    try:
+        with warnings.catch_warnings():
+            # joblib may say that a worker stopped; it did.
+            warnings.filterwarnings("ignore", message=".*worker stopped")
+            struck.fit(X, y)
+    finally:
+        killer.over.set()
+        killer.join()
+    assert len(killer.killed) == len(set(killer.killed)) == N_KILLS
+    theirs, ours = calm.cv_results_, struck.cv_results_
+    assert ours["params"] == theirs["params"]
+    assert theirs.keys() == ours.keys()
+    for column in theirs.keys() - {"params"}:
+        if "_time" not in column:
+            np.testing.assert_array_equal(ours[column], theirs[column])
+    assert np.isfinite(ours["mean_test_score"]).all()
+    assert struck.best_params_ == calm.best_params_
