@@ -265,9 +265,8 @@ def _draw(
     )
     if curve.bound is not None and math.isfinite(curve.bound):
         best = float(curve.best[-1])
-        label = "what may be left to gain" if alone else None
-        band = {"color": colour, "alpha": 0.15, "linewidth": 0, "label": label}
-        ax.axhspan(best, best + curve.bound, **band)
+        band = ax.axhspan(best, best + curve.bound, color=colour, alpha=0.15)
+        band.set(linewidth=0, label="what may be left to gain" if alone else None)
     _draw_values(ax, look, curve, colour, floor, alone)
     draw_failures(ax, look, np.isnan(curve.values))
 
