@@ -326,7 +326,9 @@ class Core:
             self._add(trial)
         for i in told:
             trial = trials[i]
-            value, when = float(trial.value or 0.0), float(trial.time or 0.0)
+            # Not `value or ...`, which makes 0.0 of -0.0.
+            value = math.nan if trial.value is None else float(trial.value)
+            when = float(trial.time or 0.0)
             self.log.tell(trial, value, when)
             self.engines[trial.branch].history.tell(trial, value, when)
 

@@ -156,7 +156,8 @@ class BranchedSpace(Space):
             rows = np.flatnonzero(of == i)
             inner = branch.from_uniform(U[rows, 1 : 1 + branch.n_uniform])
             X[rows] = self._joined(i, inner)
-            if self.owned[i] is not branch:  # a shared point is of the first branch
+            # A point that branches share is of the first of them.
+            if len(rows) and self.owned[i] is not branch:
                 X[rows] = [self.encode(params) for params in self.decode_many(X[rows])]
         return X
 

@@ -28,8 +28,10 @@ Array = NDArray[np.float64]
 #: Cholesky decomposition, beyond it row by row: its bits then depend on the rows alone,
 #: not on when each was appended, and a resumed run equals the unbroken one exactly.
 _CHUNK = 32
-#: Factors kept; the one used longest ago goes first (and is rebuilt bit by bit).
-_MAX_FACTORS = 32
+#: Factors kept, and the numbers that they may hold in all (128 MiB) unless they are
+#: few; the one used longest ago goes first (and is rebuilt bit by bit). Where length
+#: scales are estimated anew at every step, most will never be asked for again.
+_MAX_FACTORS, _MAX_NUMBERS, _FEW_FACTORS = 32, 2**24, 4
 _MIN_NOISE = 1e-6
 
 
@@ -63,9 +65,16 @@ class FactorBank:
         factor.truncate(min(valid, n_told))
         self._grow(factor, candidate.kernel, X, n_told)
         self._factors[key] = factor, n_told
-        if len(self._factors) > _MAX_FACTORS:
+        while self._full:
             self._factors.popitem(last=False)
         return factor
+
+    @property
+    def _full(self) -> bool:
+        """Whether there are too many factors, or too large ones."""
+        n = len(self._factors)
+        held = sum(factor.capacity for factor, _ in self._factors.values())
+        return n > _MAX_FACTORS or (n > _FEW_FACTORS and held > _MAX_NUMBERS)
 
     def _grow(
         self, factor: CholeskyFactor, kernel: Kernel, X: Array, n_told: int

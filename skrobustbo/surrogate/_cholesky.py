@@ -44,6 +44,11 @@ class CholeskyFactor:
         """The factor, shape (n, n): a view, valid until the next change."""
         return self._buffer[: self.n, : self.n]
 
+    @property
+    def capacity(self) -> int:
+        """How many numbers it holds, those in reserve included."""
+        return self._buffer.size
+
     def _reserve(self, n: int) -> None:
         if n > len(self._buffer):
             capacity = max(n, len(self._buffer) * 3 // 2)

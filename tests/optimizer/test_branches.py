@@ -67,6 +67,13 @@ def test_a_branched_space_maps_points_exactly():
     assert space.columns("x").tolist() == [2]
 
 
+def test_few_points_of_branches_that_share_some():
+    space = Space([{"n": Integer(1, 9)}, {"n": Integer(5, 20)}])
+    for seed in range(4):  # whichever branch none of them is of
+        (params,) = space.sample(1, seed)
+        assert 1 <= params["n"] <= 20
+
+
 def test_points_that_two_branches_contain_are_of_the_first():
     space = Space([{"i": Integer(0, 5)}, {"i": Integer(3, 9)}])
     assert space.size == 10

@@ -99,6 +99,21 @@ def test_bits_after_eviction(monkeypatch):
         assert len(bank._factors) == 3
 
 
+def test_large_factors_are_fewer(monkeypatch):
+    """Memory is bounded, where every step brings a candidate of its own."""
+    monkeypatch.setattr(bank_module, "_MAX_NUMBERS", 6 * 64**2)
+    X, bank = np.random.default_rng(0).random((128, 2)), FactorBank(0.01)
+
+    def kept(n):
+        for scale in np.linspace(0.1, 1, 12):
+            bank.factor(Candidate(RBF(scale)), X[:n], n)
+        return len(bank._factors)
+
+    assert kept(32) == 12
+    assert kept(64) == 6
+    assert kept(128) == 4  # too large for six times 64, but these are few
+
+
 def test_factor_is_that_of_the_kernel_matrix():
     X = np.random.default_rng(0).random((45, 3))
     for name, kernel in KERNELS.items():
