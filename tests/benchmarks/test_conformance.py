@@ -28,6 +28,7 @@ OURS, GRID = PEERS["RobustBayesSearchCV"], PEERS["GridSearchCV"]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(PROBES))
 def test_ours_does_what_grid_search_does(name):
     grid = run_probe(PROBES[name], GRID)

@@ -7,7 +7,9 @@ import pytest
 from skrobustbo.benchmarks._cli import main
 
 
-@pytest.mark.parametrize("start", ["default", "deceptive"])
+@pytest.mark.parametrize(
+    "start", ["deceptive", pytest.param("default", marks=pytest.mark.slow)]
+)
 def test_the_command_compares_and_appends(start, tmp_path, capsys):
     path = tmp_path / "joint.csv"
     command = ["joint", "--out", str(path), "--data", "breast-cancer", "--start", start]
