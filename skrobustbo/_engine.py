@@ -18,7 +18,6 @@ from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.history import History, Trial
 from skrobustbo.policies._base import Policy, map_posterior
 from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._stable import HEStableOpt, StableOpt
 from skrobustbo.space import Space
 from skrobustbo.surrogate import FactorBank, Models, Posterior
 from skrobustbo.surrogate._posterior import Ground
@@ -261,10 +260,8 @@ class Engine:
         )
 
     def worth(self, x: Array) -> float:
-        """Return the mean at a point, the worst around it if that is what counts."""
-        X, policy = x[None, :], self.policy
-        if isinstance(policy, StableOpt | HEStableOpt):
-            X = self.region.ball(policy.eps, policy.metric, policy.units)(X)[0]
+        """Return the mean at a point, the worst of those met where it is deployed."""
+        X = self.policy.met(x, self.models(0, pending=False))
         return float(self.predict(X)[0].min())
 
     def promise(self) -> Promise:

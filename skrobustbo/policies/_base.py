@@ -126,6 +126,10 @@ class Policy(BaseEstimator):
         """Return the labels of the candidate models that survive."""
         return []
 
+    def met(self, x: Array, models: Models) -> Array:
+        """Return the points that may be met where `x` is deployed: here, it alone."""
+        return x[None, :]
+
     def oldest(self, state: Any, n: int) -> int:
         """Return the index of the oldest of `n` told values that is remembered."""
         return 0

@@ -78,6 +78,11 @@ class _Stable(Eliminating):
     def _ball(self, models: Models) -> Ball:
         return models.ball(self.eps, self.metric, self.units)
 
+    def met(self, x: Array, models: Models) -> Array:
+        """Return the feasible perturbations of `x`."""
+        around: Array = self._ball(models)(x[None, :])[0]
+        return around
+
     def suggest(
         self,
         state: StableState,
