@@ -215,6 +215,8 @@ class OptimizerSource:
 
         Where some fits fail and others do not, the search goes on.
         """
+        if self._any_success:
+            return
         n, folds = len(self.outcomes), sum(len(o.folds) for o in self.outcomes)
         errors = [error for outcome in self.outcomes for error in outcome.errors]
         if len(errors) == folds:
@@ -223,7 +225,7 @@ class OptimizerSource:
                 f"{exception_line(errors[-1])!r}: mend {self._name}, the data or "
                 "'param_space', or pass error_score='raise' to see the traceback."
             )
-        if not errors and not self._n_finite:
+        if not errors:
             raise ValueError(
                 f"None of the first {n} candidates of {self._name} got a finite score: "
                 "check 'scoring' and the data, or pass error_score='raise' to see the "
@@ -231,10 +233,13 @@ class OptimizerSource:
             )
 
     @property
-    def _n_finite(self) -> int:
-        """Number of folds with a finite score."""
-        scores = (score for o in self.outcomes for score in o.scores(self.metric))
-        return sum(map(math.isfinite, scores))
+    def _any_success(self) -> bool:
+        """Whether any fit has succeeded with a finite score: the first will do."""
+        return any(
+            not fold["fit_error"] and math.isfinite(score)
+            for o in self.outcomes
+            for fold, score in zip(o.folds, o.scores(self.metric), strict=True)
+        )
 
     @property
     def found(self) -> bool:
