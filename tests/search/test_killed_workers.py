@@ -22,17 +22,21 @@ pytestmark = [
 
 X, y = load_iris(return_X_y=True)
 N_KILLS = 10
+#: One fit may end beside the kill and one before its result is sent; the third is safe.
+PROGRESS = 3
 
 
 class Brief(ClassifierMixin, BaseEstimator):
-    """Takes 50 ms to fit."""
+    """Takes 50 ms to fit, and then adds a byte to a file."""
 
-    def __init__(self, a=0.0):
-        self.a = a
+    def __init__(self, a=0.0, log=os.devnull):
+        self.a, self.log = a, log
 
     def fit(self, X, y=None):
         time.sleep(0.05)
         self.classes_ = np.unique(y)
+        with open(self.log, "ab") as log:
+            log.write(b".")
         return self
 
     def predict(self, X):
@@ -45,23 +49,32 @@ class Brief(ClassifierMixin, BaseEstimator):
 class Killer(threading.Thread):
     """Kills random workers of this process, all of them children, at random moments.
 
-    Two kills are at least `pause` seconds apart: a fold that is fitted alone is given
-    up when its worker has died twice, whoever killed it.
+    A fold that is fitted alone is given up when its worker has died twice, whoever
+    killed it. So the next kill waits until `PROGRESS` fits have ended since the last.
     """
 
-    def __init__(self, seed, pause):
+    def __init__(self, seed, log):
         super().__init__(daemon=True)
-        self.random, self.pause = random.Random(seed), pause
+        self.random, self.log = random.Random(seed), log
         self.killed, self.over = [], threading.Event()
 
     def run(self):
-        while len(self.killed) < N_KILLS and not self.over.is_set():
-            self.over.wait(self.pause + self.random.uniform(0.0, 0.4))
+        while len(self.killed) < N_KILLS and self.wait():
             pids = workers()
-            if pids and not self.over.is_set():
+            if pids:
                 victim = self.random.choice(pids)
                 os.kill(victim, signal.SIGKILL)
                 self.killed.append(victim)
+
+    def wait(self):
+        """Wait for fits to end, and then a little; tell whether the search goes on."""
+        enough = self.fits() + PROGRESS
+        while self.fits() < enough and not self.over.is_set():
+            self.over.wait(0.01)
+        return not self.over.wait(self.random.uniform(0.0, 0.4))
+
+    def fits(self):
+        return self.log.stat().st_size
 
 
 def workers():
@@ -80,15 +93,18 @@ def workers():
     return sorted(found)
 
 
-def search():
+def search(**settings):
+    estimator = Brief(**settings)
     return RobustBayesSearchCV(
-        Brief(), {"a": Real(-1, 1)}, n_iter=20, cv=16, n_jobs=2, random_state=0
+        estimator, {"a": Real(-1, 1)}, n_iter=20, cv=16, n_jobs=2, random_state=0
     )
 
 
-def test_ten_workers_killed_at_random_change_nothing():
-    calm, struck = search().fit(X, y), search()
-    killer = Killer(seed=0, pause=1.0)
+def test_ten_workers_killed_at_random_change_nothing(tmp_path):
+    log = tmp_path / "fits"
+    log.touch()
+    calm, struck = search().fit(X, y), search(log=str(log))
+    killer = Killer(seed=0, log=log)
     killer.start()
     try:
         with warnings.catch_warnings():
