@@ -11,6 +11,37 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 
 
+def check_estimator(estimator: Any) -> None:
+    """Raise a TypeError for what cannot be cloned with other parameters."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            "The 'estimator' of RobustBayesSearchCV must be an object. Got the class "
+            f"{estimator.__name__} instead; write {estimator.__name__}()."
+        )
+    if not hasattr(estimator, "get_params"):
+        raise TypeError(
+            "The 'estimator' of RobustBayesSearchCV must have scikit-learn's "
+            f"get_params. Got {estimator!r} instead; derive it from BaseEstimator."
+        )
+
+
+def check_scoring(scoring: Any) -> None:
+    """Raise a ValueError for a collection that is not one of metrics."""
+    if isinstance(scoring, dict):
+        known = all(isinstance(m, str) or callable(m) for m in scoring.values())
+    elif isinstance(scoring, list | tuple | set):
+        known = all(isinstance(m, str) for m in scoring)
+    else:
+        return
+    if known and scoring:
+        return
+    raise ValueError(
+        "The 'scoring' of RobustBayesSearchCV must, where there are several metrics, "
+        f"be a list of names or a dict of names or callables. Got {scoring!r} instead; "
+        "leave it out for the estimator's own score."
+    )
+
+
 def check_names(space: Space, estimator: Any) -> None:
     """Raise a ValueError if a parameter is none of the estimator's.
 

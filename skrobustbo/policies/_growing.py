@@ -160,7 +160,7 @@ class AGPUCB(UCBPolicy):
             require(getattr(self, name) in choices, self, name, among)
         for name in ("growth", "norm_growth"):
             value = getattr(self, name)
-            grows = value(0) == 1 if callable(value) else value >= 0
+            grows = value(0) == 1 if callable(value) else 0 <= value < np.inf
             expected = "a number >= 0 or a callable that is 1 at t = 0"
             require(grows, self, name, expected)
         p = self.reference
