@@ -29,7 +29,8 @@ class Page(HTMLParser):
 def broken_links(folder):
     """Return the pairs of a page and a link of it that leads nowhere."""
     folder = Path(folder).resolve()
-    pages = {path: Page(path.read_text("utf-8")) for path in folder.rglob("*.html")}
+    found = [p for p in folder.rglob("*.html") if "_static" not in p.parts]
+    pages = {path: Page(path.read_text("utf-8")) for path in found}
     if not pages:
         raise FileNotFoundError(f"There is no page in {folder}; build them first.")
     return [

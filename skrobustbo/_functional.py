@@ -114,12 +114,24 @@ def minimize(
 ) -> OptimizeResult:
     """Minimise a function of a params dict: `maximize` with the sign flipped.
 
-    Parameters are those of `maximize`. ``fun`` and ``values`` of the result are those
-    of `func`; ``optimizer`` maximises its negative.
+    Parameters
+    ----------
+    func : callable
+        Takes a params dict, returns a number; nan is a failed evaluation.
+    space, n_iter, policy, n_initial_points, initial_params, constraints, callback, \
+random_state
+        As in `maximize`.
 
     Returns
     -------
     result : scipy.optimize.OptimizeResult
+        As that of `maximize`. ``fun`` and ``values`` are those of `func`; ``optimizer``
+        maximises its negative.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not understood.
 
     Examples
     --------

@@ -318,6 +318,15 @@ class Optimizer:
         The mean is that of a model with MAP length scales on all the data, which
         trusts no single lucky value. Policies for perturbed or changing objectives have
         rules of their own.
+
+        Returns
+        -------
+        params : dict
+
+        Raises
+        ------
+        ValueError
+            If no finite value has been told.
         """
         self._best()
         with self._lock, one_blas_thread():
@@ -345,6 +354,11 @@ class Optimizer:
         mean : float or array of shape (n,)
         std : float or array of shape (n,)
             Only if `return_std`.
+
+        Raises
+        ------
+        ValueError
+            If a point is outside the space, or no finite value has been told.
         """
         self._best()
         single = isinstance(params, Mapping)
@@ -414,13 +428,12 @@ class Optimizer:
         """Return the whole state in JSON types.
 
         An optimizer read back by `from_dict` asks exactly what this one would have.
-        Categories are stored by their index.
+        Categories are stored by their index. A space or a policy with objects that JSON
+        cannot hold, such as estimators or callables, is left out, to be given again.
 
-        Raises
-        ------
-        TypeError
-            If the space or the policy holds an object that JSON cannot, such as an
-            estimator or a callable.
+        Returns
+        -------
+        state : dict
         """
         with self._lock:
             return {
@@ -451,6 +464,10 @@ class Optimizer:
             The policy, where its settings hold objects that JSON cannot.
         constraints : callable, default=None
             The constraints, where there were some: JSON cannot hold them.
+
+        Returns
+        -------
+        optimizer : Optimizer
 
         Raises
         ------

@@ -68,7 +68,9 @@ def test_the_scores_shown_are_those_that_come(report):
         )
     error = r"score [\d.]+ ± ([\d.]+)"
     assert number(error, report) == pytest.approx(number(error, SHOWN), abs=0.004)
-    sections = [re.findall(r"^[A-Z]\w+", text, re.MULTILINE) for text in (report, SHOWN)]
+    sections = [
+        re.findall(r"^[A-Z]\w+", text, re.MULTILINE) for text in (report, SHOWN)
+    ]
     assert sections[0] == sections[1]
 
 
