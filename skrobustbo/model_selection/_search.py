@@ -26,6 +26,7 @@ from skrobustbo.evaluation import Stops, run_search
 from skrobustbo.model_selection._before import (
     check_estimator,
     check_names,
+    check_pre_dispatch,
     check_scoring,
     completed,
 )
@@ -333,6 +334,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         """Return where candidates come from; all that needs no fit is checked."""
         check_estimator(self.estimator)
         check_scoring(self.scoring)
+        check_pre_dispatch(self.pre_dispatch)
         space = self.param_space
         space = space if isinstance(space, Space) else Space(space)
         check_names(space, self.estimator)

@@ -84,7 +84,7 @@ ONLY = {
     "refit": [3, None, [1], "accuracy"],
     "cv": [0, 1, -1, 1.5, "x", math.nan, object(), [1, 2], [(1, 2, 3)], [([0], [99])]],
     "verbose": ["x", -1, None, 1.5],
-    "pre_dispatch": [None, 1.5, [1]],
+    "pre_dispatch": [None, 1.5, [1], 0, -1, "", "x", "import os", "n_jobs(", "2n_jobs"],
     "random_state": ["x", 1.5, -1, math.nan, 2**40, [1], np.random.default_rng(0)],
     "error_score": ["x", None, [1]],
     "return_train_score": ["x", None, 3],
@@ -135,6 +135,11 @@ def test_every_setting_is_in_the_table():
 def test_what_to_do_is_said(settings, says):
     message = refused(**settings)
     assert says in message
+
+
+@pytest.mark.parametrize("pre_dispatch", ["all", "2*n_jobs", "1.5 * n_jobs + 1", 3])
+def test_what_joblib_understands_is_left_to_it(pre_dispatch):
+    assert search(n_iter=2, pre_dispatch=pre_dispatch).fit(X, y).n_iter_ == 2
 
 
 # The space ----------------------------------------------------------------------------
