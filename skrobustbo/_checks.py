@@ -1,46 +1,53 @@
-"""Checks of what a user hands to an optimizer."""
+"""Checks of the points and values that a user hands to an optimizer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from skrobustbo.space._values import plain
+from skrobustbo.space._values import is_finite, is_number, plain
 
 Params = dict[str, Any]
 
 
-def plain_params(params: Any) -> Params:
+def plain_params(params: Any, name: str = "params") -> Params:
     """Return a params dict in plain Python types; ValueError for anything else."""
     if not isinstance(params, Mapping):
-        raise ValueError(f"Expected a dict of parameters, got {params!r}.")
+        raise ValueError(
+            f"Expected a dict of parameters in '{name}', got {params!r}; write one, "
+            "such as {'C': 1.0}."
+        )
     return {key: plain(value) for key, value in params.items()}
 
 
-def checked_count(name: str, value: Any) -> int | None:
-    """Return a positive integer or None as it is; ValueError for anything else."""
-    value = plain(value)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def listed_params(params: Any, name: str = "params") -> list[Params]:
+    """Return params dicts in plain Python types; ValueError unless it lists some."""
+    if not _lists(params) or isinstance(params, Mapping):
         raise ValueError(
-            f"The '{name}' of Optimizer must be a positive integer or None. Got "
-            f"{value!r} instead."
+            f"Expected a list of dicts of parameters in '{name}', got {params!r}; "
+            "write one, such as [{'C': 1.0}]."
         )
-    return value
+    return [plain_params(point, name) for point in params]
 
 
-def checked_value(value: Any) -> float:
+def _lists(value: Any) -> bool:
+    text = isinstance(value, str | bytes | bytearray)
+    return isinstance(value, Iterable) and not text and getattr(value, "ndim", 1) > 0
+
+
+def checked_value(value: Any, what: str = "value told") -> float:
     """Return a value told as a float; ValueError for anything but a number."""
     value = plain(value)
-    if isinstance(value, np.ndarray) and value.size == 1:
+    if isinstance(value, np.ndarray) and value.size == 1 and not np.ma.is_masked(value):
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # Integers have no end, floats do.
+    endless = isinstance(value, int) and not is_finite(value)
+    if not is_number(value) or endless:
         raise ValueError(
-            f"Expected the value told to be a number (nan for a failure), got "
-            f"{value!r}."
+            f"Expected the {what} to be a number (nan for a failure), got {value!r}; "
+            "tell one float for each point."
         )
     return float(value)
 
@@ -50,15 +57,13 @@ def paired(
 ) -> list[tuple[Params, float]]:
     """Return points and their values in pairs, whether one or several were given."""
     if isinstance(params, Mapping):
-        points, values = [params], [value]
-    else:
-        points, values = list(params), list(np.ravel(value))
+        return [(plain_params(params), checked_value(value))]
+    points = listed_params(params)
+    # Not through NumPy, which would make numbers of booleans.
+    values = list(value) if _lists(value) else [value]
     if len(points) != len(values):
         raise ValueError(
             f"Expected one value for each of the {len(points)} points, got "
-            f"{len(values)} values."
+            f"{len(values)} values; give as many."
         )
-    return [
-        (plain_params(point), checked_value(number))
-        for point, number in zip(points, values, strict=True)
-    ]
+    return list(zip(points, map(checked_value, values), strict=True))

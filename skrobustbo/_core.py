@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._arguments import about
 from skrobustbo._branches import BranchBalancer, BranchState
 from skrobustbo._engine import Engine, Promise
 from skrobustbo._regret_bound import regret_bound
 from skrobustbo._state import (
-    from_json_state,
+    rebuilt,
     to_json_state,
     trial_from_dict,
     trial_to_dict,
@@ -77,7 +78,7 @@ class Core:
         self.space, self.policy, self.horizon = space, policy, horizon
         self.constraint, self.seed = constraint, seed
         self.branches = space.branches
-        self.first = [self.point(params) for params in first]
+        self.first = [self._given(params) for params in first]
         self.n_initial = self._n_initial(n_initial)
         self.log, self.n_asked = Log(), 0
         self.engines = [
@@ -124,6 +125,12 @@ class Core:
             f"none among {tried} points tried; loosen them, widen the space or give a "
             "feasible point in 'initial_params'."
         )
+
+    def _given(self, params: Params) -> Point:
+        try:
+            return self.point(params)
+        except ValueError as error:
+            raise about("'initial_params'", error) from None
 
     def point(self, params: Mapping[str, Any]) -> Point:
         """Return the place of a params dict; ValueError if it has none."""
@@ -314,9 +321,13 @@ class Core:
         core.n_asked = int(d["n_asked"])
         for engine, state in zip(core.engines, d["states"], strict=True):
             if state is not None:
-                engine.state = policy.state_type(**from_json_state(state))
+                engine.state = rebuilt(policy.state_type, state)
+        if (d["balancer"] is None) != (len(core.engines) == 1):
+            raise ValueError(
+                f"{d['balancer']!r} to balance {len(core.engines)} branches"
+            )
         if d["balancer"] is not None:
-            core.balancer.state = BranchState(**from_json_state(d["balancer"]))
+            core.balancer.state = rebuilt(BranchState, d["balancer"])
         core.restore([trial_from_dict(t, branches) for t in d["trials"]], d["told"])
         return core
 

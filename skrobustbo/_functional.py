@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
-from skrobustbo._checks import checked_count
+from skrobustbo._arguments import checked_callable, checked_count
+from skrobustbo._checks import checked_value
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -113,12 +114,24 @@ def minimize(
 ) -> OptimizeResult:
     """Minimise a function of a params dict: `maximize` with the sign flipped.
 
-    Parameters are those of `maximize`. ``fun`` and ``values`` of the result are those
-    of `func`; ``optimizer`` maximises its negative.
+    Parameters
+    ----------
+    func : callable
+        Takes a params dict, returns a number; nan is a failed evaluation.
+    space, n_iter, policy, n_initial_points, initial_params, constraints, callback, \
+random_state
+        As in `maximize`.
 
     Returns
     -------
     result : scipy.optimize.OptimizeResult
+        As that of `maximize`. ``fun`` and ``values`` are those of `func`; ``optimizer``
+        maximises its negative.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not understood.
 
     Examples
     --------
@@ -148,7 +161,11 @@ def _run(
     sign: float,
     **settings: Any,
 ) -> OptimizeResult:
-    n_iter = checked_count("n_iter", n_iter) or 1
+    owner = "maximize" if sign > 0 else "minimize"
+    n_iter = checked_count("n_iter", n_iter, owner)
+    checked_callable("func", func, owner, "a params dict")
+    if callback is not None:
+        checked_callable("callback", callback, owner, "the result so far")
     optimizer = Optimizer(space, horizon=n_iter, **settings)
     message = f"All {n_iter} evaluations were made."
     for _ in range(n_iter):
@@ -157,7 +174,8 @@ def _run(
         except SpaceExhausted as stop:
             message = str(stop)
             break
-        optimizer.tell(params, sign * func(dict(params)))
+        value = checked_value(func(dict(params)), "value of 'func'")
+        optimizer.tell(params, sign * value)
         if callback is not None:
             try:
                 callback(_result(optimizer, sign, "The run is under way."))

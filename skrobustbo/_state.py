@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from types import NoneType
 from typing import Any
 
 from skrobustbo.history import Trial
@@ -34,10 +36,20 @@ def from_json_state(state: Any) -> Any:
     return from_json(state)
 
 
+def rebuilt(kind: Any, state: Any) -> Any:
+    """Return the dataclass of which `to_json_state` wrote the fields, all of them."""
+    read = from_json_state(state)
+    missing = {field.name for field in fields(kind)} - read.keys()
+    if missing:
+        raise ValueError(f"a {kind.__name__} without {sorted(missing)}")
+    return kind(**read)
+
+
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
     """Return a trial in JSON types; its encoded point follows from its params."""
-    fields = vars(trial).items()
-    record = {key: value for key, value in fields if key not in ("x", "params")}
+    record = {
+        key: value for key, value in vars(trial).items() if key not in ("x", "params")
+    }
     record["params"] = branches[trial.branch].params_to_json(trial.params)
     written: dict[str, Any] = to_json_state(record)
     return written
@@ -45,10 +57,13 @@ def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
 
 def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     """Return the trial that `trial_to_dict` wrote."""
-    fields = from_json_state({k: v for k, v in record.items() if k != "params"})
-    space = branches[fields["branch"]]
+    rest = from_json_state({k: v for k, v in record.items() if k != "params"})
+    missing = _TRIAL - rest.keys()
+    if missing:
+        raise ValueError(f"a trial without {sorted(missing)}")
+    space = branches[rest["branch"]]
     params = space.params_from_json(record["params"])
-    return Trial(params=params, x=space.encode(params), **fields)
+    return Trial(params=params, x=space.encode(params), **rest)
 
 
 def or_none(write: Callable[[], Any]) -> Any:
@@ -85,11 +100,63 @@ def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
 def check_format(d: Any) -> None:
     """Raise a ValueError for what is no state, or one of another format."""
     found = d.get("format") if isinstance(d, Mapping) else d
-    if found != FORMAT:
+    if type(found) is not int or found != FORMAT:
         raise ValueError(
             f"Expected a state written by Optimizer.to_dict in format {FORMAT}, got "
             f"{found!r}; read it with the version that wrote it."
         )
+
+
+#: The parts of a trial besides its point.
+_TRIAL = {field.name for field in fields(Trial)} - {"params", "x"}
+#: The parts of a state, and what each may be.
+_PARTS = {
+    "space": (dict, NoneType),
+    "policy": (dict, NoneType),
+    "horizon": (int, NoneType),
+    "constrained": (bool,),
+    "n_initial": (int,),
+    "first": (list,),
+    "seed": (int,),
+    "n_asked": (int,),
+    "states": (list,),
+    "balancer": (dict, NoneType),
+    "trials": (list,),
+    "told": (list,),
+}
+
+
+def check_parts(d: Mapping[str, Any]) -> None:
+    """Raise a ValueError for a state of which parts are missing or of other kinds."""
+    for name, kinds in _PARTS.items():
+        if name not in d or type(d[name]) not in kinds:
+            got = repr(d[name]) if name in d else "nothing"
+            raise broken(f"{got} for its {name!r}")
+    for name in ("seed", "n_asked", "n_initial", "horizon"):
+        if d[name] is not None and d[name] < (name == "horizon"):
+            raise broken(f"{d[name]} for its {name!r}")
+    told, n = d["told"], len(d["trials"])
+    if any(type(i) is not int for i in told) or not set(told) <= set(range(n)):
+        raise broken(f"{told!r} for those told of its {n} trials")
+    if len(set(told)) < len(told):
+        raise broken(f"{told!r} for those told, some of them twice")
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Turn what goes wrong where a state is read into one ValueError."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise broken("one whose parts do not fit together") from error
+
+
+def broken(got: str) -> ValueError:
+    """Return the error for a state that `to_dict` did not write as it is."""
+    return ValueError(
+        f"Expected a state written by Optimizer.to_dict, got {got}; read it back as it "
+        "was written."
+    )
 
 
 def history_record(trial: Trial) -> dict[str, Any]:

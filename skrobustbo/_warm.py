@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._checks import plain_params
+from skrobustbo.space._values import is_listing
 
 Params = dict[str, Any]
 Found = list[tuple[Params, float]]
@@ -31,9 +32,7 @@ def read_results(cv_results: Any, metric: str | None) -> Found:
             f"{cv_results!r}."
         )
     names = [str(name) for name in cv_results.keys()]  # noqa: SIM118 - or a DataFrame
-    scores: NDArray[np.float64] = np.ma.filled(
-        np.ma.asarray(cv_results[_score_column(names, metric)], dtype=float), np.nan
-    )
+    scores = _scores(cv_results, _score_column(names, metric))
     params = _params(cv_results, names)
     if len(params) != len(scores):
         raise ValueError(
@@ -49,7 +48,7 @@ def _score_column(names: list[str], metric: str | None) -> str:
         metric = metrics[0]
     if metric is None and "score" in metrics:
         metric = "score"
-    if metric not in metrics:
+    if not isinstance(metric, str) or metric not in metrics:
         raise ValueError(
             f"The 'metric' must be one of those in the results, {metrics}. Got "
             f"{metric!r} instead; name the one to maximise."
@@ -57,14 +56,45 @@ def _score_column(names: list[str], metric: str | None) -> str:
     return f"{_MEAN}{metric}"
 
 
+def _column(cv_results: Any, name: str) -> Any:
+    """Return a column as a masked array; ValueError unless it lists values."""
+    values = cv_results[name]
+    try:
+        column = np.ma.asarray(values)
+    except ValueError:  # lists of several lengths
+        column = np.ma.asarray(None)
+    if column.ndim != 1:
+        raise ValueError(
+            f"Expected the column {name!r} of the results to list one value for each "
+            f"candidate, got {values!r}; give 'cv_results_' as the search left it."
+        )
+    return column
+
+
+def _scores(cv_results: Any, name: str) -> NDArray[np.float64]:
+    """Return a column of scores, nan where there is none."""
+    column = _column(cv_results, name)
+    try:
+        # As objects: complex numbers would only be warned of.
+        column = np.ma.asarray(column.astype(object), dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"Expected the column {name!r} of the results to hold numbers, got "
+            f"{cv_results[name]!r}; give 'cv_results_' as the search left it."
+        ) from None
+    scores: NDArray[np.float64] = np.ma.filled(column, np.nan)
+    return scores
+
+
 def _params(cv_results: Any, names: list[str]) -> list[Params]:
     """Return the params dicts, from their own column or from one per parameter."""
     if "params" in names:
-        given = list(cv_results["params"])
+        given = cv_results["params"]
+        given = list(given) if is_listing(given) else [given]
         if all(isinstance(params, Mapping) for params in given):
             return [plain_params(params) for params in given]
     columns = {
-        name.removeprefix(_PARAM): np.ma.asarray(cv_results[name])
+        name.removeprefix(_PARAM): _column(cv_results, name)
         for name in names
         if name.startswith(_PARAM)
     }

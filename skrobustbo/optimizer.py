@@ -6,17 +6,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, overload
 
-from sklearn.utils import check_random_state
-
-from skrobustbo._checks import checked_count, paired, plain_params
+from skrobustbo._arguments import checked_count, checked_probability, drawn_seed
+from skrobustbo._checks import listed_params, paired, plain_params
 from skrobustbo._core import Core
 from skrobustbo._state import (
     FORMAT,
     check_constraints,
     check_format,
+    check_parts,
     given,
     history_record,
     or_none,
+    reading,
 )
 from skrobustbo._threads import one_blas_thread
 from skrobustbo._warm import fitting, read_results
@@ -112,11 +113,11 @@ class Optimizer:
         core = Core(
             space if isinstance(space, Space) else Space(space),
             policy,
-            horizon=checked_count("horizon", horizon),
+            horizon=_count("horizon", horizon),
             constraint=None if constraints is None else Constraint(constraints),
-            first=[plain_params(params) for params in initial_params or []],
-            n_initial=checked_count("n_initial_points", n_initial_points),
-            seed=int(check_random_state(random_state).randint(2**31 - 1)),
+            first=_initial(initial_params),
+            n_initial=_count("n_initial_points", n_initial_points),
+            seed=drawn_seed(random_state, "Optimizer"),
         )
         core.check_feasible()
         self._set_up(core)
@@ -181,9 +182,10 @@ class Optimizer:
         SpaceExhausted
             If every point of a finite space has been asked or told.
         """
-        if n is not None:
-            return [self._ask_one() for _ in range(checked_count("n", n) or 0)]
-        return self._ask_one()
+        if n is None:
+            return self._ask_one()
+        n = checked_count("n", n, "Optimizer.ask")
+        return [self._ask_one() for _ in range(n)]
 
     def _ask_one(self) -> Params:
         with self._lock, one_blas_thread():
@@ -316,6 +318,15 @@ class Optimizer:
         The mean is that of a model with MAP length scales on all the data, which
         trusts no single lucky value. Policies for perturbed or changing objectives have
         rules of their own.
+
+        Returns
+        -------
+        params : dict
+
+        Raises
+        ------
+        ValueError
+            If no finite value has been told.
         """
         self._best()
         with self._lock, one_blas_thread():
@@ -343,12 +354,19 @@ class Optimizer:
         mean : float or array of shape (n,)
         std : float or array of shape (n,)
             Only if `return_std`.
+
+        Raises
+        ------
+        ValueError
+            If a point is outside the space, or no finite value has been told.
         """
         self._best()
-        points = [params] if isinstance(params, Mapping) else params
+        single = isinstance(params, Mapping)
+        given = [plain_params(params)] if single else listed_params(params)
+        points = [self._core.point(point) for point in given]
         with self._lock, one_blas_thread():
-            mean, std = self._core.predict([self._core.point(p) for p in points])
-        if isinstance(params, Mapping):
+            mean, std = self._core.predict(points)
+        if single:
             return (float(mean[0]), float(std[0])) if return_std else float(mean[0])
         return (mean, std) if return_std else mean
 
@@ -394,11 +412,7 @@ class Optimizer:
         >>> 0 - optimizer.best_value_ <= optimizer.regret_bound() < 0.5
         True
         """
-        if not 0 < delta < 1:
-            raise ValueError(
-                "The 'delta' of regret_bound must be between 0 and 1. Got "
-                f"{delta!r} instead."
-            )
+        delta = checked_probability("delta", delta, "regret_bound")
         if not self.policy.seeks_maximum:
             raise ValueError(
                 "The 'policy' of an Optimizer must be one for the maximum of one fixed "
@@ -414,13 +428,12 @@ class Optimizer:
         """Return the whole state in JSON types.
 
         An optimizer read back by `from_dict` asks exactly what this one would have.
-        Categories are stored by their index.
+        Categories are stored by their index. A space or a policy with objects that JSON
+        cannot hold, such as estimators or callables, is left out, to be given again.
 
-        Raises
-        ------
-        TypeError
-            If the space or the policy holds an object that JSON cannot, such as an
-            estimator or a callable.
+        Returns
+        -------
+        state : dict
         """
         with self._lock:
             return {
@@ -452,24 +465,37 @@ class Optimizer:
         constraints : callable, default=None
             The constraints, where there were some: JSON cannot hold them.
 
+        Returns
+        -------
+        optimizer : Optimizer
+
         Raises
         ------
         ValueError
             If `d` is not such a state, or lacks what is not given.
         """
         check_format(d)
+        check_parts(d)
         check_constraints(d, constraints)
-        if space is None:
-            space = Space.from_dict(given(d, "space"))
-        if policy is None:
-            policy = policy_from_dict(given(d, "policy"))
+        constraint = None if constraints is None else Constraint(constraints)
+        if space is not None and not isinstance(space, Space):
+            space = Space(space)
+        policy = None if policy is None else make_policy(policy)
+        written_space = given(d, "space") if space is None else {}
+        written_policy = given(d, "policy") if policy is None else {}
+        with reading():
+            space = space or Space.from_dict(written_space)
+            policy = policy or policy_from_dict(written_policy)
+            policy.check()
+            core = Core.from_dict(d, space, policy, constraint)
         self = cls.__new__(cls)
-        self._set_up(
-            Core.from_dict(
-                d,
-                space if isinstance(space, Space) else Space(space),
-                make_policy(policy),
-                None if constraints is None else Constraint(constraints),
-            )
-        )
+        self._set_up(core)
         return self
+
+
+def _count(name: str, value: Any) -> int | None:
+    return None if value is None else checked_count(name, value, "Optimizer")
+
+
+def _initial(params: Any) -> list[Params]:
+    return [] if params is None else listed_params(params, "initial_params")

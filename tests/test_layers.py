@@ -11,10 +11,11 @@ ROOT = Path(skrobustbo.__file__).parent
 
 #: What each part may import of the others.
 MAY_IMPORT = {
+    "_arguments": set(),
     "_names": set(),
     "_sobol": set(),
     "kernels": set(),
-    "space": {"_names", "_sobol"},
+    "space": {"_arguments", "_names", "_sobol"},
     "history": set(),
     "_threads": set(),
     "_sklearn_compat": set(),
@@ -25,7 +26,7 @@ MAY_IMPORT = {
     "_regret_bound": {"policies", "acquisition", "surrogate"},
     "_checks": {"space"},
     "_state": {"history", "space"},
-    "_warm": {"_checks"},
+    "_warm": {"_checks", "space"},
     "_design": {"acquisition", "space", "_sobol"},
     "_engine": {
         "_branches",
@@ -39,6 +40,7 @@ MAY_IMPORT = {
         "_sobol",
     },
     "_core": {
+        "_arguments",
         "_branches",
         "_engine",
         "_regret_bound",
@@ -49,6 +51,7 @@ MAY_IMPORT = {
         "history",
     },
     "optimizer": {
+        "_arguments",
         "_core",
         "_checks",
         "_state",
@@ -59,7 +62,14 @@ MAY_IMPORT = {
         "history",
         "_threads",
     },
-    "_functional": {"optimizer", "_checks", "policies", "acquisition", "space"},
+    "_functional": {
+        "optimizer",
+        "_arguments",
+        "_checks",
+        "policies",
+        "acquisition",
+        "space",
+    },
     "checkpoint": set(),
     "evaluation": {"checkpoint", "_sklearn_compat"},
     "model_selection": {
@@ -70,6 +80,7 @@ MAY_IMPORT = {
         "acquisition",
         "space",
         "_sklearn_compat",
+        "_arguments",
         "_names",
     },
 }

@@ -1,9 +1,10 @@
 """Acquisition functions and their maximisation over mixed spaces."""
 
 from skrobustbo.acquisition._combined import UnionMax, WeightedSum, WorstCase
+from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import UCB, Acquisition
 from skrobustbo.acquisition._improvement import EI
-from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted
+from skrobustbo.acquisition._maximizer import Maximizer
 
 __all__ = [
     "EI",

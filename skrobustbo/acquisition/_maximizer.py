@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from skrobustbo._sobol import sobol
+from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition
 
 Array = NDArray[np.float64]
@@ -30,10 +31,6 @@ _LISTED = 2**20
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
 #: Steps tried around each start where a constraint may cut a climb short.
 _STEPS = 40
-
-
-class SpaceExhausted(Exception):
-    """Every point of the search space has been proposed."""
 
 
 class Domain(Protocol):

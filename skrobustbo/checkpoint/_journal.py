@@ -291,7 +291,12 @@ def open_journal(path: Any) -> AbstractContextManager[NoJournal]:
 @contextmanager
 def _opened(path: Any) -> Iterator[Journal]:
     # One lock for all names of a file.
-    name = os.path.realpath(os.fsdecode(path))
+    name = os.fsdecode(path)
+    if not name or "\0" in name:
+        raise CheckpointError(
+            f"The checkpoint {name!r} is not the name of a file: give the path of one."
+        )
+    name = os.path.realpath(name)
     with Lock(name):
         journal = Journal(name)
         try:

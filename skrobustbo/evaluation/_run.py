@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,14 @@ from skrobustbo._sklearn_compat import (
     warn_or_raise_about_fit_failures,
 )
 from skrobustbo.checkpoint import NoJournal
+from skrobustbo.evaluation._checks import (
+    check_rows,
+    check_same,
+    check_weights,
+    checked_cv,
+    returned,
+    spread_failures,
+)
 from skrobustbo.evaluation._folds import Fold, FoldPool, FoldResult, Job, Key
 from skrobustbo.evaluation._source import Outcome, Params, Source
 from skrobustbo.evaluation._stops import Stops
@@ -39,6 +47,7 @@ def run_search(
     params: Mapping[str, Any] | None = None,
     stops: Stops | None = None,
     journal: NoJournal | None = None,
+    begun: Callable[[], None] | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
@@ -57,6 +66,8 @@ def run_search(
         What may end the search early; None lets it go on to its end.
     journal : NoJournal, default=None
         Keeps what is done, and gives back what an earlier run did.
+    begun : callable, default=None
+        Called once all that needs no fit has been checked.
 
     Returns
     -------
@@ -71,6 +82,8 @@ def run_search(
     """
     stops = stops or Stops()
     run = _Run(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
+    if begun is not None:
+        begun()
     with stops.watched():
         stopped = run.search()
         run.conclude()
@@ -97,18 +110,21 @@ class _Run:
     def __post_init__(self) -> None:
         search = self.estimator
         self.scorers, self.refit_metric = search._get_scorers()
-        self.metrics_known = not callable(search.scoring)
-        if self.metrics_known:
-            self.source.check(metric_names(self.scorers))
+        self.owner = type(search).__name__
+        #: Names of the metrics; None until a callable scorer has returned some.
+        self.metrics: list[str] | None = None
+        if not callable(search.scoring):
+            self._know(metric_names(self.scorers))
         self.X, self.y = indexable(self.X, self.y)
         self.params = check_method_params(self.X, params=self.params)
+        check_weights(self.params, num_samples(self.X))
         self.routed = search._get_routed_params_for_fit(self.params)
         self.root = root_task(search, 1 + (search.refit is not False))
         self.root.call_on_fit_task_begin(**self._told())
         splits = self.journal.splits(
             self._splits,
             n_samples=num_samples(self.X),
-            metrics=metric_names(self.scorers) if self.metrics_known else None,
+            metrics=self.metrics,
             train=search.return_train_score,
         )
         self.job = Job(
@@ -130,7 +146,8 @@ class _Run:
     def _splits(self) -> list[tuple[Any, Any]]:
         """Draw the folds of all candidates, once."""
         search, told = self.estimator, self.routed.splitter.split
-        cv = check_cv(search.cv, self.y, classifier=is_classifier(search.estimator))
+        cv = checked_cv(search.cv, self.owner)
+        cv = check_cv(cv, self.y, classifier=is_classifier(search.estimator))
         n_splits = cv.get_n_splits(self.X, self.y, **told)
         splits = list(cv.split(self.X, self.y, **told))
         if not splits:
@@ -139,6 +156,7 @@ class _Run:
             raise ValueError(
                 f"{OTHER_SPLITS} Expected {n_splits} splits, got {len(splits)}"
             )
+        check_rows(splits, num_samples(self.X), self.owner)
         return splits
 
     def _settings(self) -> dict[str, Any]:
@@ -235,17 +253,26 @@ class _Run:
 
     def _take(self, outcome: Outcome) -> None:
         """Keep an outcome and hand it to the source."""
-        if not self.metrics_known and len(outcome.errors) < len(outcome.folds):
-            self._check_returned(outcome.metrics)
+        if callable(self.estimator.scoring):
+            self._check_returned(outcome)
         self.outcomes.append(outcome)
         self.source.tell(outcome)
 
-    def _check_returned(self, metrics: list[str]) -> None:
+    def _check_returned(self, outcome: Outcome) -> None:
         """Check the metrics that a callable scorer turned out to return."""
-        if metrics:
-            self.estimator._check_refit_for_multimetric(metrics)
+        for fold in outcome.folds:
+            names = returned(fold, self.estimator.error_score)
+            if names is not None and self.metrics is None:
+                if isinstance(fold["test_scores"], dict):
+                    self.estimator._check_refit_for_multimetric(names)
+                self._know(names)
+            elif names is not None:
+                check_same(names, self.metrics or [], self.owner)
+
+    def _know(self, metrics: list[str]) -> None:
+        """Take note of the metrics; ValueError if the source cannot do with them."""
         self.source.check(metrics)
-        self.metrics_known = True
+        self.metrics = metrics
 
     def _folds(
         self, candidates: Sequence[Params], task: Any, known: Container[Key]
@@ -295,6 +322,7 @@ class _Run:
         folds = [fold for outcome in self.outcomes for fold in outcome.folds]
         warn_or_raise_about_fit_failures(folds, search.error_score)
         if callable(search.scoring):  # what it returns is known only now
+            spread_failures(folds)
             insert_error_scores(folds, search.error_score)
         candidates = [outcome.params for outcome in self.outcomes]
         columns = self.source.columns(candidates)

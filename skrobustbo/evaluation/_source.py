@@ -9,6 +9,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from skrobustbo.evaluation._checks import real
+
 Params = dict[str, Any]
 FoldResult = dict[str, Any]
 
@@ -66,14 +68,10 @@ class Outcome:
 def _bounded(fold: FoldResult) -> FoldResult:
     scores = fold["test_scores"]
     if isinstance(scores, dict):
-        bounded: Any = {name: _or_nan(score) for name, score in scores.items()}
+        bounded: Any = {name: real(score) for name, score in scores.items()}
     else:
-        bounded = _or_nan(scores)
+        bounded = real(scores)
     return {**fold, "test_scores": bounded}
-
-
-def _or_nan(score: Any) -> Any:
-    return math.nan if math.isinf(score) else score
 
 
 class Source(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
 import time
 import warnings
 from collections import deque
@@ -49,8 +50,9 @@ class Stops:
         interruptible: bool = False,
     ) -> None:
         self.max_time = max_time
-        self.fit_timeout = fit_timeout
-        self._end = math.inf if max_time is None else time.monotonic() + max_time
+        self.fit_timeout = None if fit_timeout is None else _waitable(fit_timeout)
+        seconds = math.inf if max_time is None else _waitable(max_time)
+        self._end = time.monotonic() + seconds
         self._interruption = Interruption(interruptible)
         self._out_of_time = False
         self._begun: set[int] = set()
@@ -141,3 +143,8 @@ class Stops:
                 UserWarning,
                 stacklevel=5,
             )
+
+
+def _waitable(seconds: float) -> float:
+    """Return as many seconds as can be waited for at most: some centuries."""
+    return seconds if seconds < threading.TIMEOUT_MAX else threading.TIMEOUT_MAX

@@ -51,6 +51,17 @@ def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
         The factor, one for all encoded columns or one each; a `SubsetKernel` takes
         those of its columns. Kernels with a single length scale (`RationalQuadratic`,
         `ExpSineSquared`) take the geometric mean.
+
+    Returns
+    -------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from skrobustbo.kernels import with_length_scale
+    >>> with_length_scale(Matern(length_scale=0.5, nu=2.5), 0.5)
+    Matern(length_scale=0.25, nu=2.5)
     """
     copy = clone(kernel)
     _stretch(copy, np.asarray(theta, dtype=float))
@@ -71,7 +82,17 @@ def _stretch(kernel: Kernel, theta: Array) -> None:
 
 
 def smoothness(kernel: Kernel) -> float | None:
-    """Return nu of a Matern kernel (inf for RBF), None for any other kernel."""
+    """Return nu of a Matern kernel (inf for RBF), None for any other kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A scikit-learn kernel.
+
+    Returns
+    -------
+    nu : float or None
+    """
     if isinstance(kernel, Matern):
         return float(kernel.nu)
     return math.inf if isinstance(kernel, RBF) else None
@@ -80,7 +101,19 @@ def smoothness(kernel: Kernel) -> float | None:
 def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
     """Return k(r) and h(r) of a single stationary kernel with a closed form.
 
-    `r` is the scaled distance; None is returned for kernels without a closed form.
+    h(r) is -k'(r) / r, so that the gradient in z is h(r) (x - z) in scaled coordinates.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A scikit-learn kernel.
+    r : array
+        Distances in units of the length scale.
+
+    Returns
+    -------
+    k, h : arrays of the shape of `r`
+        None instead of the two for kernels without a closed form.
     """
     nu = smoothness(kernel)
     if nu == math.inf:
@@ -118,6 +151,29 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     kernels in time, and for sums, products, powers, subsets and additive decompositions
     of those; zero on a finite set, which has no directions; central differences for any
     other kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A scikit-learn kernel.
+    Z : array of shape (m, n_columns)
+        Points at which the gradient is wanted.
+    X : array of shape (n, n_columns)
+        The other points.
+
+    Returns
+    -------
+    k : array of shape (m, n)
+    gradient : array of shape (m, n, n_columns)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skrobustbo.kernels import kernel_and_gradient
+    >>> k, slope = kernel_and_gradient(RBF(), np.array([[0.0]]), np.array([[1.0]]))
+    >>> bool(np.isclose(slope[0, 0, 0], k[0, 0]))
+    True
     """
     gradient = np.empty((len(Z), len(X), Z.shape[1]))
     for j in range(Z.shape[1]):
@@ -221,7 +277,19 @@ def _(kernel: WienerKernel, Z: Array, X: Array) -> tuple[Array, Array]:
 
 @singledispatch
 def diag_gradient(kernel: Kernel, Z: Array) -> Array:
-    """Return the gradient of k(z, z), shape (m, n_columns); zero if stationary."""
+    """Return the gradient of k(z, z), shape (m, n_columns); zero if stationary.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A scikit-learn kernel.
+    Z : array of shape (m, n_columns)
+        Points at which the gradient is wanted.
+
+    Returns
+    -------
+    gradient : array of shape (m, n_columns)
+    """
     gradient = np.zeros_like(Z)
     if not kernel.is_stationary():
         for j in range(Z.shape[1]):

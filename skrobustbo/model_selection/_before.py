@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,54 @@ from skrobustbo._names import did_you_mean
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
+
+#: Numbers and the number of jobs, with operators between them, as joblib reads them.
+_TERM = r"(?:n_jobs|\d+\.?\d*)"
+_ARITHMETIC = re.compile(rf"(?=.{{1,30}}$){_TERM}(?: *[-+*/] *{_TERM})*")
+
+
+def check_estimator(estimator: Any) -> None:
+    """Raise a TypeError for what cannot be cloned with other parameters."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            "The 'estimator' of RobustBayesSearchCV must be an object. Got the class "
+            f"{estimator.__name__} instead; write {estimator.__name__}()."
+        )
+    if not hasattr(estimator, "get_params"):
+        raise TypeError(
+            "The 'estimator' of RobustBayesSearchCV must have scikit-learn's "
+            f"get_params. Got {estimator!r} instead; derive it from BaseEstimator."
+        )
+
+
+def check_scoring(scoring: Any) -> None:
+    """Raise a ValueError for a collection that is not one of metrics."""
+    if isinstance(scoring, dict):
+        known = all(isinstance(m, str) or callable(m) for m in scoring.values())
+    elif isinstance(scoring, list | tuple | set):
+        known = all(isinstance(m, str) for m in scoring)
+    else:
+        return
+    if known and scoring:
+        return
+    raise ValueError(
+        "The 'scoring' of RobustBayesSearchCV must, where there are several metrics, "
+        f"be a list of names or a dict of names or callables. Got {scoring!r} instead; "
+        "leave it out for the estimator's own score."
+    )
+
+
+def check_pre_dispatch(pre_dispatch: int | str) -> None:
+    """Raise a ValueError for what joblib would stumble over, with several jobs."""
+    if isinstance(pre_dispatch, str):
+        known = pre_dispatch == "all" or bool(_ARITHMETIC.fullmatch(pre_dispatch))
+    else:
+        known = pre_dispatch >= 1
+    if not known:
+        raise ValueError(
+            "The 'pre_dispatch' of RobustBayesSearchCV must be a positive integer, "
+            f"'all' or an expression such as '2*n_jobs'. Got {pre_dispatch!r} instead."
+        )
 
 
 def check_names(space: Space, estimator: Any) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
     HTMLReprMixin,
@@ -22,7 +23,13 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.checkpoint import NoJournal, open_journal
 from skrobustbo.evaluation import Stops, run_search
-from skrobustbo.model_selection._before import check_names, completed
+from skrobustbo.model_selection._before import (
+    check_estimator,
+    check_names,
+    check_pre_dispatch,
+    check_scoring,
+    completed,
+)
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._fingerprint import fingerprint
 from skrobustbo.model_selection._html import account
@@ -163,7 +170,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - as sklearn's
         **BaseSearchCV._parameter_constraints,
         "param_space": [Mapping, list, Space],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
@@ -263,18 +270,22 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         TimeoutError
             If no candidate was finished within `max_time`.
         """
-        self.__dict__.pop("_notes", None)  # of an earlier fit, should this one not end
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with open_journal(self.checkpoint) as journal:
             source = self._source(journal, {"X": X, "y": y, **params})
-            self.optimizer_ = source.optimizer
-            reason = run_search(self, source, X, y, params, stops, journal)
+            begun = partial(self._forget, source)
+            reason = run_search(self, source, X, y, params, stops, journal, begun)
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
         self._notes = Notes.of(source)
         return self
+
+    def _forget(self, source: OptimizerSource) -> None:
+        """Drop what an earlier fit left, once it is known that this one begins."""
+        self.__dict__.pop("_notes", None)
+        self.optimizer_ = source.optimizer
 
     def report(self) -> str:
         """Return a short account of the fitted search, as plain text.
@@ -321,6 +332,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self, journal: NoJournal | None = None, data: Params | None = None
     ) -> OptimizerSource:
         """Return where candidates come from; all that needs no fit is checked."""
+        check_estimator(self.estimator)
+        check_scoring(self.scoring)
+        check_pre_dispatch(self.pre_dispatch)
         space = self.param_space
         space = space if isinstance(space, Space) else Space(space)
         check_names(space, self.estimator)

@@ -74,7 +74,7 @@ class OptimizerSource:
     ) -> None:
         self.optimizer = optimizer
         self.n_planned = n_iter
-        self.n_rounds = math.ceil(n_iter / batch_size)
+        self.n_rounds = -(-int(n_iter) // int(batch_size))  # rounded up
         self.metric = refit if isinstance(refit, str) else None
         if search_metric is not None:
             self.metric = search_metric
@@ -117,7 +117,10 @@ class OptimizerSource:
         if n_left and self._is_close():
             self.reason = "tol"
             return []
-        return self._ask(min(n_left, self._batch_size))
+        candidates = self._ask(min(n_left, self._batch_size))
+        if not candidates and self.outcomes:
+            self.stop_if_hopeless()
+        return candidates
 
     def _ask(self, n: int) -> list[Params]:
         candidates: list[Params] = []
@@ -134,7 +137,7 @@ class OptimizerSource:
         """Tell whether what is left to gain is within the tolerance."""
         if self._tol is None or not self.found:
             return False
-        tol = self._standard_error() if self._tol == "noise" else float(self._tol)
+        tol = self._standard_error() if isinstance(self._tol, str) else self._tol
         with self._timed():
             return self.optimizer.regret_bound() <= tol
 

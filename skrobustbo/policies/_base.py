@@ -17,6 +17,7 @@ from skrobustbo.policies._beta import (
     resolve_beta,
 )
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._kinds import check_kinds
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -151,6 +152,7 @@ class Policy(BaseEstimator):
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
+        check_kinds(self)
         check_noise(self.noise, self.normalize_y)
 
     # What the model sees of the values ------------------------------------------------
@@ -173,7 +175,7 @@ class Policy(BaseEstimator):
 
 def check_noise(noise: Any, normalize_y: Any) -> None:
     """Raise a ValueError for a noise or a normalisation out of range."""
-    if isinstance(noise, bool) or not isinstance(noise, int | float) or not noise > 0:
+    if not 0 < noise < np.inf:
         raise ValueError(
             f"The 'noise' of a policy must be a positive number. Got {noise!r} "
             "instead; use a small one, such as 1e-3, where there is none."

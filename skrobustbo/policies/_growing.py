@@ -27,6 +27,8 @@ Growth = float | Callable[[int], float]
 
 _MATCHINGS = (None, "regret-bound", "one-step")
 _COMBINATIONS = (None, "min", "divide")
+#: Powers of t that stay within floats, whatever the horizon.
+_STEEPEST = 20
 #: Ratio of the bracket that looks for the reference regret, and the precision of h.
 _BRACKET = 1.5
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
@@ -160,13 +162,15 @@ class AGPUCB(UCBPolicy):
             require(getattr(self, name) in choices, self, name, among)
         for name in ("growth", "norm_growth"):
             value = getattr(self, name)
-            grows = value(0) == 1 if callable(value) else value >= 0
+            grows = value(0) == 1 if callable(value) else 0 <= value < np.inf
             expected = "a number >= 0 or a callable that is 1 at t = 0"
             require(grows, self, name, expected)
         p = self.reference
-        require(callable(p) or p >= 0, self, "reference", "a number >= 0 or a callable")
-        for name in ("balance", "ceiling"):
-            require(getattr(self, name) >= 0, self, name, "a number >= 0")
+        power = f"a number from 0 to {_STEEPEST}"
+        known = callable(p) or 0 <= p <= _STEEPEST
+        require(known, self, "reference", f"{power} or a callable")
+        require(0 <= self.ceiling <= _STEEPEST, self, "ceiling", power)
+        require(self.balance >= 0, self, "balance", "a number >= 0")
         rate = self.combine is None or self.information_gain != "rate"
         require(rate, self, "combine", "None where the information gain is a 'rate'")
 

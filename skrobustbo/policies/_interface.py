@@ -44,7 +44,7 @@ class Told(Protocol):
 class Setup:
     """What a policy is told about the problem once.
 
-    Attributes
+    Parameters
     ----------
     n_parameters : int
         Number of parameters that vary: the dimension d of the papers.

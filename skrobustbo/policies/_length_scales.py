@@ -19,6 +19,8 @@ from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models
 
 _TIE = 1e-9  # q(l+1) may equal theta0 / g(t) exactly, but for rounding
+#: Powers of t that stay within floats, whatever the horizon.
+_STEEPEST = 20
 
 
 @settings
@@ -97,7 +99,10 @@ class LBGPUCB(Balancing):
 
     def _check_ratio(self) -> None:
         ratio = self.ratio
-        known = ratio in ("paper", "code") if isinstance(ratio, str) else ratio > 1
+        if isinstance(ratio, str):
+            known = ratio in ("paper", "code")
+        else:
+            known = 1 < ratio < math.inf
         require(known, self, "ratio", "'paper', 'code' or a number > 1")
         rough = ratio != "code" or smoothness(self.base_kernel()) != math.inf
         require(rough, self, "ratio", "'paper' or a number > 1 for the RBF kernel")
@@ -244,8 +249,8 @@ class LNBGPUCB(LBGPUCB):
 
 def _check_growth(policy: LBGPUCB, name: str) -> None:
     value = getattr(policy, name)
-    grows = callable(value) or value >= 0
-    require(grows, policy, name, "a number >= 0 or a callable")
+    grows = callable(value) or 0 <= value <= _STEEPEST
+    require(grows, policy, name, f"a number from 0 to {_STEEPEST} or a callable")
 
 
 def _admitted(g: float, ratio: float) -> int:

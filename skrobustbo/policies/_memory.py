@@ -62,7 +62,7 @@ class BudgetedUCB(ChangingUCB):
 
     def check_memory(self, instead: str) -> None:
         """Raise a ValueError unless the budget gives a memory, or a setting does."""
-        require(self.budget > 0, self, "budget", "positive")
+        require(0 < self.budget < math.inf, self, "budget", "positive and finite")
         if getattr(self, instead) is None and smoothness(self.base_kernel()) is None:
             raise ValueError(
                 f"The 'budget' of {type(self).__name__} gives a length of memory for "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -168,3 +169,5 @@ class RobustUCB(UCBPolicy):
         super().check()
         known = len(self.weights) > 0 and min(self.weights) > 0
         require(known, self, "weights", "one or more positive numbers")
+        require(0 < self.resolution < math.inf, self, "resolution", "positive")
+        require(self.tail is None or self.tail >= 0, self, "tail", ">= 0 or None")

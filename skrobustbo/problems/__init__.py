@@ -99,6 +99,10 @@ def available() -> list[str]:
     (`skrobustbo.datasets.available_hpo_tables`) are listed; `get` knows all. The
     problems of data that are to be downloaded are listed, too.
 
+    Returns
+    -------
+    names : list of str
+
     Examples
     --------
     >>> from skrobustbo import problems

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skrobustbo.space._ball import Perturb
 from skrobustbo.space._dimensions import Dimension, Rows
-from skrobustbo.space._space import COUNTED, Params, Space
+from skrobustbo.space._space import COUNTED, Params, Space, checked_params
 
 #: How a point says which branch it is of: one column each, as for a choice.
 _MARK = math.sqrt(0.5)
@@ -92,6 +92,7 @@ class BranchedSpace(Space):
 
     def owner(self, params: Mapping[str, Any]) -> int:
         errors: list[ValueError] = []
+        checked_params(params)
         for i, branch in enumerate(self._branches):
             try:
                 branch.encode(params)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skrobustbo._arguments import checked_flag
 from skrobustbo.space._values import (
     distinct,
     from_json,
@@ -105,6 +106,7 @@ def _checked_bound(cls: str, name: str, value: Any) -> float | int:
 
 def _check_range(dimension: Real | Integer) -> None:
     cls, low, high = type(dimension).__name__, dimension.low, dimension.high
+    object.__setattr__(dimension, "log", checked_flag("log", dimension.log, cls))
     if not low < high:
         raise ValueError(
             f"{cls}({low!r}, {high!r}) is empty: 'low' must be below 'high'; swap the "
@@ -352,6 +354,8 @@ class Categorical(Dimension):
     ordered: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        ordered = checked_flag("ordered", self.ordered, "Categorical")
+        object.__setattr__(self, "ordered", ordered)
         if not is_listing(self.choices):
             raise ValueError(
                 f"The 'choices' of Categorical must be a list of values. Got "

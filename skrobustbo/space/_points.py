@@ -103,7 +103,8 @@ class PointSpace(Space):
 
 
 def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
-    if not isinstance(points, Iterable) or isinstance(points, Mapping):
+    listed = isinstance(points, Iterable) and getattr(points, "ndim", 1) > 0
+    if not listed or isinstance(points, Mapping):
         raise ValueError(
             f"Expected a list of params dicts, got {points!r}; write a list."
         )

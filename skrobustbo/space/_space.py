@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
+from skrobustbo._arguments import checked_count, drawn_seed
 from skrobustbo._names import did_you_mean
 from skrobustbo._sobol import sobol
 from skrobustbo.space._ball import Perturb, ball
@@ -180,7 +180,7 @@ class Space:
 
     def columns(self, name: str) -> NDArray[np.intp]:
         """Return the encoded columns of a parameter (none for a constant)."""
-        self._check_names([name], complete=False)
+        self._check_names([checked_name(name)], complete=False)
         return self._columns[name]
 
     def _check_names(self, names: Any, *, complete: bool = True) -> None:
@@ -208,7 +208,7 @@ class Space:
         ValueError
             If a parameter is missing, unknown, or its value is outside the space.
         """
-        self._check_names(params)
+        self._check_names(checked_params(params))
         row = np.zeros(self.n_columns)
         for name, dimension in self.dimensions.items():
             try:
@@ -222,7 +222,7 @@ class Space:
 
     def decode(self, x: ArrayLike) -> Params:
         """Return the params dict of an encoded point, shape (n_columns,)."""
-        row = np.asarray(x, dtype=float)
+        row = _floats(x)
         if row.shape != (self.n_columns,):
             raise ValueError(
                 f"Expected an encoded point of shape ({self.n_columns},), got "
@@ -278,7 +278,8 @@ class Space:
         -------
         params : list of dict
         """
-        seed = check_random_state(random_state).randint(2**31 - 1)
+        n = checked_count("n", n, "Space.sample", least=0)
+        seed = drawn_seed(random_state, "Space.sample")
         return self.decode_many(self.from_uniform(sobol(n, self.n_uniform, seed)))
 
     def enumerate(self) -> Rows:
@@ -437,7 +438,7 @@ class Space:
 
     def params_from_json(self, state: Mapping[str, Any]) -> Params:
         """Return the params dict that `params_to_json` wrote."""
-        self._check_names(state)
+        self._check_names(checked_params(state))
         return {k: v.value_from_json(state[k]) for k, v in self.dimensions.items()}
 
 
@@ -454,6 +455,30 @@ def checked_dict(param_space: Any) -> Mapping[str, Any]:
             "such as {'C': Real(1e-3, 1e3, log=True)}."
         )
     return param_space
+
+
+def checked_params(params: Any) -> Mapping[str, Any]:
+    """Return a params dict as it is; ValueError for anything else."""
+    if not isinstance(params, Mapping):
+        raise ValueError(
+            f"Expected a dict of parameters, got {params!r}; write one, such as "
+            "{'C': 1.0}."
+        )
+    return params
+
+
+def _floats(x: Any) -> Rows:
+    """Return encoded coordinates as an array; ValueError unless they are numbers."""
+    try:
+        row = np.asarray(x, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        row = np.array(np.nan)
+    if np.isnan(row).any():
+        raise ValueError(
+            f"Expected the coordinates of an encoded point, got {x!r}; give numbers "
+            "from 0 to 1."
+        )
+    return row
 
 
 def _several(param_space: Any) -> bool:

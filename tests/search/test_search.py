@@ -409,7 +409,10 @@ class Counting(Fake):
         ({"n_initial_points": 0}, "The 'n_initial_points' parameter"),
         ({"policy": "robsut"}, "did you mean 'robust'"),
         ({"policy": GPUCB(noise=-1)}, "The 'noise' of a policy"),
-        ({"initial_params": [{"a": 7}]}, "Parameter 'a' is outside the space"),
+        (
+            {"initial_params": [{"a": 7}]},
+            "In 'initial_params', parameter 'a' is outside the space",
+        ),
         ({"initial_params": [{"c": 0}]}, "got 'c'"),
         ({"initial_params": ["a"]}, "must be a list of dicts"),
         ({"scoring": "acuracy"}, "scoring"),

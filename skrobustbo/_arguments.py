@@ -1,0 +1,68 @@
+"""Checks of single arguments, wherever a user hands one over."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+#: Up to here counts are exact as floats, too.
+LARGEST_COUNT = 2**53
+_SEEDS = 2**31 - 1
+
+
+def about(where: str, error: ValueError) -> ValueError:
+    """Return the error that says in which argument another one was found."""
+    text = str(error)
+    return ValueError(f"In {where}, {text[:1].lower()}{text[1:]}")
+
+
+def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
+    """Return an integer, `least` or more, as it is; ValueError for anything else."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= value <= LARGEST_COUNT:
+        raise ValueError(
+            f"The '{name}' of {owner} must be an integer from {least} to 2**53. Got "
+            f"{value!r} instead."
+        )
+    return int(value)
+
+
+def checked_flag(name: str, value: Any, owner: str) -> bool:
+    """Return a truth value as it is; ValueError for what only passes for one."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(
+            f"The '{name}' of {owner} must be True or False. Got {value!r} instead."
+        )
+    return bool(value)
+
+
+def checked_callable(name: str, value: Any, owner: str, takes: str) -> None:
+    """Raise a ValueError unless a value can be called."""
+    if not callable(value):
+        raise ValueError(
+            f"The '{name}' of {owner} must be a callable that takes {takes}. Got "
+            f"{value!r} instead."
+        )
+
+
+def checked_probability(name: str, value: Any, owner: str) -> float:
+    """Return a number between 0 and 1 as a float; ValueError for anything else."""
+    if not isinstance(value, float | np.floating) or not 0 < value < 1:
+        raise ValueError(
+            f"The '{name}' of {owner} must be between 0 and 1. Got {value!r} instead."
+        )
+    return float(value)
+
+
+def drawn_seed(random_state: Any, owner: str) -> int:
+    """Return a seed drawn from a `random_state`; ValueError if it is none."""
+    try:
+        return int(check_random_state(random_state).randint(_SEEDS))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The 'random_state' of {owner} must be an integer from 0 to 2**32 - 1, a "
+            f"numpy.random.RandomState or None. Got {random_state!r} instead."
+        ) from None

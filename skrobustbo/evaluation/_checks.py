@@ -1,0 +1,111 @@
+"""Checks of what a search is given besides candidates: splits, weights, scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skrobustbo._sklearn_compat import num_samples
+
+FoldResult = dict[str, Any]
+
+
+def checked_cv(cv: Any, owner: str) -> Any:
+    """Return `cv`, an iterable of splits as a list; ValueError unless of pairs."""
+    if hasattr(cv, "get_n_splits") or not isinstance(cv, Iterable):
+        return cv
+    splits = list(cv)
+    for split in splits:
+        if not isinstance(split, Sequence | np.ndarray) or len(split) != 2:
+            raise ValueError(
+                f"The 'cv' of {owner} must hold pairs of training and test rows. Got "
+                f"{split!r} in it instead; write (train, test) for each split."
+            )
+    return splits
+
+
+def check_rows(splits: Iterable[tuple[Any, Any]], n_samples: int, owner: str) -> None:
+    """Raise a ValueError for a split that is not of rows of the data."""
+    for split in splits:
+        for rows in map(np.asarray, split):
+            if not _are_rows(rows, n_samples):
+                raise ValueError(
+                    f"The 'cv' of {owner} must give numbers of rows of the data, from "
+                    f"0 to {n_samples - 1}, or one True or False for each. Got "
+                    f"{rows!r} instead; draw the splits from these data."
+                )
+
+
+def _are_rows(rows: Any, n: int) -> bool:
+    if rows.ndim != 1:
+        return False
+    if rows.dtype.kind == "b":
+        return len(rows) == n
+    whole = rows.dtype.kind in "iu" or not len(rows)
+    return whole and bool(np.all((rows >= -n) & (rows < n)))
+
+
+def check_weights(params: Mapping[str, Any], n_samples: int) -> None:
+    """Raise a ValueError for weights of other than the data."""
+    weights = params.get("sample_weight")
+    if weights is None or not np.ndim(weights):
+        return
+    if num_samples(weights) != n_samples:
+        raise ValueError(
+            f"The 'sample_weight' passed to fit must have one number for each of the "
+            f"{n_samples} samples. Got {num_samples(weights)} instead."
+        )
+
+
+def real(score: Any, owner: str = "a search") -> Any:
+    """Return a score, nan for an infinite one; ValueError unless it is real."""
+    try:
+        return math.nan if math.isinf(score) else score
+    except (TypeError, OverflowError):
+        raise ValueError(
+            f"The 'scoring' of {owner} must return real numbers in the range of "
+            f"floats. Got {score!r} instead."
+        ) from None
+
+
+def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
+    """Return the names of a fold's metrics: none for a single one, None if it failed.
+
+    A callable that fails to score has given nothing but `error_score`, too.
+    """
+    scores = fold["test_scores"]
+    if fold["fit_error"]:
+        return None
+    if isinstance(scores, dict):
+        if not scores or not all(isinstance(name, str) for name in scores):
+            raise ValueError(
+                "The 'scoring' of a search must return a number, or a dict of one or "
+                f"more names and numbers. Got {scores!r} instead."
+            )
+        return list(scores)
+    return None if math.isnan(scores) or scores == error_score else []
+
+
+def check_same(names: list[str], before: list[str], owner: str) -> None:
+    """Raise a ValueError unless a callable scorer returns what it did before."""
+    if set(names) != set(before):
+        said = [f"metrics {sorted(n)}" if n else "one number" for n in (before, names)]
+        raise ValueError(
+            f"The 'scoring' of {owner} must return the same metrics for every fold. "
+            f"Got {said[1]} after {said[0]}; let it return nan where there is no score."
+        )
+
+
+def spread_failures(folds: Sequence[FoldResult]) -> None:
+    """Give folds whose one number stands for several metrics a number for each."""
+    found = (fold["test_scores"] for fold in folds)
+    names = next((list(scores) for scores in found if isinstance(scores, dict)), None)
+    if names is None:
+        return
+    for fold in folds:
+        for key in ("test_scores", "train_scores"):
+            if key in fold and not isinstance(fold[key], dict):
+                fold[key] = dict.fromkeys(names, fold[key])
