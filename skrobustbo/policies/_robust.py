@@ -20,6 +20,12 @@ from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 _DEFAULT_HORIZON = 50
 #: How far below the estimate the length scale may be for the regret bound to hold.
 REGRET_DIVISOR = 2.0
+#: Estimates are made at every step up to the first number of values, and then whenever
+#: there are more by a share of those beyond it, one over the second.
+_EVERY_STEP, _SPACING = 50, 16
+#: A value further from its prediction than so many deviations calls for an estimate
+#: so many times sooner.
+_SURPRISE, _HASTE = 4.0, 4
 
 
 @dataclass
@@ -36,12 +42,23 @@ class LadderState:
         Queries told of each rung.
     theta : list of float
         The latest estimate, one length scale per parameter; empty at first.
+    n_fitted : int
+        Values that the estimate was made from.
+    n_surprised : int
+        Values there were at the last surprise.
     """
 
     n_parameters: int
     horizon: int | None
     counts: list[int]
     theta: list[float] = field(default_factory=list)
+    n_fitted: int = 0
+    n_surprised: int = 0
+
+    def latest(self, pending: Sequence[Memo]) -> tuple[list[float], int]:
+        """Return the estimate from most values, that of queries under way included."""
+        waiting = [(memo["theta"], memo["n_fitted"]) for memo in pending]
+        return max([(self.theta, self.n_fitted), *waiting], key=lambda fit: fit[1])
 
 
 @settings
@@ -66,6 +83,11 @@ class RobustUCB(UCBPolicy):
     Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Values far
     below the middle are raised before the model sees them: one diverged fit would
     otherwise flatten all the rest.
+
+    Beyond 50 values line 2 is left out in most steps, as more values change the
+    estimate less while each costs more: it comes when there are more values by a
+    sixteenth of those beyond 50, or by a fourth of that after a value far from its
+    prediction.
 
     Parameters
     ----------
@@ -108,7 +130,7 @@ class RobustUCB(UCBPolicy):
         pending: Sequence[Memo],
     ) -> tuple[Array, Memo]:
         """Return the query of the rung whose turn it is."""
-        theta = self._estimate(state, models)  # line 2
+        theta, n_fitted = self._estimate(state, models, pending)  # line 2
         rung = self.turn(state, pending)
         divisor = self.divisor(state, theta, models.n + len(pending), rung)
         kernel, columns = self.base_kernel(), models.spread(theta) / divisor
@@ -117,11 +139,24 @@ class RobustUCB(UCBPolicy):
         t = sum(state.counts) + len(pending) + 1  # line 1
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 5
-        return x, note(models, posterior, x, rung=rung, theta=theta.tolist())
+        fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
+        return x, note(models, posterior, x, rung=rung, **fit)
 
-    def _estimate(self, state: LadderState, models: Models) -> Array:
+    def _estimate(
+        self, state: LadderState, models: Models, pending: Sequence[Memo]
+    ) -> tuple[Array, int]:
+        """Return the estimate and the number of values that it was made from."""
+        theta, n_fitted = state.latest(pending)
+        spacing = max(0, models.n - _EVERY_STEP) // _SPACING
+        if state.n_surprised > n_fitted:
+            spacing //= _HASTE
+        if n_fitted and models.n - n_fitted <= spacing:
+            return np.array(theta), n_fitted
+        return self._fit(theta, models), models.n
+
+    def _fit(self, start: Sequence[float], models: Models) -> Array:
         prior = LogNormalPrior(0.7, 1.5) if self.prior is None else self.prior
-        return map_length_scales(self.base_kernel(), models, state.theta or None, prior)
+        return map_length_scales(self.base_kernel(), models, start or None, prior)
 
     def plausible(self, state: LadderState, models: Models) -> list[Candidate]:
         """Return the models of the estimate and of half of it.
@@ -129,7 +164,7 @@ class RobustUCB(UCBPolicy):
         The lower rungs are there to be safe; under the lowest, which resolve no more
         than the distance of the points planned, no bound would ever be small.
         """
-        theta, kernel = self._estimate(state, models), self.base_kernel()
+        theta, kernel = self._fit(state.theta, models), self.base_kernel()
         return [
             length_scale_candidate(kernel, models.spread(theta) / divisor)
             for divisor in (1.0, REGRET_DIVISOR)
@@ -151,9 +186,13 @@ class RobustUCB(UCBPolicy):
         return float(D ** (rung / max(len(self.weights) - 1, 1)))
 
     def learn(self, state: LadderState, memo: Memo, history: Told) -> None:
-        """Count the query and keep the estimate as the next warm start."""
+        """Count the query, keep the estimate, and note a surprise."""
         state.counts[memo["rung"]] += 1  # line 6
-        state.theta = memo["theta"]
+        state.theta, state.n_fitted = state.latest([memo])
+        values = history.values
+        # A failure has no value, and is no surprise.
+        if abs(values[-1] - memo["mean"]) > _SURPRISE * memo["std"]:
+            state.n_surprised = len(values)
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, the lower tail raised."""
