@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -140,7 +141,9 @@ class RobustUCB(UCBPolicy):
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 5
         fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
-        return x, note(models, posterior, x, rung=rung, **fit)
+        memo = note(models, posterior, x, rung=rung, **fit)
+        deviation = math.hypot(memo["std"], models.noise * models.scale)
+        return x, {**memo, "expected_error": deviation}
 
     def _estimate(
         self, state: LadderState, models: Models, pending: Sequence[Memo]
@@ -189,10 +192,10 @@ class RobustUCB(UCBPolicy):
         """Count the query, keep the estimate, and note a surprise."""
         state.counts[memo["rung"]] += 1  # line 6
         state.theta, state.n_fitted = state.latest([memo])
-        values = history.values
-        # A failure has no value, and is no surprise.
-        if abs(values[-1] - memo["mean"]) > _SURPRISE * memo["std"]:
-            state.n_surprised = len(values)
+        z, shift, scale = self.targets(history.values)
+        error = abs(z[-1] * scale + shift - memo["mean"])
+        if error > _SURPRISE * memo["expected_error"]:
+            state.n_surprised = len(z)
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, the lower tail raised."""
