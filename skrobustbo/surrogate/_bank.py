@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo.kernels import radial
 from skrobustbo.surrogate._active import ActiveSet
 from skrobustbo.surrogate._cholesky import CholeskyFactor
-from skrobustbo.surrogate._posterior import (
-    Candidate,
-)
+from skrobustbo.surrogate._posterior import Candidate
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Rows that are factored at once. Up to the last multiple the factor comes from one
 #: Cholesky decomposition, beyond it row by row: its bits then depend on the rows alone,
@@ -78,8 +76,24 @@ class FactorBank:
             K = kernel(X[:whole])
             K[np.diag_indices_from(K)] += self.noise**2
             factor.restart(K)
-        for i in range(factor.n, len(X)):
-            # One by one: what BLAS makes of a row depends on how many it is given.
-            x = X[i : i + 1]
-            row, variance = kernel(x, X[: i + 1])[0, :i], kernel.diag(x)[0]
-            factor.append(row, float(variance) + self.noise**2)
+        first = factor.n
+        if first == len(X):
+            return
+        block = self._rows(kernel, X, first)
+        diagonal = kernel.diag(X[first:]) + self.noise**2
+        for i, row in enumerate(block):
+            factor.append(row[: first + i], float(diagonal[i]))
+
+    def _rows(self, kernel: Kernel, X: Array, first: int) -> Array:
+        """Return the kernel's rows from `first` on, each as if it came alone.
+
+        Kernels of scaled distances treat every entry by itself. What BLAS makes of a
+        row depends on how many it is given: others get them one by one.
+        """
+        if radial(kernel, np.zeros(1)) is not None:
+            block: Array = kernel(X[first:], X)
+            return block
+        rows = np.zeros((len(X) - first, len(X)))
+        for i in range(first, len(X)):
+            rows[i - first, : i + 1] = kernel(X[i : i + 1], X[: i + 1])[0]
+        return rows
