@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from skrobustbo.acquisition import UCB
+from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import length_scale_candidate, map_length_scales, note
 from skrobustbo.policies._settings import require, settings
-from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
+from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
 #: Without a horizon the ladder reaches as far as for this many evaluations, or as many
 #: as there have been.
@@ -78,12 +78,17 @@ class RobustUCB(UCBPolicy):
         2      theta = argmax of log p(y | theta) + log p(theta), one per parameter
         3      D = max(1, max(theta) / (resolution N**(-1/d)))
         4      i = argmin over rungs of (n_i + 1) / w_i; ties to the longest
-        5      x_t = argmax over x of UCB of theta / D**(i / (rungs - 1))
-        6      y_t = f(x_t) + noise; n_i = n_i + 1
+        5      for j = i, i + 1, ..., rungs - 1
+        6          x_t = argmax over x of UCB of theta / D**(j / (rungs - 1))
+        7          if EI of x_t >= gain: break
+        8      y_t = f(x_t) + noise; n_i = n_i + 1
 
-    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Values far
-    below the middle are raised before the model sees them: one diverged fit would
-    otherwise flatten all the rest.
+    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Line 7
+    spends no evaluation on what a rung itself expects nothing of: where the long length
+    scales say that the maximum is found, the shorter ones look elsewhere. In the last
+    `endgame` share of the horizon i = j = 0, with `endgame_beta`: no time is left to
+    profit from what exploring would find. Values far below the middle are raised before
+    the model sees them: one diverged fit would otherwise flatten all the rest.
 
     Beyond 50 values line 2 is left out in most steps, as more values change the
     estimate less while each costs more: it comes when there are more values by a
@@ -102,6 +107,13 @@ class RobustUCB(UCBPolicy):
     tail : float or None, default=3.0
         Values below median - tail * (best - median) enter the model as that. None: all
         values enter as they are.
+    gain : float, default=0.01
+        Least expected improvement, in standard deviations of the values, for which a
+        rung takes its turn instead of leaving it to the next. 0: it always does.
+    endgame : float, default=0.15
+        Share of the horizon, at its end, that is spent on the estimate alone.
+    endgame_beta : float, default=0.3
+        Width of the band there, in deviations.
     {inherited}
 
     Examples
@@ -117,6 +129,9 @@ class RobustUCB(UCBPolicy):
     resolution: float = 0.5
     prior: Prior | None = None
     tail: float | None = 3.0
+    gain: float = 0.01
+    endgame: float = 0.15
+    endgame_beta: float = 0.3
 
     def start(self, setup: Setup, models: Models) -> LadderState:
         """Return a ladder without queries."""
@@ -132,18 +147,34 @@ class RobustUCB(UCBPolicy):
     ) -> tuple[Array, Memo]:
         """Return the query of the rung whose turn it is."""
         theta, n_fitted = self._estimate(state, models, pending)  # line 2
-        rung = self.turn(state, pending)
-        divisor = self.divisor(state, theta, models.n + len(pending), rung)
-        kernel, columns = self.base_kernel(), models.spread(theta) / divisor
-        label = f"theta/{divisor:.3g}"
-        posterior = models[length_scale_candidate(kernel, columns, label)]
-        t = sum(state.counts) + len(pending) + 1  # line 1
-        beta = self.beta_of(posterior, state.n_parameters, t)
-        x, _ = argmax(UCB(posterior, beta))  # line 5
+        n = models.n + len(pending)
+        endgame = self.is_endgame(state, n)
+        turn = 0 if endgame else self.turn(state, pending)
+        for rung in range(turn, 1 if endgame else len(self.weights)):  # line 5
+            posterior = models[self._candidate(state, models, theta, n, rung)]
+            t = sum(state.counts) + len(pending) + 1  # line 1
+            beta = self.beta_of(posterior, state.n_parameters, t)
+            beta = self.endgame_beta if endgame else beta
+            x, _ = argmax(UCB(posterior, beta))  # line 6
+            if expected_gain(posterior, x) >= self.gain:  # line 7
+                break
         fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
-        memo = note(models, posterior, x, rung=rung, **fit)
+        memo = note(models, posterior, x, rung=turn, **fit)
         deviation = math.hypot(memo["std"], models.noise * models.scale)
         return x, {**memo, "expected_error": deviation}
+
+    def is_endgame(self, state: LadderState, n: int) -> bool:
+        """Return whether the query after `n` others is in the last share."""
+        return state.horizon is not None and n >= (1 - self.endgame) * state.horizon
+
+    def _candidate(
+        self, state: LadderState, models: Models, theta: Array, n: int, rung: int
+    ) -> Candidate:
+        divisor = self.divisor(state, theta, n, rung)
+        columns = models.spread(theta) / divisor
+        return length_scale_candidate(
+            self.base_kernel(), columns, f"theta/{divisor:.3g}"
+        )
 
     def _estimate(
         self, state: LadderState, models: Models, pending: Sequence[Memo]
@@ -190,7 +221,7 @@ class RobustUCB(UCBPolicy):
 
     def learn(self, state: LadderState, memo: Memo, history: Told) -> None:
         """Count the query, keep the estimate, and note a surprise."""
-        state.counts[memo["rung"]] += 1  # line 6
+        state.counts[memo["rung"]] += 1  # line 8
         state.theta, state.n_fitted = state.latest([memo])
         z, shift, scale = self.targets(history.values)
         error = abs(z[-1] * scale + shift - memo["mean"])
@@ -210,3 +241,12 @@ class RobustUCB(UCBPolicy):
         super().check()
         known = len(self.weights) > 0 and min(self.weights) > 0
         require(known, self, "weights", "one or more positive numbers")
+        require(self.gain >= 0, self, "gain", "a number not below 0")
+        require(0 <= self.endgame <= 1, self, "endgame", "a number from 0 to 1")
+        require(self.endgame_beta >= 0, self, "endgame_beta", "a number not below 0")
+
+
+def expected_gain(posterior: Posterior, x: Array) -> float:
+    """Return the expected improvement of one point on the best mean of those told."""
+    incumbent = float(posterior.told_means.max())
+    return float(EI(posterior, incumbent)(x[None, :])[0])

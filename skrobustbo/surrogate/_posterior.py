@@ -141,8 +141,10 @@ class Posterior:
     ) -> None:
         self.candidate, self.X, self.noise = candidate, X, noise
         self._factor, self._mean, self.n_told = factor, mean, len(z)
+        self._told_prior = np.zeros(len(z)) if mean is None else mean(X[: len(z)])
+        self._z = z - self._told_prior
         padded = np.zeros(len(X))
-        padded[: len(z)] = z if mean is None else z - mean(X[: len(z)])
+        padded[: len(z)] = self._z
         self._w = factor.solve(padded)
         # The solve has carried the told targets into the pending rows: undo that.
         self._w[len(z) :] = 0.0
@@ -171,6 +173,16 @@ class Posterior:
 
     def _shifted(self, mu: Array, Z: Array) -> Array:
         return mu if self._mean is None else mu + self._mean(Z)
+
+    @property
+    def told_means(self) -> Array:
+        """The means at the told points, shape (n_told,), at no cost of a prediction.
+
+        With alpha = (K + noise**2 I)^-1 z they are K alpha = z - noise**2 alpha. Not
+        for posteriors whose rows have noises of their own.
+        """
+        n = self.n_told
+        return self._z - self.noise**2 * self._alpha[:n] + self._told_prior
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.
