@@ -4,7 +4,17 @@ from skrobustbo.benchmarks import _active_set
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.surrogate import _active
 
-WORDS = "active-set --problems branin --rows 8 --n-iter 20 --seeds 0".split()
+WORDS = [
+    "active-set",
+    "--problems",
+    "branin",
+    "--rows",
+    "8",
+    "--n-iter",
+    "20",
+    "--seeds",
+    "0",
+]
 
 
 def test_a_line_for_each_bound_and_one_without(capsys, monkeypatch):
@@ -20,4 +30,4 @@ def test_bounds_are_those_of_the_block_alone():
     with _active_set.at_most(80):
         assert (_active.MOST_ROWS, _active.REFRESH, _active.MOST_FITTED) == (80, 10, 40)
         assert _active.chosen_at(81) == 80
-    assert (_active.MOST_ROWS, _active.REFRESH, _active.MOST_FITTED) == before
+    assert before == (_active.MOST_ROWS, _active.REFRESH, _active.MOST_FITTED)
