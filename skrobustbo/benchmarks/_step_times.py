@@ -160,7 +160,7 @@ def _warm_optimizer(
         data.space,
         make_policy(name, **settings),
         n_initial_points=N_INITIAL,
-        horizon=n + repeats,
+        horizon=2 * (n + repeats),  # its middle: a search ends unlike it goes on
         random_state=seed,
     )
     for _ in range(N_INITIAL):

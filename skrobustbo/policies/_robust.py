@@ -24,6 +24,9 @@ REGRET_DIVISOR = 2.0
 #: Estimates are made at every step up to the first number of values, and then whenever
 #: there are more by a share of those beyond it, one over the second.
 _EVERY_STEP, _SPACING = 50, 16
+#: A rung that has passed is not asked again until there are more values by one over
+#: this, one of them is the best so far, or one is far from its prediction.
+_REST = 10
 #: A value further from its prediction than so many deviations calls for an estimate
 #: so many times sooner.
 _SURPRISE, _HASTE = 4.0, 4
@@ -47,6 +50,8 @@ class LadderState:
         Values that the estimate was made from.
     n_surprised : int
         Values there were at the last surprise.
+    rests : list of int
+        Values until which a rung, having passed, is not asked again.
     """
 
     n_parameters: int
@@ -55,6 +60,12 @@ class LadderState:
     theta: list[float] = field(default_factory=list)
     n_fitted: int = 0
     n_surprised: int = 0
+    rests: list[int] = field(default_factory=list)
+
+    def awake(self, turn: int, n: int) -> list[int]:
+        """Return the rungs from `turn` on that are not at rest; the last never is."""
+        last = len(self.counts) - 1
+        return [i for i in range(turn, last) if n >= self.rests[i]] + [last]
 
     def latest(self, pending: Sequence[Memo]) -> tuple[list[float], int]:
         """Return the estimate from most values, that of queries under way included."""
@@ -87,8 +98,10 @@ class RobustUCB(UCBPolicy):
     spends no evaluation on what a rung itself expects nothing of: where the long length
     scales say that the maximum is found, the shorter ones look elsewhere. In the last
     `endgame` share of the horizon i = j = 0, with `endgame_beta`: no time is left to
-    profit from what exploring would find. Values far below the middle are raised before
-    the model sees them: one diverged fit would otherwise flatten all the rest.
+    profit from what exploring would find. A rung that passed rests until there is a
+    better value, or one far from its prediction, or a tenth more. Values far below the
+    middle are raised before the model sees them: one diverged fit would otherwise
+    flatten all the rest.
 
     Beyond 50 values line 2 is left out in most steps, as more values change the
     estimate less while each costs more: it comes when there are more values by a
@@ -136,7 +149,10 @@ class RobustUCB(UCBPolicy):
     def start(self, setup: Setup, models: Models) -> LadderState:
         """Return a ladder without queries."""
         self.check()
-        return LadderState(setup.n_parameters, setup.horizon, [0] * len(self.weights))
+        n_rungs = len(self.weights)
+        return LadderState(
+            setup.n_parameters, setup.horizon, [0] * n_rungs, rests=[0] * n_rungs
+        )
 
     def suggest(
         self,
@@ -150,7 +166,8 @@ class RobustUCB(UCBPolicy):
         n = models.n + len(pending)
         endgame = self.is_endgame(state, n)
         turn = 0 if endgame else self.turn(state, pending)
-        for rung in range(turn, 1 if endgame else len(self.weights)):  # line 5
+        passed: list[int] = []
+        for rung in [0] if endgame else state.awake(turn, n):  # line 5
             posterior = models[self._candidate(state, models, theta, n, rung)]
             t = sum(state.counts) + len(pending) + 1  # line 1
             beta = self.beta_of(posterior, state.n_parameters, t)
@@ -158,8 +175,9 @@ class RobustUCB(UCBPolicy):
             x, _ = argmax(UCB(posterior, beta))  # line 6
             if expected_gain(posterior, x) >= self.gain:  # line 7
                 break
+            passed.append(rung)
         fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
-        memo = note(models, posterior, x, rung=turn, **fit)
+        memo = note(models, posterior, x, rung=turn, passed=passed, **fit)
         deviation = math.hypot(memo["std"], models.noise * models.scale)
         return x, {**memo, "expected_error": deviation}
 
@@ -220,13 +238,18 @@ class RobustUCB(UCBPolicy):
         return float(D ** (rung / max(len(self.weights) - 1, 1)))
 
     def learn(self, state: LadderState, memo: Memo, history: Told) -> None:
-        """Count the query, keep the estimate, and note a surprise."""
+        """Count the query, keep the estimate, and note surprises and rests."""
         state.counts[memo["rung"]] += 1  # line 8
         state.theta, state.n_fitted = state.latest([memo])
         z, shift, scale = self.targets(history.values)
         error = abs(z[-1] * scale + shift - memo["mean"])
-        if error > _SURPRISE * memo["expected_error"]:
+        surprised = error > _SURPRISE * memo["expected_error"]
+        if surprised:
             state.n_surprised = len(z)
+        for rung in memo["passed"]:
+            state.rests[rung] = len(z) + len(z) // _REST
+        if surprised or z[-1] >= z.max():
+            state.rests = [0] * len(state.rests)
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, the lower tail raised."""
