@@ -23,7 +23,7 @@ _DEFAULT_HORIZON = 50
 REGRET_DIVISOR = 2.0
 #: Estimates are made at every step up to the first number of values, and then whenever
 #: there are more by a share of those beyond it, one over the second.
-_EVERY_STEP, _SPACING = 50, 16
+_EVERY_STEP, _SPACING = 25, 16
 #: A rung that has passed is not asked again until there are more values by one over
 #: this, one of them is the best so far, or one is far from its prediction.
 _REST = 10
@@ -103,9 +103,9 @@ class RobustUCB(UCBPolicy):
     middle are raised before the model sees them: one diverged fit would otherwise
     flatten all the rest.
 
-    Beyond 50 values line 2 is left out in most steps, as more values change the
+    Beyond 25 values line 2 is left out in most steps, as more values change the
     estimate less while each costs more: it comes when there are more values by a
-    sixteenth of those beyond 50, or by a fourth of that after a value far from its
+    sixteenth of those beyond 25, or by a fourth of that after a value far from its
     prediction.
 
     Parameters

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.kernels import diag_gradient, kernel_and_gradient
+from skrobustbo.kernels import diag_gradient
+from skrobustbo.kernels._gradients import kernel_and_slopes
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 Array = NDArray[np.float64]
@@ -211,15 +212,15 @@ class Posterior:
         d_mu, d_sigma : arrays of shape (m, n_columns)
         """
         kernel = self.candidate.kernel
-        K, dK = kernel_and_gradient(kernel, Z, self.X)
+        K, weighed = kernel_and_slopes(kernel, Z, self.X)
         V = self._factor.solve(K.T)
         variance = np.maximum(
             kernel.diag(Z) - np.einsum("ij,ij->j", V, V), _MIN_VARIANCE
         )
         sigma = np.sqrt(variance)
         C = self._factor.solve(V, transposed=True)
-        d_variance = diag_gradient(kernel, Z) - 2 * np.einsum("nm,mnj->mj", C, dK)
-        d_mu = np.einsum("n,mnj->mj", self._alpha, dK) + self._mean_gradient(Z)
+        d_variance = diag_gradient(kernel, Z) - 2 * weighed(C.T)
+        d_mu = weighed(self._alpha[None, :]) + self._mean_gradient(Z)
         mu = self._shifted(self._w @ V, Z)
         return mu, sigma, d_mu, d_variance / (2 * sigma[:, None])
 
