@@ -24,6 +24,8 @@ REGRET_DIVISOR = 2.0
 #: Estimates are made at every step up to the first number of values, and then whenever
 #: there are more by a share of those beyond it, one over the second.
 _EVERY_STEP, _SPACING = 25, 16
+#: At the end of a search a rung takes its turn for less, by this factor.
+_MODESTY = 0.5
 #: A rung that has passed is not asked again until there are more values by one over
 #: this, one of them is the best so far, or one is far from its prediction.
 _REST = 10
@@ -62,10 +64,10 @@ class LadderState:
     n_surprised: int = 0
     rests: list[int] = field(default_factory=list)
 
-    def awake(self, turn: int, n: int) -> list[int]:
+    def awake(self, turn: int, n: int, *, rested: bool) -> list[int]:
         """Return the rungs from `turn` on that are not at rest; the last never is."""
         last = len(self.counts) - 1
-        return [i for i in range(turn, last) if n >= self.rests[i]] + [last]
+        return [i for i in range(turn, last) if rested or n >= self.rests[i]] + [last]
 
     def latest(self, pending: Sequence[Memo]) -> tuple[list[float], int]:
         """Return the estimate from most values, that of queries under way included."""
@@ -96,12 +98,12 @@ class RobustUCB(UCBPolicy):
 
     Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Line 7
     spends no evaluation on what a rung itself expects nothing of: where the long length
-    scales say that the maximum is found, the shorter ones look elsewhere. In the last
-    `endgame` share of the horizon i = j = 0, with `endgame_beta`: no time is left to
-    profit from what exploring would find. A rung that passed rests until there is a
-    better value, or one far from its prediction, or a tenth more. Values far below the
-    middle are raised before the model sees them: one diverged fit would otherwise
-    flatten all the rest.
+    scales say that the maximum is found, the shorter ones look elsewhere. A rung that
+    passed rests until there is a better value, or one far from its prediction, or a
+    tenth more. In the last `endgame` share of the horizon i = 0, the first rung takes
+    `endgame_beta` and half the gain will do: no time is left to profit from what
+    exploring would find. Values far below the middle are raised before the model sees
+    them: one diverged fit would otherwise flatten all the rest.
 
     Beyond 25 values line 2 is left out in most steps, as more values change the
     estimate less while each costs more: it comes when there are more values by a
@@ -124,9 +126,9 @@ class RobustUCB(UCBPolicy):
         Least expected improvement, in standard deviations of the values, for which a
         rung takes its turn instead of leaving it to the next. 0: it always does.
     endgame : float, default=0.15
-        Share of the horizon, at its end, that is spent on the estimate alone.
+        Share of the horizon, at its end, in which the estimate has all the turns.
     endgame_beta : float, default=0.3
-        Width of the band there, in deviations.
+        Width of the estimate's band there, in deviations.
     {inherited}
 
     Examples
@@ -167,13 +169,16 @@ class RobustUCB(UCBPolicy):
         endgame = self.is_endgame(state, n)
         turn = 0 if endgame else self.turn(state, pending)
         passed: list[int] = []
-        for rung in [0] if endgame else state.awake(turn, n):  # line 5
+        gain = self.gain * (_MODESTY if endgame else 1.0)
+        for rung in state.awake(turn, n, rested=endgame):  # line 5
             posterior = models[self._candidate(state, models, theta, n, rung)]
             t = sum(state.counts) + len(pending) + 1  # line 1
             beta = self.beta_of(posterior, state.n_parameters, t)
-            beta = self.endgame_beta if endgame else beta
-            x, _ = argmax(UCB(posterior, beta))  # line 6
-            if expected_gain(posterior, x) >= self.gain:  # line 7
+            closing = endgame and rung == 0
+            x, _ = argmax(
+                UCB(posterior, self.endgame_beta if closing else beta)
+            )  # line 6
+            if expected_gain(posterior, x) >= gain:  # line 7
                 break
             passed.append(rung)
         fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
