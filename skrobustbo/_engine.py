@@ -173,6 +173,7 @@ class Engine:
             rng=np.random.default_rng([self.seed, n_asked, 1]),
             ground=self._ground,
             ball=self.region.ball,
+            values=self.history.values,
         )
 
     def map_posterior(self) -> Posterior:

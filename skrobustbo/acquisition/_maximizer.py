@@ -256,7 +256,7 @@ class Maximizer:
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0, 1.0)] * len(start),
-            options={"maxiter": 30, "ftol": 1e-10},
+            options={"maxiter": 20, "ftol": 1e-6},
         )
         Z[:, columns] = result.x.reshape(len(X), -1)
         ends = self.domain.snap(Z)

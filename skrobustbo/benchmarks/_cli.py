@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from skrobustbo.benchmarks import (
+    _active_set,
     _checkpoint_cost,
     _conformance,
     _joint,
@@ -31,6 +32,7 @@ _COMMANDS = (
     _mnist,
     _joint,
     _batches,
+    _active_set,
     _conformance,
 )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skrobustbo.benchmarks._peers._registry import PEERS, make_peer
+from skrobustbo.benchmarks._spelling import split_method
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
@@ -72,14 +73,15 @@ class Method(ABC):
 
 
 class PolicyMethod(Method):
-    """One of the package's policies, by name."""
+    """One of the package's policies, by name, with settings or without."""
 
     def __init__(self, policy: str, setup: Setup):
         from skrobustbo import Optimizer, policies
 
+        name, settings = split_method(policy)
         self._optimizer = Optimizer(
             setup.space,
-            policies.make_policy(policy, **_known(policy, setup)),
+            policies.make_policy(name, **{**_known(name, setup), **settings}),
             initial_params=setup.initial,
             n_initial_points=len(setup.initial),
             horizon=setup.n_iter,

@@ -6,17 +6,17 @@ import argparse
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import unknown_name
 from skrobustbo.benchmarks._args import (
     CommandError,
     Subparsers,
-    checked_names,
 )
 from skrobustbo.benchmarks._compare import methods_of, ranks_section, wins_section
 from skrobustbo.benchmarks._failures import Failure, FailureLog
@@ -24,6 +24,7 @@ from skrobustbo.benchmarks._margins import margins_section
 from skrobustbo.benchmarks._markdown import number, table
 from skrobustbo.benchmarks._peers._registry import PEERS
 from skrobustbo.benchmarks._scores import GroupKey, area, scores, simple_regrets
+from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.benchmarks._table import Run, Table
 
 #: The method whose rivals the report asks about.
@@ -132,10 +133,10 @@ def _comparisons(
     kind = "method in the table"
     reference = _REFERENCE
     if args.reference is not None:
-        reference = checked_names(kind, [args.reference], methods)[0]
+        reference = _named(kind, [args.reference], methods)[0]
     rivals = [name for name, peer in PEERS.items() if peer.is_gp and name in methods]
     if args.rivals is not None:
-        rivals = checked_names(kind, args.rivals, methods)
+        rivals = _named(kind, args.rivals, methods)
     others = [rival for rival in rivals if rival != reference]
     sections = [ranks_section(found), wins_section(found)]
     if reference in methods and others:
@@ -187,7 +188,16 @@ def selected_runs(args: argparse.Namespace) -> dict[GroupKey, list[Run]]:
 
 
 def _chosen(kind: str, tokens: list[str] | None, present: set[str]) -> set[str]:
-    return present if tokens is None else set(checked_names(kind, tokens, present))
+    return present if tokens is None else set(_named(kind, tokens, present))
+
+
+def _named(kind: str, tokens: Sequence[str], present: Collection[str]) -> list[str]:
+    """Return the names in words; CommandError names the first that is not present."""
+    names = method_list(tokens)
+    for name in names:
+        if name not in present:
+            raise CommandError(str(unknown_name(f"name of a {kind}", name, present)))
+    return names
 
 
 def summarise(key: GroupKey, runs: Sequence[Run]) -> Summary:

@@ -34,6 +34,7 @@ from skrobustbo.benchmarks._pool import (
     run_all,
     say,
 )
+from skrobustbo.benchmarks._spelling import checked_methods
 from skrobustbo.benchmarks._table import Run, RunKey, Table, parse_rows
 from skrobustbo.benchmarks._threads import one_thread_environment
 
@@ -60,7 +61,8 @@ def register(subparsers: Subparsers) -> None:
         nargs="+",
         required=True,
         metavar="NAME",
-        help=f"names of policies, or of {', '.join([*_methods.BASELINES, *PEERS])}",
+        help="names of policies, with settings if need be, such as 'robust(beta=2)'; "
+        f"or of {', '.join([*_methods.BASELINES, *PEERS])}",
     )
     parser.add_argument(
         "--seeds", type=seed_list, default="0-9", help="0-9 (default), or 0,3,7"
@@ -121,7 +123,7 @@ def plan(args: argparse.Namespace) -> list[RunKey]:
     Peers are left out, with a word to the user, where they cannot search the space.
     """
     names = checked_names("problem", args.problems, problems.available())
-    policies = checked_names("policy", args.policies, _methods.available())
+    policies = checked_methods(args.policies, _methods.available())
     kept = {problem: _applicable(problem, policies) for problem in names}
     if not any(kept.values()):
         raise CommandError("No run is left: give other --problems or --policies.")

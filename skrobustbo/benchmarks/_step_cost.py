@@ -22,6 +22,7 @@ from skrobustbo.benchmarks._args import (
 )
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed
+from skrobustbo.benchmarks._spelling import checked_methods
 from skrobustbo.benchmarks._step_times import N_MIN, N_PREDICTED, StepCost, measure
 from skrobustbo.benchmarks._threads import is_one_thread, one_thread_environment
 
@@ -69,7 +70,7 @@ def main(args: argparse.Namespace) -> int:
     """Print one table line per number of dimensions, observations and method."""
     from skrobustbo import policies
 
-    names = checked_names("policy", args.policies, policies.available())
+    names = checked_methods(args.policies, policies.available())
     peers = checked_names("peer", args.peers, PEERS) if args.peers else []
     if min(args.n) < N_MIN:
         raise CommandError(f"--n must be at least {N_MIN}. Got {min(args.n)}.")

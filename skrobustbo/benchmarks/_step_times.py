@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import Matern
 from skrobustbo.benchmarks._args import CommandError
 from skrobustbo.benchmarks._methods import Setup
 from skrobustbo.benchmarks._peers._registry import PEERS, make_peer
+from skrobustbo.benchmarks._spelling import split_method
 from skrobustbo.space import Real, Space
 
 if TYPE_CHECKING:
@@ -152,12 +153,14 @@ def _warm_optimizer(
 ) -> Optimizer:
     """Return an optimizer with `n` observations, the last from its model."""
     from skrobustbo import Optimizer
+    from skrobustbo.policies import make_policy
 
+    name, settings = split_method(policy)
     optimizer = Optimizer(
         data.space,
-        policy,
+        make_policy(name, **settings),
         n_initial_points=N_INITIAL,
-        horizon=n + repeats,
+        horizon=2 * (n + repeats),  # its middle: a search ends unlike it goes on
         random_state=seed,
     )
     for _ in range(N_INITIAL):

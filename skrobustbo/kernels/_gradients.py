@@ -13,6 +13,7 @@ so one function h serves the climb and the likelihood fit.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import singledispatch
 
 import numpy as np
@@ -195,6 +196,33 @@ def _(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array]:
     gradient = (X_scaled - Z_scaled[:, None, :]) / scale
     gradient *= h[:, :, None]
     return k, gradient
+
+
+def kernel_and_slopes(
+    kernel: Kernel, Z: Array, X: Array
+) -> tuple[Array, Callable[[Array], Array]]:
+    """Return k(Z, X), shape (m, n), and what sums its gradient with weights.
+
+    The function takes weights of shape (m, n) or (1, n) to the sums over X of weight
+    times gradient, shape (m, n_columns). For kernels of a scaled distance these are two
+    products of matrices, and the gradient itself is never formed.
+    """
+    if isinstance(kernel, RBF):  # Matern is one too
+        scale = np.asarray(kernel.length_scale, dtype=float)
+        Z_scaled, X_scaled = Z / scale, X / scale
+        parts = radial(kernel, cdist(Z_scaled, X_scaled))
+        if parts is not None:
+            k, h = parts
+
+            def weighed(weights: Array) -> Array:
+                W = weights * h
+                total = W.sum(axis=1)[:, None]
+                summed: Array = (W @ X_scaled - total * Z_scaled) / scale
+                return summed
+
+            return k, weighed
+    k, gradient = kernel_and_gradient(kernel, Z, X)
+    return k, lambda weights: np.einsum("mn,mnj->mj", weights, gradient)
 
 
 @kernel_and_gradient.register(ConstantKernel)

@@ -9,18 +9,29 @@ from typing import ClassVar
 
 import numpy as np
 
-from skrobustbo.acquisition import UCB
+from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import length_scale_candidate, map_length_scales, note
 from skrobustbo.policies._settings import require, settings
-from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
+from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
 #: Without a horizon the ladder reaches as far as for this many evaluations, or as many
 #: as there have been.
 _DEFAULT_HORIZON = 50
 #: How far below the estimate the length scale may be for the regret bound to hold.
 REGRET_DIVISOR = 2.0
+#: Estimates are made at every step up to the first number of values, and then whenever
+#: there are more by a share of those beyond it, one over the second.
+_EVERY_STEP, _SPACING = 25, 16
+#: At the end of a search a rung takes its turn for less, by this factor.
+_MODESTY = 0.5
+#: A rung that has passed is not asked again until there are more values by one over
+#: this, one of them is the best so far, or one is far from its prediction.
+_REST = 10
+#: A value further from its prediction than so many deviations calls for an estimate
+#: so many times sooner.
+_SURPRISE, _HASTE = 4.0, 4
 
 
 @dataclass
@@ -37,12 +48,31 @@ class LadderState:
         Queries told of each rung.
     theta : list of float
         The latest estimate, one length scale per parameter; empty at first.
+    n_fitted : int
+        Values that the estimate was made from.
+    n_surprised : int
+        Values there were at the last surprise.
+    rests : list of int
+        Values until which a rung, having passed, is not asked again.
     """
 
     n_parameters: int
     horizon: int | None
     counts: list[int]
     theta: list[float] = field(default_factory=list)
+    n_fitted: int = 0
+    n_surprised: int = 0
+    rests: list[int] = field(default_factory=list)
+
+    def awake(self, turn: int, n: int, *, rested: bool) -> list[int]:
+        """Return the rungs from `turn` on that are not at rest; the last never is."""
+        last = len(self.counts) - 1
+        return [i for i in range(turn, last) if rested or n >= self.rests[i]] + [last]
+
+    def latest(self, pending: Sequence[Memo]) -> tuple[list[float], int]:
+        """Return the estimate from most values, that of queries under way included."""
+        waiting = [(memo["theta"], memo["n_fitted"]) for memo in pending]
+        return max([(self.theta, self.n_fitted), *waiting], key=lambda fit: fit[1])
 
 
 @settings
@@ -61,12 +91,24 @@ class RobustUCB(UCBPolicy):
         2      theta = argmax of log p(y | theta) + log p(theta), one per parameter
         3      D = max(1, max(theta) / (resolution N**(-1/d)))
         4      i = argmin over rungs of (n_i + 1) / w_i; ties to the longest
-        5      x_t = argmax over x of UCB of theta / D**(i / (rungs - 1))
-        6      y_t = f(x_t) + noise; n_i = n_i + 1
+        5      for j = i, i + 1, ..., rungs - 1
+        6          x_t = argmax over x of UCB of theta / D**(j / (rungs - 1))
+        7          if EI of x_t >= gain: break
+        8      y_t = f(x_t) + noise; n_i = n_i + 1
 
-    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Values far
-    below the middle are raised before the model sees them: one diverged fit would
-    otherwise flatten all the rest.
+    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Line 7
+    spends no evaluation on what a rung itself expects nothing of: where the long length
+    scales say that the maximum is found, the shorter ones look elsewhere. A rung that
+    passed rests until there is a better value, or one far from its prediction, or a
+    tenth more. In the last `endgame` share of the horizon i = 0, the first rung takes
+    `endgame_beta` and half the gain will do: no time is left to profit from what
+    exploring would find. Values far below the middle are raised before the model sees
+    them: one diverged fit would otherwise flatten all the rest.
+
+    Beyond 25 values line 2 is left out in most steps, as more values change the
+    estimate less while each costs more: it comes when there are more values by a
+    sixteenth of those beyond 25, or by a fourth of that after a value far from its
+    prediction.
 
     Parameters
     ----------
@@ -80,6 +122,13 @@ class RobustUCB(UCBPolicy):
     tail : float or None, default=3.0
         Values below median - tail * (best - median) enter the model as that. None: all
         values enter as they are.
+    gain : float, default=0.01
+        Least expected improvement, in standard deviations of the values, for which a
+        rung takes its turn instead of leaving it to the next. 0: it always does.
+    endgame : float, default=0.15
+        Share of the horizon, at its end, in which the estimate has all the turns.
+    endgame_beta : float, default=0.3
+        Width of the estimate's band there, in deviations.
     {inherited}
 
     Examples
@@ -95,11 +144,17 @@ class RobustUCB(UCBPolicy):
     resolution: float = 0.5
     prior: Prior | None = None
     tail: float | None = 3.0
+    gain: float = 0.01
+    endgame: float = 0.15
+    endgame_beta: float = 0.3
 
     def start(self, setup: Setup, models: Models) -> LadderState:
         """Return a ladder without queries."""
         self.check()
-        return LadderState(setup.n_parameters, setup.horizon, [0] * len(self.weights))
+        n_rungs = len(self.weights)
+        return LadderState(
+            setup.n_parameters, setup.horizon, [0] * n_rungs, rests=[0] * n_rungs
+        )
 
     def suggest(
         self,
@@ -109,20 +164,56 @@ class RobustUCB(UCBPolicy):
         pending: Sequence[Memo],
     ) -> tuple[Array, Memo]:
         """Return the query of the rung whose turn it is."""
-        theta = self._estimate(state, models)  # line 2
-        rung = self.turn(state, pending)
-        divisor = self.divisor(state, theta, models.n + len(pending), rung)
-        kernel, columns = self.base_kernel(), models.spread(theta) / divisor
-        label = f"theta/{divisor:.3g}"
-        posterior = models[length_scale_candidate(kernel, columns, label)]
-        t = sum(state.counts) + len(pending) + 1  # line 1
-        beta = self.beta_of(posterior, state.n_parameters, t)
-        x, _ = argmax(UCB(posterior, beta))  # line 5
-        return x, note(models, posterior, x, rung=rung, theta=theta.tolist())
+        theta, n_fitted = self._estimate(state, models, pending)  # line 2
+        n = models.n + len(pending)
+        endgame = self.is_endgame(state, n)
+        turn = 0 if endgame else self.turn(state, pending)
+        passed: list[int] = []
+        gain = self.gain * (_MODESTY if endgame else 1.0)
+        for rung in state.awake(turn, n, rested=endgame):  # line 5
+            posterior = models[self._candidate(state, models, theta, n, rung)]
+            t = sum(state.counts) + len(pending) + 1  # line 1
+            beta = self.beta_of(posterior, state.n_parameters, t)
+            closing = endgame and rung == 0
+            x, _ = argmax(
+                UCB(posterior, self.endgame_beta if closing else beta)
+            )  # line 6
+            if expected_gain(posterior, x) >= gain:  # line 7
+                break
+            passed.append(rung)
+        fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
+        memo = note(models, posterior, x, rung=turn, passed=passed, **fit)
+        deviation = math.hypot(memo["std"], models.noise * models.scale)
+        return x, {**memo, "expected_error": deviation}
 
-    def _estimate(self, state: LadderState, models: Models) -> Array:
+    def is_endgame(self, state: LadderState, n: int) -> bool:
+        """Return whether the query after `n` others is in the last share."""
+        return state.horizon is not None and n >= (1 - self.endgame) * state.horizon
+
+    def _candidate(
+        self, state: LadderState, models: Models, theta: Array, n: int, rung: int
+    ) -> Candidate:
+        divisor = self.divisor(state, theta, n, rung)
+        columns = models.spread(theta) / divisor
+        return length_scale_candidate(
+            self.base_kernel(), columns, f"theta/{divisor:.3g}"
+        )
+
+    def _estimate(
+        self, state: LadderState, models: Models, pending: Sequence[Memo]
+    ) -> tuple[Array, int]:
+        """Return the estimate and the number of values that it was made from."""
+        theta, n_fitted = state.latest(pending)
+        spacing = max(0, models.n - _EVERY_STEP) // _SPACING
+        if state.n_surprised > n_fitted:
+            spacing //= _HASTE
+        if n_fitted and models.n - n_fitted <= spacing:
+            return np.array(theta), n_fitted
+        return self._fit(theta, models), models.n
+
+    def _fit(self, start: Sequence[float], models: Models) -> Array:
         prior = LogNormalPrior(0.7, 1.5) if self.prior is None else self.prior
-        return map_length_scales(self.base_kernel(), models, state.theta or None, prior)
+        return map_length_scales(self.base_kernel(), models, start or None, prior)
 
     def plausible(self, state: LadderState, models: Models) -> list[Candidate]:
         """Return the models of the estimate and of half of it.
@@ -130,7 +221,7 @@ class RobustUCB(UCBPolicy):
         The lower rungs are there to be safe; under the lowest, which resolve no more
         than the distance of the points planned, no bound would ever be small.
         """
-        theta, kernel = self._estimate(state, models), self.base_kernel()
+        theta, kernel = self._fit(state.theta, models), self.base_kernel()
         return [
             length_scale_candidate(kernel, models.spread(theta) / divisor)
             for divisor in (1.0, REGRET_DIVISOR)
@@ -152,9 +243,18 @@ class RobustUCB(UCBPolicy):
         return float(D ** (rung / max(len(self.weights) - 1, 1)))
 
     def learn(self, state: LadderState, memo: Memo, history: Told) -> None:
-        """Count the query and keep the estimate as the next warm start."""
-        state.counts[memo["rung"]] += 1  # line 6
-        state.theta = memo["theta"]
+        """Count the query, keep the estimate, and note surprises and rests."""
+        state.counts[memo["rung"]] += 1  # line 8
+        state.theta, state.n_fitted = state.latest([memo])
+        z, shift, scale = self.targets(history.values)
+        error = abs(z[-1] * scale + shift - memo["mean"])
+        surprised = error > _SURPRISE * memo["expected_error"]
+        if surprised:
+            state.n_surprised = len(z)
+        for rung in memo["passed"]:
+            state.rests[rung] = len(z) + len(z) // _REST
+        if surprised or z[-1] >= z.max():
+            state.rests = [0] * len(state.rests)
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, the lower tail raised."""
@@ -171,3 +271,12 @@ class RobustUCB(UCBPolicy):
         require(known, self, "weights", "one or more positive numbers")
         require(0 < self.resolution < math.inf, self, "resolution", "positive")
         require(self.tail is None or self.tail >= 0, self, "tail", ">= 0 or None")
+        require(self.gain >= 0, self, "gain", ">= 0")
+        require(0 <= self.endgame <= 1, self, "endgame", "from 0 to 1")
+        require(self.endgame_beta >= 0, self, "endgame_beta", ">= 0")
+
+
+def expected_gain(posterior: Posterior, x: Array) -> float:
+    """Return the expected improvement of one point on the best mean of those told."""
+    incumbent = float(posterior.told_means.max())
+    return float(EI(posterior, incumbent)(x[None, :])[0])

@@ -7,8 +7,9 @@ from skrobustbo.kernels import (
     SubsetKernel,
     WienerKernel,
 )
-from skrobustbo.surrogate._bank import FactorBank, Models
+from skrobustbo.surrogate._bank import FactorBank
 from skrobustbo.surrogate._gpr import IncrementalGPR
+from skrobustbo.surrogate._models import Models
 from skrobustbo.surrogate._posterior import Candidate, Posterior
 from skrobustbo.surrogate._priors import FlatPrior, GammaPrior, LogNormalPrior, Prior
 

@@ -94,6 +94,10 @@ class LengthScaleLikelihood:
         log_prior, prior_slopes = self.prior.log_density(log_theta)
         return value - log_prior, slopes - prior_slopes
 
+    def value(self, log_theta: Array) -> float:
+        """Return minus the log posterior."""
+        return self._value(log_theta) - self.prior.log_density(log_theta)[0]
+
     def log_density(self, log_theta: Array) -> float:
         """Return the log posterior density with respect to log theta, for samplers.
 
@@ -165,7 +169,7 @@ def fit_length_scale(
     low, high = np.log(bounds[0]), np.log(bounds[1])
     points = [np.clip(np.log(start), low, high) for start in starts]
     if len(points) > n_climbs:
-        points = sorted(points, key=lambda point: likelihood(point)[0])[:n_climbs]
+        points = sorted(points, key=likelihood.value)[:n_climbs]
     best: Any = None
     for point in points:
         result = minimize(

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.kernels import diag_gradient, kernel_and_gradient
+from skrobustbo.kernels import diag_gradient
+from skrobustbo.kernels._gradients import kernel_and_slopes
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 Array = NDArray[np.float64]
@@ -141,8 +142,10 @@ class Posterior:
     ) -> None:
         self.candidate, self.X, self.noise = candidate, X, noise
         self._factor, self._mean, self.n_told = factor, mean, len(z)
+        self._told_prior = np.zeros(len(z)) if mean is None else mean(X[: len(z)])
+        self._z = z - self._told_prior
         padded = np.zeros(len(X))
-        padded[: len(z)] = z if mean is None else z - mean(X[: len(z)])
+        padded[: len(z)] = self._z
         self._w = factor.solve(padded)
         # The solve has carried the told targets into the pending rows: undo that.
         self._w[len(z) :] = 0.0
@@ -172,6 +175,16 @@ class Posterior:
     def _shifted(self, mu: Array, Z: Array) -> Array:
         return mu if self._mean is None else mu + self._mean(Z)
 
+    @property
+    def told_means(self) -> Array:
+        """The means at the told points, shape (n_told,), at no cost of a prediction.
+
+        With alpha = (K + noise**2 I)^-1 z they are K alpha = z - noise**2 alpha. Not
+        for posteriors whose rows have noises of their own.
+        """
+        n = self.n_told
+        return self._z - self.noise**2 * self._alpha[:n] + self._told_prior
+
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.
 
@@ -199,15 +212,15 @@ class Posterior:
         d_mu, d_sigma : arrays of shape (m, n_columns)
         """
         kernel = self.candidate.kernel
-        K, dK = kernel_and_gradient(kernel, Z, self.X)
+        K, weighed = kernel_and_slopes(kernel, Z, self.X)
         V = self._factor.solve(K.T)
         variance = np.maximum(
             kernel.diag(Z) - np.einsum("ij,ij->j", V, V), _MIN_VARIANCE
         )
         sigma = np.sqrt(variance)
         C = self._factor.solve(V, transposed=True)
-        d_variance = diag_gradient(kernel, Z) - 2 * np.einsum("nm,mnj->mj", C, dK)
-        d_mu = np.einsum("n,mnj->mj", self._alpha, dK) + self._mean_gradient(Z)
+        d_variance = diag_gradient(kernel, Z) - 2 * weighed(C.T)
+        d_mu = weighed(self._alpha[None, :]) + self._mean_gradient(Z)
         mu = self._shifted(self._w @ V, Z)
         return mu, sigma, d_mu, d_variance / (2 * sigma[:, None])
 

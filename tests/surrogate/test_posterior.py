@@ -230,3 +230,15 @@ def test_units_of_the_deviation():
     # One observation of a variable of variance 1/4 with noise of variance 1/4.
     assert model.told_deviation(X[0]) == pytest.approx(math.sqrt(0.125))
     assert model.predict(X)[0][0] == pytest.approx(z[0] / 2)
+
+
+def test_means_at_the_told_points_are_those_of_a_prediction():
+    rng = np.random.default_rng(0)
+    X, z = rng.uniform(size=(12, 2)), rng.standard_normal(12)
+    pending = rng.uniform(size=(3, 2))
+    for mean in (None, lambda X: X.sum(axis=1)):
+        models = Models(FactorBank(0.1), X, z, X_pending=pending)
+        posterior = models[Candidate(Matern(0.4, nu=2.5), mean=mean)]
+        np.testing.assert_allclose(
+            posterior.told_means, posterior.predict(X)[0], rtol=1e-9, atol=1e-12
+        )

@@ -1,0 +1,110 @@
+"""``active-set``: what it costs in regret that models see a bounded number of points.
+
+The bound is far above what most searches reach. So it is lowered here to numbers that
+short searches reach, and the same runs are made with and without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import product
+
+import numpy as np
+
+from skrobustbo import problems
+from skrobustbo.benchmarks._args import (
+    Subparsers,
+    checked_names,
+    positive_int,
+    seed_list,
+)
+from skrobustbo.benchmarks._markdown import number, table
+from skrobustbo.benchmarks._pool import say
+from skrobustbo.benchmarks._single import run_one
+from skrobustbo.benchmarks._table import Run, RunKey
+from skrobustbo.benchmarks._threads import is_one_thread, one_thread_environment
+from skrobustbo.surrogate import _active
+
+_HEADER = (
+    "problem",
+    "points seen",
+    "final regret, median (10% to 90%)",
+    "mean regret, median (10% to 90%)",
+    "step ms, mean of the last fifth",
+)
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the sub-command."""
+    parser = subparsers.add_parser(
+        "active-set",
+        help="measure what a bound on the points that models see costs",
+        description="Run the default policy with models that see all points told, and "
+        "with models that see a bounded number, on the same seeds.",
+    )
+    parser.add_argument(
+        "--problems", nargs="+", default=["hartmann6,michalewicz5"], metavar="NAME"
+    )
+    parser.add_argument(
+        "--rows",
+        nargs="+",
+        type=positive_int,
+        default=[64, 128, 256],
+        metavar="N",
+        help="bounds to try (64 128 256)",
+    )
+    parser.add_argument("--n-iter", type=positive_int, default=400, metavar="N")
+    parser.add_argument("--seeds", type=seed_list, default="0-4")
+    parser.set_defaults(func=main)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print one line for each problem and bound."""
+    if not is_one_thread():
+        program = [sys.executable, "-m", "skrobustbo.benchmarks", *args.argv]
+        return subprocess.run(program, env=one_thread_environment()).returncode
+    names = checked_names("problem", args.problems, problems.available())
+    rows = []
+    for name, bound in product(names, [*args.rows, None]):
+        runs = [_run(name, bound, args.n_iter, seed) for seed in args.seeds]
+        rows.append((name, "all" if bound is None else str(bound), *_cells(runs)))
+        say(f"{name}, {rows[-1][1]} points: {rows[-1][2]}")
+    print(table(_HEADER, rows))
+    return 0
+
+
+def _run(name: str, bound: int | None, n_iter: int, seed: int) -> Run:
+    with nullcontext() if bound is None else at_most(bound):
+        return run_one(RunKey(name, n_iter, "robust", seed))
+
+
+@contextmanager
+def at_most(rows: int) -> Iterator[None]:
+    """Let models see at most so many points, and fit length scales to half of them."""
+    names = ("MOST_ROWS", "REFRESH", "MOST_FITTED")
+    before = {name: getattr(_active, name) for name in names}
+    for name, value in zip(names, (rows, max(1, rows // 8), rows // 2), strict=True):
+        setattr(_active, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(_active, name, value)
+
+
+def _cells(runs: list[Run]) -> Iterator[str]:
+    regrets = np.array([[row.optimum - row.best for row in run] for run in runs])
+    found = np.array([[row.optimum - row.value for row in run] for run in runs])
+    late = [row.cpu_seconds for run in runs for row in run[-max(1, len(run) // 5) :]]
+    yield _spread(regrets[:, -1])
+    yield _spread(found.mean(axis=1))
+    yield f"{1e3 * np.mean(late):.1f}"
+
+
+def _spread(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+    low, middle, high = map(number, np.quantile(values, [0.1, 0.5, 0.9]))
+    return f"{middle} ({low} to {high})"

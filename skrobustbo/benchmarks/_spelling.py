@@ -1,0 +1,99 @@
+"""Policies with settings as words of a command: ``robust(gain=0.0)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from skrobustbo._names import canonical
+from skrobustbo.benchmarks._args import CommandError, checked_names
+from skrobustbo.surrogate import GammaPrior, LogNormalPrior
+
+#: What a setting may be made of, besides literals.
+_MADE: dict[str, Callable[..., Any]] = {
+    "GammaPrior": GammaPrior,
+    "LogNormalPrior": LogNormalPrior,
+    "Matern": Matern,
+    "RBF": RBF,
+}
+
+
+def split_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the settings in ``name`` or ``name(setting=value, ...)``.
+
+    Nothing is executed: values are literals, or priors and kernels by their names.
+
+    >>> split_method("robust(weights=(1, 0.5))")
+    ('robust', {'weights': (1, 0.5)})
+    """
+    name, bracket, inner = text.partition("(")
+    if not bracket:
+        return name, {}
+    try:
+        call: Any = ast.parse(f"f({inner}", mode="eval").body
+        settings = {str(word.arg): _value(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError, AttributeError, TypeError, KeyError):
+        settings = {}
+        call = None
+    if not settings or call.args or None in [word.arg for word in call.keywords]:
+        raise CommandError(
+            f"Expected a policy such as lb-gp-ucb or robust(beta=1.5). Got {text!r}."
+        )
+    return name, settings
+
+
+def _value(node: ast.expr) -> Any:
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    words = {str(word.arg): _value(word.value) for word in node.keywords}
+    return _MADE[node.func.id](*map(_value, node.args), **words)  # type: ignore[attr-defined]
+
+
+def method_list(tokens: Iterable[str]) -> list[str]:
+    """Return methods in words that may hold several, with commas outside brackets.
+
+    >>> method_list(["robust,robust(weights=(1,))", "sobol"])
+    ['robust', 'robust(weights=(1,))', 'sobol']
+    """
+    parts = [part for token in tokens for part in _split(token)]
+    return list(dict.fromkeys(_tidy(part) for part in parts if part))
+
+
+def _split(token: str) -> list[str]:
+    parts, depth = [""], 0
+    for letter in token:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _tidy(text: str) -> str:
+    name, bracket, rest = text.partition("(")
+    return canonical(name) + bracket + re.sub(r"\s+", " ", rest)
+
+
+def checked_methods(tokens: Iterable[str], known: Collection[str]) -> list[str]:
+    """Return the methods in `tokens`; CommandError names the first that is unknown.
+
+    Settings are those of policies alone, and are checked here, before any run.
+    """
+    from skrobustbo.policies import available, make_policy
+
+    methods = method_list(tokens)
+    checked_names("policy", [split_method(text)[0] for text in methods], known)
+    for text in methods:
+        name, settings = split_method(text)
+        if settings and name not in available():
+            raise CommandError(f"{name} takes no settings here. Got {text!r}.")
+        try:
+            make_policy(name, **settings) if settings else None
+        except (TypeError, ValueError) as error:
+            raise CommandError(f"{text}: {error}") from error
+    return methods

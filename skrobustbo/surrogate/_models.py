@@ -1,0 +1,386 @@
+"""What a policy sees of the surrogate: posteriors of models, fits, views."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.surrogate._active import chosen_at, fitted_rows, latest_rows
+from skrobustbo.surrogate._bank import FactorBank
+from skrobustbo.surrogate._cholesky import CholeskyFactor
+from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
+from skrobustbo.surrogate._posterior import (
+    Candidate,
+    Ground,
+    Posterior,
+    PresentPosterior,
+)
+from skrobustbo.surrogate._priors import Prior
+from skrobustbo.surrogate._sampling import slice_sample
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Models:
+    """What a policy sees of the surrogate during one `suggest`.
+
+    ``models[candidate]`` is the candidate's posterior, its factor cached and grown row
+    by row. A view is good until the next one is taken from the same bank. Where there
+    are thousands of told points, a posterior is that of an active set of them.
+
+    Parameters
+    ----------
+    bank : FactorBank
+        The cached factors.
+    X : array of shape (n, n_columns)
+        Told points, encoded.
+    z : array of shape (n,)
+        Their targets in the units that the model sees.
+    X_pending : array of shape (p, n_columns)
+        Points asked and not yet told.
+    shift, scale : float
+        A value y of the objective is ``(y - shift) / scale`` to the model.
+    groups : list of integer arrays
+        Encoded columns of each parameter that varies.
+    rng : numpy.random.Generator, optional
+        Source of the draws of `sample`.
+    ground : Ground, optional
+        The feasible points, or a sample of them, for bounds of the information gain.
+    ball : callable, optional
+        Radius, metric and units to the function from points to their perturbations.
+    values : array of shape (n,), optional
+        The told values themselves, nan where there is none; `z` if not given.
+    """
+
+    def __init__(
+        self,
+        bank: FactorBank,
+        X: Array,
+        z: Array,
+        *,
+        X_pending: Array | None = None,
+        shift: float = 0.0,
+        scale: float = 1.0,
+        groups: Sequence[NDArray[np.intp]] | None = None,
+        rng: np.random.Generator | None = None,
+        ground: Ground | None = None,
+        ball: Callable[..., Callable[[Array], Array]] | None = None,
+        values: Array | None = None,
+    ) -> None:
+        self._bank, self.X, self.z = bank, X, z
+        self._values = z if values is None else values
+        self.ground, self._ball = ground, ball
+        self.rng = np.random.default_rng(0) if rng is None else rng
+        self._start = 0
+        self._now: float | None = None
+        self.shift, self.scale = shift, scale
+        self.groups = [np.arange(X.shape[1])] if groups is None else list(groups)
+        pending = X[:0] if X_pending is None else X_pending
+        self._rows = np.concatenate([X, pending])
+        self._posteriors: dict[Candidate, Posterior] = {}
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the noise, in the units that the model sees."""
+        return self._bank.noise
+
+    @property
+    def n(self) -> int:
+        """Number of told points."""
+        return len(self.X)
+
+    def __getitem__(self, candidate: Candidate) -> Posterior:
+        """Return the candidate's posterior."""
+        if candidate not in self._posteriors:
+            rows, n_told = self._seen, len(self._active)
+            view = (self._start, self._now is not None, chosen_at(self.n))
+            factor = self._bank.factor(candidate, rows, n_told, view)
+            self._posteriors[candidate] = self._posterior(candidate, factor)
+        return self._posteriors[candidate]
+
+    @cached_property
+    def _active(self) -> Indices:
+        """Which of the told points posteriors go by."""
+        if self._now is not None:
+            return latest_rows(self.n)
+        return self._bank.active.rows(self.X, self._values, self._start)
+
+    @cached_property
+    def _seen(self) -> Array:
+        """The told points that posteriors go by, then the pending ones."""
+        return np.concatenate([self.X[self._active], self._rows[self.n :]])
+
+    def _posterior(self, candidate: Candidate, factor: CholeskyFactor) -> Posterior:
+        settings = (candidate, self._seen, factor, self.z[self._active], self.noise)
+        mean = self._mean(candidate)
+        size = None if self.ground is None else self.ground.n_points
+        if self._now is not None:
+            present = PresentPosterior(*settings, mean, now=self._now)
+            present.n_points = size
+            return present
+        posterior = Posterior(*settings, mean)
+        posterior.ground, posterior.n_points = self.ground, size
+        return posterior
+
+    def at(self, candidate: Candidate) -> Posterior:
+        """Return the posterior of a candidate to be looked at once: nothing is kept."""
+        rows, n_told = self._seen, len(self._active)
+        factor = FactorBank(self.noise).factor(candidate, rows, n_told)
+        return self._posterior(candidate, factor)
+
+    def weighted(self, candidate: Candidate, weights: Array) -> Posterior:
+        """Return the posterior with noise variance divided by a weight for each row.
+
+        Parameters
+        ----------
+        candidate : Candidate
+            The model.
+        weights : array of shape (n,)
+            Positive weights of the told points; pending ones have weight 1.
+        """
+        weights = weights[self._active]
+        each = np.concatenate([weights, np.ones(len(self._seen) - len(weights))])
+        K = candidate.kernel(self._seen)
+        K[np.diag_indices_from(K)] += self.noise**2 / each
+        factor = CholeskyFactor()
+        factor.restart(K)
+        posterior = self._posterior(candidate, factor)
+        posterior.log_weight = float(np.log(weights).sum())
+        return posterior
+
+    def since(self, start: int) -> Models:
+        """Return the view over the told points from index `start` on.
+
+        Event triggers and windows forget this way; nothing is deleted.
+        """
+        return self._view(self.X[start:], self._rows[start:], self.z[start:], start)
+
+    def timed(self) -> Models:
+        """Return the view whose last column is time, seen from the present.
+
+        The i-th value told belongs to time i, counted from 1; pending points follow,
+        and the point to be chosen comes next. Kernels of this view see the time in the
+        last column; its posteriors are asked at points without it, and answer for the
+        present.
+        """
+        times = 1.0 + self._start + np.arange(len(self._rows))
+        rows = np.column_stack([self._rows, times])
+        view = self._view(rows[: self.n], rows, self.z, 0)
+        view._now = float(self._start + len(rows) + 1)
+        return view
+
+    def _view(self, X: Array, rows: Array, z: Array, start: int) -> Models:
+        view = Models(
+            self._bank,
+            X,
+            z,
+            X_pending=rows[len(X) :],
+            shift=self.shift,
+            scale=self.scale,
+            groups=self.groups,
+            rng=self.rng,
+            ground=self.ground,
+            ball=self._ball,
+            values=self._values[len(self.z) - len(z) :],
+        )
+        view._start, view._now = self._start + start, self._now
+        return view
+
+    def ball(
+        self, eps: float | Mapping[str, float], metric: str, units: str
+    ) -> Callable[[Array], Array]:
+        """Return the function from points to their feasible perturbations.
+
+        Parameters
+        ----------
+        eps : float or dict of str to float
+            Radius, or one for each parameter to be perturbed.
+        metric : {"max", "l2"}
+            How distances over several parameters are measured.
+        units : {"cube", "user"}
+            Units of the radius.
+
+        Returns
+        -------
+        perturb : callable
+            Points of shape (m, n_columns) to perturbed ones, shape (m, k, n_columns).
+        """
+        if self._ball is None:
+            raise ValueError(
+                "Expected models that know what perturbations are feasible, got some "
+                "without; pass 'ball', such as the method of that name of a Space."
+            )
+        return self._ball(eps, metric, units)
+
+    def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:
+        mean = candidate.mean
+        if mean is None:
+            return None
+        return lambda X: (np.asarray(mean(X), dtype=float) - self.shift) / self.scale
+
+    def fit(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        bounds: tuple[float | Array, float | Array],
+        starts: Sequence[float | Array],
+        *,
+        per_parameter: bool = False,
+    ) -> Array:
+        """Return the length scales of highest posterior given the told points.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel at length scale 1.
+        prior : Prior
+            Prior of each length scale.
+        bounds : (float, float) or pair of arrays of shape (n_parameters,) or (1,)
+            Shortest and longest length scale allowed, the same for all or one each.
+        starts : list of float or array
+            Length scales to start from.
+        per_parameter : bool, default=False
+            One length scale per parameter instead of one for all.
+
+        Returns
+        -------
+        theta : array of shape (n_parameters,) or (1,)
+            In unit-cube coordinates.
+        """
+        likelihood = self._likelihood(kernel, prior, per_parameter)
+        return fit_length_scale(likelihood, bounds, _shaped(starts, likelihood))
+
+    def sample(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        bounds: tuple[float, float],
+        starts: Sequence[float | Array],
+        n: int,
+        *,
+        burn_in: int = 0,
+        thin: int = 1,
+        per_parameter: bool = False,
+    ) -> Array:
+        """Return draws from the posterior of the length scales given the told points.
+
+        Slice sampling of their logarithms, with `rng`.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel at length scale 1.
+        prior : Prior
+            Prior of each length scale.
+        bounds : (float, float)
+            Shortest and longest length scale allowed.
+        starts : list of float or array
+            Length scales; the chain starts from those of highest posterior.
+        n : int
+            Number of draws.
+        burn_in, thin : int
+            Sweeps before the first draw, and for each draw.
+        per_parameter : bool, default=False
+            One length scale per parameter instead of one for all.
+
+        Returns
+        -------
+        thetas : array of shape (n, n_parameters) or (n, 1)
+            In unit-cube coordinates; a chain goes on from the last one.
+        """
+        likelihood = self._likelihood(kernel, prior, per_parameter)
+        points = [np.log(np.clip(s, *bounds)) for s in _shaped(starts, likelihood)]
+        draws = slice_sample(
+            likelihood.log_density,
+            max(points, key=likelihood.log_density) if len(points) > 1 else points[0],
+            n,
+            rng=self.rng,
+            bounds=(math.log(bounds[0]), math.log(bounds[1])),
+            burn_in=burn_in,
+            thin=thin,
+        )
+        return np.clip(np.exp(draws), *bounds)
+
+    def _likelihood(
+        self, kernel: Kernel, prior: Prior, per_parameter: bool
+    ) -> LengthScaleLikelihood:
+        groups = self.groups if per_parameter else [np.concatenate(self.groups)]
+        X, z = self._fitted
+        return LengthScaleLikelihood(
+            kernel, X, z, noise=self.noise, groups=groups, prior=prior
+        )
+
+    @property
+    def _fitted(self) -> tuple[Array, Array]:
+        """The told points, and their targets, that hyperparameters are fitted to."""
+        rows = self._active[fitted_rows(len(self._active))]
+        return self.X[rows], self.z[rows]
+
+    def fit_value(
+        self,
+        model: Callable[[float], Candidate],
+        bounds: tuple[float, float],
+        start: float,
+    ) -> float:
+        """Return a positive hyperparameter of highest likelihood on the told points.
+
+        Brent's bounded search in its logarithm, no further than a factor e**2 from
+        where it starts: one that is repeated as values come in follows a maximum.
+
+        Parameters
+        ----------
+        model : callable
+            Value of the hyperparameter to candidate.
+        bounds : (float, float)
+            Least and greatest value allowed.
+        start : float
+            An earlier estimate.
+
+        Returns
+        -------
+        value : float
+        """
+        around, reach = math.log(start), 2.0
+        result = minimize_scalar(
+            lambda log_value: -self._evidence(model(math.exp(log_value))),
+            bounds=(
+                max(math.log(bounds[0]), around - reach),
+                min(math.log(bounds[1]), around + reach),
+            ),
+            method="bounded",
+            options={"xatol": 0.02},
+        )
+        return math.exp(float(result.x))
+
+    def _evidence(self, candidate: Candidate) -> float:
+        X, z = self._fitted
+        K = candidate.kernel(X)
+        K[np.diag_indices_from(K)] += self.noise**2
+        factor, mean = CholeskyFactor(), self._mean(candidate)
+        factor.restart(K)
+        posterior = Posterior(candidate, X, factor, z, self.noise, mean)
+        return posterior.log_marginal_likelihood
+
+    def spread(self, theta: Array) -> Array:
+        """Return one length scale per encoded column from one per parameter."""
+        columns = np.empty(self.X.shape[1])
+        for group, value in zip(
+            self.groups, np.broadcast_to(theta, len(self.groups)), strict=True
+        ):
+            columns[group] = value
+        return columns
+
+
+def _shaped(
+    starts: Sequence[float | Array], likelihood: LengthScaleLikelihood
+) -> list[Array]:
+    """Return each start as one length scale per group."""
+    k = len(likelihood.groups)
+    return [np.broadcast_to(start, k).astype(float) for start in starts]

@@ -1,0 +1,65 @@
+"""Policies with settings as words of a command."""
+
+import pytest
+
+from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._spelling import checked_methods, method_list, split_method
+from skrobustbo.policies import available
+from skrobustbo.surrogate import LogNormalPrior
+
+
+def test_names_and_settings_are_told_apart():
+    assert split_method("lb-gp-ucb") == ("lb-gp-ucb", {})
+    name, settings = split_method("robust(weights=(1, 0.5), tail=None)")
+    assert name == "robust"
+    assert settings == {"weights": (1, 0.5), "tail": None}
+    prior = split_method("robust(prior=LogNormalPrior(0.5, sigma=0.75))")[1]["prior"]
+    assert prior == LogNormalPrior(0.5, 0.75)
+
+
+def test_commas_within_brackets_belong_to_the_settings():
+    words = ["robust,robust(weights=(1, 0.5), beta=2)", "LB_GP_UCB"]
+    assert method_list(words) == [
+        "robust",
+        "robust(weights=(1, 0.5), beta=2)",
+        "lb-gp-ucb",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "robust()",
+        "robust(1)",
+        "robust(beta=)",
+        "robust(beta=2",
+        "robust(beta=2))",
+        "robust(**{'beta': 2})",
+        "robust(beta=__import__('os').getcwd())",
+        "robust(beta=open('x'))",
+        "robust(beta=2).fit",
+    ],
+)
+def test_anything_else_is_refused_and_not_executed(text):
+    with pytest.raises(CommandError, match="Expected a policy such as"):
+        split_method(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["robast(beta=2)"], "robast"),
+        (["robust(betta=2)"], "betta"),
+        (["sobol(seed=1)"], "takes no settings"),
+        ([], "Got none"),
+    ],
+)
+def test_methods_are_checked_before_any_run(words, message):
+    with pytest.raises(CommandError, match=message):
+        checked_methods(words, [*available(), "sobol"])
+
+
+def test_methods_that_are_known_come_back_tidy():
+    words = ["robust( beta = 2.0 )", "sobol"]
+    known = [*available(), "sobol"]
+    assert checked_methods(words, known) == ["robust( beta = 2.0 )", "sobol"]

@@ -1,0 +1,150 @@
+"""The default: how often it estimates, which rungs pass, how it ends."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from skrobustbo import Optimizer, Real
+from skrobustbo.policies import RobustUCB
+from skrobustbo.policies import _robust as module
+from skrobustbo.policies._interface import Setup
+from skrobustbo.policies._robust import LadderState
+
+
+@dataclass
+class History:
+    """What a policy sees of the values told."""
+
+    told: list
+
+    @property
+    def values(self):
+        return np.array(self.told)
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Note the number of values at each fit of the length scales."""
+    sizes, fit = [], module.map_length_scales
+
+    def noted(kernel, models, *args):
+        sizes.append(models.n)
+        return fit(kernel, models, *args)
+
+    monkeypatch.setattr(module, "map_length_scales", noted)
+    return sizes
+
+
+def smooth(params):
+    return -((params["a"] - 0.3) ** 2)
+
+
+def search(n, objective=smooth):
+    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(tail=None), random_state=0)
+    for _ in range(n):
+        params = optimizer.ask()
+        optimizer.tell(params, objective(params))
+    return optimizer
+
+
+def test_every_step_at_first_and_ever_more_rarely_then(fits):
+    search(200)
+    assert set(range(10, 41)) <= set(fits)
+    late = np.array([n for n in fits if n >= 41])
+    gaps = np.diff(late)
+    # After n values the next estimate waits for (n - 25) / 16 more, a fourth at least.
+    spacing = 1 + (late[1:] - 25) // 16
+    assert (gaps <= spacing).all()
+    assert len(late) < 60
+
+
+def test_a_batch_asks_with_one_estimate(fits):
+    optimizer = search(70)
+    fits.clear()
+    optimizer.ask(8)
+    assert len(fits) <= 1
+
+
+def test_a_surprise_brings_the_next_estimate_forward(fits):
+    calm = search(150)
+    due = fits[-1] + 1 + (150 - 25) // 16
+    fits.clear()
+    for _ in range(2):  # values that no model of a parabola expects
+        params = calm.ask()
+        calm.tell(params, smooth(params) + 50.0)
+    while not fits:
+        calm.ask()
+        params = calm.ask()
+        calm.tell(params, smooth(params))
+    assert fits[0] < due
+
+
+def test_the_state_says_from_how_many_values_the_estimate_is():
+    optimizer = search(30)
+    state = optimizer._core.engines[0].state
+    assert state.n_fitted == 29
+    assert len(state.theta) == 1
+
+
+def modelled(optimizer):
+    """Return by what each model step divided the estimate."""
+    labels = [record["model_label"] for record in optimizer.history_]
+    return [float(text.removeprefix("theta/")) for text in labels if "/" in text]
+
+
+def finished(gain=0.01, **settings):
+    policy = RobustUCB(gain=gain, **settings)
+    optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
+    for _ in range(40):
+        params = optimizer.ask()
+        optimizer.tell(params, smooth(params))
+    return optimizer
+
+
+def test_rungs_that_expect_nothing_leave_their_turns_to_the_shorter():
+    # The parabola is known by heart soon: then the shortest length scales look around.
+    searching = modelled(finished(endgame=0.0))[:30]
+    taking_turns = modelled(finished(gain=0.0, endgame=0.0))[:30]
+    assert np.mean(np.array(searching) > 1) > np.mean(np.array(taking_turns) > 1) + 0.2
+    assert min(modelled(finished(gain=0.0, weights=(1,)))) == 1.0
+
+
+def test_a_rung_that_passed_rests_until_something_happens():
+    state = LadderState(1, None, [0, 0, 0], rests=[30, 0, 0])
+    assert state.awake(0, 29, rested=False) == [1, 2]
+    assert state.awake(0, 30, rested=False) == [0, 1, 2]
+    assert state.awake(0, 29, rested=True) == [0, 1, 2]
+    assert state.awake(2, 0, rested=False) == [2]
+    policy = RobustUCB(weights=(1, 1, 1), tail=None, normalize_y=False)
+    memo = {"rung": 0, "theta": [1.0], "n_fitted": 9, "passed": [0, 1]}
+    calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1}
+    told = [1.0, *[0.0] * 19]
+    policy.learn(state, memo | calm, History(told))
+    assert state.rests == [22, 22, 0]
+    policy.learn(state, memo | calm, History([*told, 0.5]))  # a surprise
+    assert state.rests == [0, 0, 0]
+    policy.learn(state, memo | calm | {"mean": 2.0}, History([*told, 2.0]))  # better
+    assert state.rests == [0, 0, 0]
+
+
+def test_the_end_of_the_horizon_belongs_to_the_estimate():
+    rng = np.random.default_rng(0)
+
+    def noisy(params):
+        return smooth(params) + 0.3 * rng.standard_normal()
+
+    policy = RobustUCB(gain=1e-6)
+    optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
+    for _ in range(40):
+        params = optimizer.ask()
+        optimizer.tell(params, noisy(params))
+    divisors = modelled(optimizer)
+    assert divisors[-6:] == [1.0] * 6
+    assert max(divisors[:-6]) > 1.0
+
+
+def test_settings_out_of_range_are_refused():
+    for name in ("gain", "endgame", "endgame_beta"):
+        with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
+            RobustUCB(**{name: -0.1}).start(Setup(1), None)
