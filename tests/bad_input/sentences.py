@@ -1,6 +1,7 @@
 """What an error must look like, and estimators and data that count."""
 
 import math
+import re
 import traceback
 import warnings
 
@@ -33,6 +34,12 @@ class Counting(ClassifierMixin, BaseEstimator):
 
     def score(self, X, y=None):
         return -((self.a - 0.3) ** 2)
+
+
+def short(value):
+    """Return how a test is named after a value: its text, without memory addresses."""
+    text = re.sub(r" at 0x[0-9a-f]+|\s+", " ", repr(value)).strip()
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def refusal(call, kinds=(ValueError, TypeError)):

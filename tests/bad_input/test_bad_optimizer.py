@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from sentences import assert_well_written, refusal
+from sentences import assert_well_written, refusal, short
 
 from skrobustbo import Integer, Optimizer, Real, Space, maximize, minimize, policies
 
@@ -83,7 +83,7 @@ def test_every_argument_is_in_the_table():
         ),
         *[({"func": lambda p, v=v: v}, "value of 'func'") for v in NO_NUMBERS],
     ],
-    ids=repr,
+    ids=short,
 )
 def test_the_loop_in_one_call(find, settings, says):
     given = {"func": lambda params: params["a"], "n_iter": 3, **settings}
@@ -170,7 +170,7 @@ NO_POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("params", "says"), NO_POINTS, ids=repr)
+@pytest.mark.parametrize(("params", "says"), NO_POINTS, ids=short)
 @pytest.mark.parametrize("pending", [False, True])
 def test_points_that_are_none(params, says, pending):
     made = optimizer()
@@ -190,7 +190,7 @@ def test_points_that_are_none(params, says, pending):
     assert made.ask() == Optimizer.from_dict(json.loads(before)).ask()
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=short)
 def test_values_that_are_none(value):
     made = optimizer()
     pending = made.ask()
@@ -280,7 +280,7 @@ FOUND = {"params": [POINT, {**POINT, "b": "v"}], "mean_test_score": [0.1, 0.2]}
         ({"mean_test_score": [0.1, 10**400]}, "to hold numbers"),
         ({"mean_test_f1": [0.1, 0.2], "mean_test_score": None}, "'mean_test_score'"),
     ],
-    ids=repr,
+    ids=short,
 )
 def test_results_with_other_columns(changes, says):
     message = refusal(lambda: Optimizer.from_cv_results({**FOUND, **changes}, SPACE))

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.stats
-from sentences import FITS, Counting, X, assert_well_written, refusal, y
+from sentences import FITS, Counting, X, assert_well_written, refusal, short, y
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
@@ -130,7 +130,7 @@ def test_every_setting_is_in_the_table():
         ({"cv": GroupKFold(2)}, "'groups'"),
         ({"cv": []}, "CV iterator empty"),
     ],
-    ids=repr,
+    ids=short,
 )
 def test_what_to_do_is_said(settings, says):
     message = refused(**settings)
@@ -172,7 +172,7 @@ def test_what_joblib_understands_is_left_to_it(pre_dispatch):
         ([{"a": [1]}, {"b": (0, 1)}], "Parameter 'b'"),
         ([{"a": [1]}, Space([{"a": [1]}, {"b": [2]}])], "in one list"),
     ],
-    ids=repr,
+    ids=short,
 )
 def test_spaces(space, says):
     message = refused(space=space)
@@ -406,7 +406,7 @@ def test_data_that_the_estimator_refuses(estimator, space, data, says):
         ({}, (X, y[:3])),
         ({}, (X, np.r_[math.nan, np.ones(19)])),
     ],
-    ids=repr,
+    ids=short,
 )
 def test_a_fitted_search_stays_as_it_is(settings, data):
     ours = search().fit(X, y)
