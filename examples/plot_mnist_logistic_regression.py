@@ -51,6 +51,7 @@ parser.add_argument(
     default="auto",
     help="auto (the default) takes scikit-learn's digits if MNIST cannot be had",
 )
+parser.add_argument("--no-download", action="store_true", help="take data on disk only")
 parser.add_argument("--figure", metavar="FILE", help="write the plot into this file")
 args = parser.parse_args()
 
@@ -68,8 +69,9 @@ n_train = args.n_train or (3_000 if args.quick else 10_000)
 def load_mnist():
     """Return a random choice of training images, and all test images."""
     # A short timeout: a machine without a connection shall not keep us waiting.
-    X, y = fetch_mnist("train", return_X_y=True, timeout=3)
-    X_test, y_test = fetch_mnist("test", return_X_y=True, timeout=3)
+    how = {"return_X_y": True, "download": not args.no_download, "timeout": 3}
+    X, y = fetch_mnist("train", **how)
+    X_test, y_test = fetch_mnist("test", **how)
     chosen = np.random.RandomState(args.seed).permutation(len(X))[:n_train]
     return X[chosen], X_test, y[chosen], y_test
 
