@@ -1,4 +1,4 @@
-"""How sphinx-gallery runs the examples: quickly, offline, and with no warning let by."""
+"""How sphinx-gallery runs the examples: quickly, offline, warnings being errors."""
 
 import warnings
 from pathlib import Path
