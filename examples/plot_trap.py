@@ -3,10 +3,10 @@
 A trap for tuners, and a way out of it
 =====================================
 
-A long slope, and a narrow peak that is a little higher. Three first points happen to lie
-on the slope. What they show is smooth, so a length scale fitted to them by likelihood is
-long; under a long length scale the unseen is like the seen, and nothing is left to look
-for but the upper end of the slope.
+A long slope, and a narrow peak that is a little higher. Three first points happen to
+lie on the slope. What they show is smooth, so a length scale fitted to them by
+likelihood is long; under a long length scale the unseen is like the seen, and nothing
+is left to look for but the upper end of the slope.
 
 The function is that of Berkenkamp, Schoellig and Krause (2019). Two policies start from
 the same three points: ``"mle-gp-ucb"``, which believes the fitted length scale, and
