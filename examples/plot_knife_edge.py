@@ -69,7 +69,9 @@ policies = {
 optimizers = {name: run(policy, seed=0) for name, policy in policies.items()}
 answers = {name: optimizer.recommend() for name, optimizer in optimizers.items()}
 
-pressures, temperatures = np.meshgrid(np.linspace(2, 10, 161), np.linspace(20, 100, 161))
+pressures, temperatures = np.meshgrid(
+    np.linspace(2, 10, 161), np.linspace(20, 100, 161)
+)
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.9), sharey=True, layout="constrained")
 for ax, (name, answer) in zip(axes, answers.items(), strict=True):
     levels = ax.contourf(
