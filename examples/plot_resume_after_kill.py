@@ -27,7 +27,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-PROGRAM = '''
+PROGRAM = """
 import json
 import sys
 
@@ -58,7 +58,7 @@ search = RobustBayesSearchCV(
 table = search.cv_results_
 with open(out, "w") as file:
     json.dump({key: table[key].tolist() for key in table if "score" in key}, file)
-'''
+"""
 
 folder = tempfile.TemporaryDirectory()
 home = Path(folder.name)
@@ -147,7 +147,11 @@ table = np.full((5, 20), np.nan)
 for i in number.values():
     table[i % 5, i // 5] = (i in before) + 2 * (i in after)
 fig, ax = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
-looks = {1: ("before the kill", "#56b4e9"), 2: ("after it", "#e69f00"), 3: ("both", "k")}
+looks = {
+    1: ("before the kill", "#56b4e9"),
+    2: ("after it", "#e69f00"),
+    3: ("both", "k"),
+}
 for value, (label, colour) in looks.items():
     folds, candidates = np.nonzero(table == value)
     if len(folds):

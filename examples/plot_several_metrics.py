@@ -80,7 +80,9 @@ plt.show()
 
 row = "{:<10}{:>8}{:>10}{:>10}{:>10}{:>12}{:>12}"
 print(f"{'':<18}{'cross-validated':^30}{'held out':>18}")
-print(row.format("", "leaves", "log loss", "accuracy", "roc auc", "log loss", "accuracy"))
+print(
+    row.format("", "leaves", "log loss", "accuracy", "roc auc", "log loss", "accuracy")
+)
 for label, i in (("best", best), ("refitted", chosen)):
     params = results["params"][i]
     model = HistGradientBoostingClassifier(random_state=0, **params).fit(X, y)
