@@ -43,8 +43,8 @@ class CircleKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
 
 # %%
-# What it believes of the rest, given a value at the star: with ``RBF`` the other side of
-# the seam is far away.
+# What it believes of the rest, given a value at the star: with ``RBF`` the other side
+# of the seam is far away.
 
 line = np.linspace(0, 1, 121)
 square = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
