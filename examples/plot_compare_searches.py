@@ -1,7 +1,7 @@
 """
-====================================
+===================================
 Grid, random and Bayesian, compared
-====================================
+===================================
 
 The same estimator, the same folds, the same 25 candidates for everybody: what do
 ``GridSearchCV``, ``RandomizedSearchCV`` and ``RobustBayesSearchCV`` make of them? One

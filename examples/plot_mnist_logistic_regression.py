@@ -11,9 +11,10 @@ section 5.2). Most of it is poor ground, so that it matters where a search looks
 :class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier and
 with :class:`~sklearn.model_selection.RandomizedSearchCV` on the same budget.
 
-As a script, this example has options, ``--help`` shows them::
+As a script, this example has options, ``--help`` shows them. ``--figure`` is for where
+there is no display::
 
-    python plot_mnist_logistic_regression.py --quick
+    python plot_mnist_logistic_regression.py --quick --figure best.png
 """
 
 # %%
@@ -211,7 +212,5 @@ else:
     if args.figure:
         fig.savefig(args.figure)
         print(f"The plot is in {args.figure}.")
-    elif plt.get_backend().lower() != "agg":
-        plt.show()
     else:
-        print("There is no display for the plot: --figure FILE writes it into a file.")
+        plt.show()

@@ -1,7 +1,7 @@
 """
-===================================
+====================================
 A policy of your own, in forty lines
-===================================
+====================================
 
 A policy decides which point comes next. It is a small object in scikit-learn's manners:
 the constructor keeps settings, and three methods do the work. All else, from

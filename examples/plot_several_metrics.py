@@ -1,7 +1,7 @@
 """
-================================================
+==============================================
 Several metrics, and the simplest that will do
-================================================
+==============================================
 
 The candidate of the best score is often needlessly large: others are so close behind
 that the folds cannot tell them apart. ``one_standard_error`` refits the simplest of

@@ -1,7 +1,7 @@
 """
-=====================================
+===================================
 An objective that changes under way
-=====================================
+===================================
 
 A machine runs day and night, and its speed is tuned while it does. The yield is best at
 some speed, until the material changes; nobody tells. An ordinary search holds on to

@@ -1,7 +1,7 @@
 """
-=====================================
+======================================
 A trap for tuners, and a way out of it
-=====================================
+======================================
 
 A long slope, and a narrow peak that is a little higher. Three first points happen to
 lie on the slope. What they show is smooth, so a length scale fitted to them by

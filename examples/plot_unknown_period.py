@@ -1,7 +1,7 @@
 """
-=========================
+==========================
 When the period is unknown
-=========================
+==========================
 
 An objective repeats itself, nearly: a rotating machine, a daily or yearly cycle. A
 model that knows the period can tell from one place what to expect in many others. Which
