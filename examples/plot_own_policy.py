@@ -4,7 +4,7 @@ A policy of your own, in forty lines
 ====================================
 
 A policy decides which point comes next. It is a small object in scikit-learn's manners:
-the constructor keeps settings, and three methods do the work. All else, from
+the constructor keeps settings, and at most three methods do the work. All else, from
 factorisations and the climb over mixed spaces to pending points, failures, checkpoints
 and resuming, is the package's, and works with a policy of yours as with its own.
 """
