@@ -1,6 +1,13 @@
 """Configuration of the documentation."""
 
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
+
+from sphinx_gallery.sorting import ExplicitOrder
+
+sys.path.insert(0, str(Path(__file__).parent))
+import gallery_setup
 
 project = "skrobustbo"
 author = "The skrobustbo developers"
@@ -14,6 +21,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
@@ -34,3 +42,23 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("skrobustbo",),
+    "reference_url": {"skrobustbo": None},
+    "within_subsection_order": ExplicitOrder(gallery_setup.ORDER),
+    "reset_argv": "gallery_setup.arguments",
+    "reset_modules": ("matplotlib", "gallery_setup.warnings_are_errors"),
+    "reset_modules_order": "both",
+    "abort_on_example_error": True,
+    "capture_repr": (),
+    "image_srcset": ["2x"],
+    "download_all_examples": False,
+    "show_signature": False,
+    # How long this machine took is nobody else's concern.
+    "min_reported_time": 1e6,
+    "write_computation_times": False,
+}

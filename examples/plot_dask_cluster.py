@@ -13,9 +13,9 @@ be idle. So a cluster wants ``batch_size``: that many candidates are proposed to
 and their folds share the workers.
 
 This example needs Dask: ``pip install "skrobustbo[dask]"``. As a script, it has
-options, ``--help`` shows them::
+options, ``--help`` shows them. ``--figure`` is for where there is no display::
 
-    python plot_dask_cluster.py --quick
+    python plot_dask_cluster.py --quick --figure folds.png
 """
 
 # %%
@@ -94,10 +94,8 @@ def draw(bars_of, figure):
     if figure:
         fig.savefig(figure)
         print(f"The plot is in {figure}.")
-    elif plt.get_backend().lower() != "agg":
-        plt.show()
     else:
-        print("There is no display for the plot: --figure FILE writes it into a file.")
+        plt.show()
 
 
 # %%

@@ -11,9 +11,10 @@ section 5.2). Most of it is poor ground, so that it matters where a search looks
 :class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier and
 with :class:`~sklearn.model_selection.RandomizedSearchCV` on the same budget.
 
-As a script, this example has options, ``--help`` shows them::
+As a script, this example has options, ``--help`` shows them. ``--figure`` is for where
+there is no display::
 
-    python plot_mnist_logistic_regression.py --quick
+    python plot_mnist_logistic_regression.py --quick --figure best.png
 """
 
 # %%
@@ -51,6 +52,7 @@ parser.add_argument(
     default="auto",
     help="auto (the default) takes scikit-learn's digits if MNIST cannot be had",
 )
+parser.add_argument("--no-download", action="store_true", help="take data on disk only")
 parser.add_argument("--figure", metavar="FILE", help="write the plot into this file")
 args = parser.parse_args()
 
@@ -68,8 +70,9 @@ n_train = args.n_train or (3_000 if args.quick else 10_000)
 def load_mnist():
     """Return a random choice of training images, and all test images."""
     # A short timeout: a machine without a connection shall not keep us waiting.
-    X, y = fetch_mnist("train", return_X_y=True, timeout=3)
-    X_test, y_test = fetch_mnist("test", return_X_y=True, timeout=3)
+    how = {"return_X_y": True, "download": not args.no_download, "timeout": 3}
+    X, y = fetch_mnist("train", **how)
+    X_test, y_test = fetch_mnist("test", **how)
     chosen = np.random.RandomState(args.seed).permutation(len(X))[:n_train]
     return X[chosen], X_test, y[chosen], y_test
 
@@ -209,7 +212,5 @@ else:
     if args.figure:
         fig.savefig(args.figure)
         print(f"The plot is in {args.figure}.")
-    elif plt.get_backend().lower() != "agg":
-        plt.show()
     else:
-        print("There is no display for the plot: --figure FILE writes it into a file.")
+        plt.show()

@@ -16,6 +16,7 @@ from skrobustbo._branches import BranchBalancer, BranchState
 from skrobustbo._engine import Engine, Promise
 from skrobustbo._regret_bound import regret_bound
 from skrobustbo._state import (
+    policy_state,
     rebuilt,
     to_json_state,
     trial_from_dict,
@@ -293,7 +294,7 @@ class Core:
             ],
             "seed": self.seed,
             "n_asked": self.n_asked,
-            "states": [to_json_state(engine.state) for engine in self.engines],
+            "states": [policy_state(self.policy, e.state) for e in self.engines],
             "balancer": to_json_state(self.balancer.state) if several else None,
             "trials": [trial_to_dict(t, self.branches) for t in self.log.trials],
             "told": [order[id(trial)] for trial in self.log.told],

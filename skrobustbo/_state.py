@@ -27,6 +27,17 @@ def to_json_state(state: Any) -> Any:
     return to_json(state)
 
 
+def policy_state(policy: Any, state: Any) -> Any:
+    """Return a policy's run-time state in JSON types, None before there is one."""
+    if state is not None and not isinstance(state, policy.state_type):
+        raise TypeError(
+            f"The state that {type(policy).__name__}.start returns must be of its "
+            f"'state_type' to be written as JSON, {policy.state_type.__name__}. Got a "
+            f"{type(state).__name__} instead; set state_type to that class."
+        )
+    return to_json_state(state)
+
+
 def from_json_state(state: Any) -> Any:
     """Return what `to_json_state` wrote."""
     if isinstance(state, dict) and not any(key.startswith("$") for key in state):

@@ -169,7 +169,8 @@ class Legend:
         if self.placed or not self.n_columns:
             return False
         inside = self.ax.get_window_extent()
-        right = inside.x1 + 0.02 * inside.width
+        edge = root_figure(self.ax).bbox.x1
+        right = min(inside.x1 + 0.02 * inside.width, edge - _GAP)
         while self.n_columns > 1 and self.legend.get_window_extent().x1 > right:
             self.n_columns -= 1
             self._apply()

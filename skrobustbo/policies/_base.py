@@ -44,6 +44,10 @@ class Policy(BaseEstimator):
     A policy never maximises, factorises or owns a random generator: `suggest` is handed
     the models and the maximiser.
 
+    The class of the state is the attribute `state_type`, from which a state that was
+    written as JSON is built again; `start` returns one with all defaults, unless a
+    policy has a method of its own.
+
     Parameters
     ----------
     kernel : Kernel, default=None

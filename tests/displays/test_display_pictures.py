@@ -268,6 +268,17 @@ def test_many_models(width, label):
     assert outside(figure) == []
 
 
+def test_a_legend_as_wide_as_its_axes_stays_inside_the_figure():
+    optimizer = Optimizer({"a": Real(0, 1)}, random_state=0)
+    points = [{"a": a} for a in (0.1, 0.5, 0.9, 0.3, 0.7)]
+    optimizer.tell(points, [-1e3, 0.5, math.nan, 0.4, 0.45])
+    optimizer.ask()  # with a model, there is a bound, and one entry more
+    for width in np.arange(6.0, 6.5, 0.05):
+        figure = drawn(displays.ConvergenceDisplay, optimizer, width)
+        assert outside(figure) == [], width
+        plt.close(figure)
+
+
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_lines_stand_out_from_the_background(style):
     """Colours of data have some contrast to either background, good values most."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -150,3 +151,45 @@ def test_a_state_read_back_goes_on_identically(space, policy, kwargs, script):
 @given(spaces(), arguments(), scripts())
 def test_every_policy_goes_on_identically(policy, space, kwargs, script):
     check(space, policy, kwargs, script)
+
+
+# Policies of users --------------------------------------------------------------------
+
+
+@dataclass
+class Count:
+    n: int = 0
+
+
+class Counting(policies.RandomPolicy):
+    state_type = Count
+
+    def learn(self, state, memo, history):
+        state.n += 1
+
+
+class Undeclared(policies.RandomPolicy):
+    def start(self, setup, models):
+        return Count()
+
+
+def run_of(policy):
+    optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
+    for _ in range(6):
+        params = optimizer.ask()
+        optimizer.tell(params, params["x"])
+    return optimizer
+
+
+def test_a_policy_of_ones_own_goes_on_from_its_state_type():
+    optimizer = run_of(Counting())
+    state = json.loads(json.dumps(optimizer.to_dict()))
+    again = Optimizer.from_dict(state, policy=Counting())
+    assert again._state == optimizer._state == Count(n=6 - optimizer.n_initial_points)
+    assert again.ask() == optimizer.ask()
+
+
+def test_a_state_of_no_declared_type_is_refused_when_written():
+    optimizer = run_of(Undeclared())
+    with pytest.raises(TypeError, match=r"'state_type'.* Got a Count instead"):
+        optimizer.to_dict()

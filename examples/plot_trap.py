@@ -1,0 +1,154 @@
+"""
+======================================
+A trap for tuners, and a way out of it
+======================================
+
+A long slope, and a narrow peak that is a little higher. Three first points happen to
+lie on the slope. What they show is smooth, so a length scale fitted to them by
+likelihood is long; under a long length scale the unseen is like the seen, and nothing
+is left to look for but the upper end of the slope.
+
+The function is that of Berkenkamp, Schoellig and Krause (2019). Two policies start from
+the same three points: ``"mle-gp-ucb"``, which believes the fitted length scale, and
+``"robust"``, the default, which takes turns with shorter ones.
+"""
+
+# %%
+# Two runs
+# --------
+# ``initial_params`` are evaluated first; everything else is the policy's choice.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skrobustbo import Optimizer
+from skrobustbo.problems import get
+
+problem = get("berkenkamp-trap")
+N_ITER = 40
+
+
+def start(policy, seed):
+    """Return an optimizer that is to begin with the three points of a seed."""
+    first = problem.initial_params(seed)
+    return Optimizer(
+        problem.space,
+        policy,
+        initial_params=first,
+        n_initial_points=len(first),
+        horizon=N_ITER,
+        random_state=seed,
+    )
+
+
+def advance(optimizer, n):
+    """Let the optimizer make `n` evaluations."""
+    for _ in range(n):
+        params = optimizer.ask()
+        optimizer.tell(params, problem.func(params))
+
+
+# %%
+# Moment by moment
+# ----------------
+# Blue is what ``optimizer.predict`` returns in the first run: a model with an estimated
+# length scale, and its band of two deviations. On the left, where nobody has been, it
+# expects less than the right end has. So the next points go there, which confirms that
+# all is smooth. One look at the left end, later, fits as well.
+#
+# Below is the default. ``history_`` tells which model asked for a point: the one with
+# the estimated length scale, ``"theta/1"``, or one with a shorter one, such as
+# ``"theta/2.6"``. A shorter one sends a point to where the others are not, it falls on
+# the flank of the peak, and all of them climb.
+
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
+grid = np.linspace(0, 1, 301)
+points = [{"x": x} for x in grid]
+truth = [problem.func(point) for point in points]
+
+
+def asked_by(record):
+    """Return a name for whoever asked for a point."""
+    label = record["model_label"]
+    if label == "initial":
+        return "initial"
+    shorter = "/" in label and label != "theta/1"
+    return "shorter" if shorter else "estimated"
+
+
+LOOKS = {
+    "initial": ("first points", "s", "black"),
+    "estimated": ("asked by the estimated length scale", "o", BLUE),
+    "shorter": ("asked by a shorter one", "^", ORANGE),
+}
+
+
+def draw(ax, optimizer):
+    """Draw the truth and the values told, by who asked for them."""
+    ax.plot(grid, truth, ":", color=GREY, label="truth")
+    for who, (label, marker, colour) in LOOKS.items():
+        told = [r for r in optimizer.history_ if asked_by(r) == who]
+        x, y = [r["params"]["x"] for r in told], [r["value"] for r in told]
+        ax.plot(x, y, marker, color=colour, markersize=5, label=label)
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.1, 0.95))
+
+
+def draw_model(ax, optimizer):
+    """Draw what a model with an estimated length scale makes of the values."""
+    mean, std = optimizer.predict(points, return_std=True)
+    ax.fill_between(grid, mean - 2 * std, mean + 2 * std, color=BLUE, alpha=0.2, lw=0)
+    ax.plot(grid, mean, color=BLUE)
+
+
+moments = (4, 12, N_ITER)
+fig, axes = plt.subplots(
+    2, 3, figsize=(8, 4.8), sharex=True, sharey=True, layout="constrained"
+)
+for row, policy in zip(axes, ("mle-gp-ucb", "robust"), strict=True):
+    optimizer = start(policy, seed=0)
+    for ax, moment in zip(row, moments, strict=True):
+        advance(optimizer, moment - len(optimizer.history_))
+        if policy == "mle-gp-ucb":
+            draw_model(ax, optimizer)
+        draw(ax, optimizer)
+        ax.set_title(f"{policy}, {moment} evaluations", fontsize=9)
+    row[0].set_ylabel("value")
+for ax in axes[-1]:
+    ax.set_xlabel("x")
+handles, labels = axes[0, 0].get_legend_handles_labels()
+fig.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
+plt.show()
+
+# %%
+# Is that luck?
+# -------------
+# Ten seeds, ten triples of first points. A run is stuck if it ends below 0.61, little
+# more than the value at the right end.
+
+n_seeds = 10
+best = {}
+for policy in ("mle-gp-ucb", "robust"):
+    runs = [start(policy, seed) for seed in range(n_seeds)]
+    for run in runs:
+        advance(run, N_ITER)
+    values = [[record["value"] for record in run.history_] for run in runs]
+    best[policy] = np.maximum.accumulate(values, axis=1)
+    stuck = (best[policy][:, -1] < problem.stuck_below).sum()
+    print(f"{policy:<11} stuck in {stuck} of {n_seeds} runs")
+
+fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+looks = {"mle-gp-ucb": (BLUE, 4, 0.3), "robust": (ORANGE, 1.2, 0.8)}
+steps = np.arange(1, N_ITER + 1)
+for policy, (colour, width, alpha) in looks.items():
+    lines = ax.step(steps, best[policy].T, where="post")
+    plt.setp(lines, color=colour, linewidth=width, alpha=alpha)
+    lines[0].set_label(policy)
+ax.axhline(problem.optimum, color=GREY, linestyle=":", label="optimum")
+ax.set(xlabel="evaluations", ylabel="best value so far", xlim=(1, N_ITER))
+ax.legend(loc="center right")
+plt.show()
+
+# %%
+# More evaluations do not help the first policy: they are spent where the model wants
+# them, and there the model is right. The guide has
+# :doc:`more on why a tuner gets stuck </stuck>`.
