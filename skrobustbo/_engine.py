@@ -157,10 +157,16 @@ class Engine:
         return self.policy.targets(self.history.values)
 
     def models(
-        self, n_asked: int, *, pending: bool = True, bank: FactorBank | None = None
+        self,
+        n_asked: int,
+        *,
+        pending: bool = True,
+        bank: FactorBank | None = None,
+        shaped: bool = True,
     ) -> Models:
-        """Return the surrogate on the values told here."""
-        z, shift, scale = self.units()
+        """Return the surrogate on the values told here, as the policy shapes them."""
+        shape = self.policy.targets if shaped else self.policy.outcomes
+        z, shift, scale = shape(self.history.values)
         waiting = [trial.x for trial in self.history.pending if pending]
         return Models(
             bank or self._bank,
@@ -175,10 +181,6 @@ class Engine:
             ball=self.region.ball,
             values=self.history.values,
         )
-
-    def map_posterior(self) -> Posterior:
-        """Return the posterior of a MAP model on the values told here."""
-        return map_posterior(self.policy, self.models(0, pending=False))
 
     def _setup(self) -> Setup:
         size = self.region.size
@@ -240,10 +242,16 @@ class Engine:
     # What the balancer of branches needs ---------------------------------------------
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Return mean and deviation of a MAP model, in units of the objective."""
-        _, shift, scale = self.units()
-        mu, sigma = self.map_posterior().predict(X)
-        return mu * scale + shift, sigma * scale
+        """Return mean and deviation of a MAP model, in units of the objective.
+
+        The values enter as they are, not as the policy shapes them for its search.
+        """
+        return self._predict(X, shaped=False)
+
+    def _predict(self, X: Array, *, shaped: bool) -> tuple[Array, Array]:
+        models = self.models(0, pending=False, shaped=shaped)
+        mu, sigma = map_posterior(self.policy, models).predict(X)
+        return mu * models.scale + models.shift, sigma * models.scale
 
     def bands(self, n_asked: int, delta: float) -> list[Band] | None:
         """Return the bands of the plausible models, None without a model so far."""
@@ -263,7 +271,7 @@ class Engine:
     def worth(self, x: Array) -> float:
         """Return the mean at a point, the worst of those met where it is deployed."""
         X = self.policy.met(x, self.models(0, pending=False))
-        return float(self.predict(X)[0].min())
+        return float(self._predict(X, shaped=True)[0].min())
 
     def promise(self) -> Promise:
         """Return what the branch promises, by a MAP model of the values told here.

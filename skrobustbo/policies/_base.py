@@ -172,6 +172,14 @@ class Policy(BaseEstimator):
         z = (np.where(np.isfinite(values), values, worst) - shift) / scale
         return z, shift, scale
 
+    def outcomes(self, values: Array) -> tuple[Array, float, float]:
+        """Return the values as predictions for the user see them, shift and scale.
+
+        A policy may shape the values for its search, in `targets`; what the user is
+        told of the objective should not be shaped. By default nothing is.
+        """
+        return self.targets(values)
+
     def base_kernel(self) -> Kernel:
         """Return the kernel setting, Matern-5/2 with length scale 1 by default."""
         return Matern(nu=2.5) if self.kernel is None else self.kernel

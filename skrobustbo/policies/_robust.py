@@ -29,6 +29,9 @@ _MODESTY = 0.5
 #: A rung that has passed is not asked again until there are more values by one over
 #: this, one of them is the best so far, or one is far from its prediction.
 _REST = 10
+#: Below the lower quartile by so many times the distance of the quartiles, values are
+#: raised even for predictions: they say that a fit diverged, not by how much.
+_FENCE = 10.0
 #: A value further from its prediction than so many deviations calls for an estimate
 #: so many times sooner.
 _SURPRISE, _HASTE = 4.0, 4
@@ -262,6 +265,18 @@ class RobustUCB(UCBPolicy):
         if self.tail is not None and len(finite):
             middle, best = float(np.median(finite)), float(finite.max())
             values = np.maximum(values, middle - self.tail * (best - middle))
+        return super().targets(values)
+
+    def outcomes(self, values: Array) -> tuple[Array, float, float]:
+        """Return the values as they are, but for those far outside the others.
+
+        The search has no use for differences among the bad; who looks at a plot has.
+        """
+        finite = values[np.isfinite(values)]
+        if self.tail is not None and len(finite):
+            low, high = np.quantile(finite, [0.25, 0.75])
+            fence = low - _FENCE * (high - low)
+            values = np.maximum(values, fence) if high > low else values
         return super().targets(values)
 
     def check(self) -> None:

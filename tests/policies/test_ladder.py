@@ -148,3 +148,28 @@ def test_settings_out_of_range_are_refused():
     for name in ("gain", "endgame", "endgame_beta"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
             RobustUCB(**{name: -0.1}).start(Setup(1), None)
+
+
+def test_predictions_are_of_the_values_as_they_are():
+    # Half of the range is good, the rest falls off steeply: the search clips that.
+    def cliff(params):
+        return -(max(0.0, params["a"] - 0.5) ** 2)
+
+    optimizer = Optimizer({"a": Real(0, 1)}, random_state=0)
+    points = [{"a": a} for a in np.linspace(0, 1, 21)]
+    optimizer.tell(points, [cliff(params) for params in points])
+    clipped = optimizer.policy.targets(optimizer._core.engines[0].history.values)
+    assert clipped[0].min() * clipped[2] + clipped[1] > -0.2
+    between = [{"a": a} for a in (0.1, 0.77, 0.93)]
+    true = [cliff(params) for params in between]
+    np.testing.assert_allclose(optimizer.predict(between), true, atol=0.01)
+
+
+def test_predictions_are_not_spoilt_by_a_fit_that_diverged():
+    optimizer = Optimizer({"a": Real(0, 1)}, random_state=0)
+    points = [{"a": a} for a in np.linspace(0, 1, 21)]
+    values = [smooth(params) for params in points]
+    optimizer.tell(points, [*values[:-1], -1e9])
+    between = [{"a": a} for a in (0.12, 0.37, 0.61)]
+    true = [smooth(params) for params in between]
+    np.testing.assert_allclose(optimizer.predict(between), true, atol=0.05)
