@@ -47,6 +47,7 @@ EXAMPLE = Case(
     seeds=10,
     steps=100,
     n_initial=2,
+    together=2,
     quick=Quick(10),
     measures=("found", "theta"),
 )
@@ -71,6 +72,7 @@ SAMPLES = Case(
     seeds=10,
     steps=100,
     n_initial=2,
+    together=2,
     quick=Quick(10),
     drawn=True,
     measures=("solved", "theta"),

@@ -31,6 +31,7 @@ TRAP = Case(
     seeds=50,
     steps=57,
     n_initial=3,
+    together=5,
     quick=Quick(12),
     measures=("found", "places"),
 )

@@ -101,12 +101,16 @@ def listing() -> str:
 
 
 class Batch(NamedTuple):
-    """The missing runs of a case and a seed: one child process makes them."""
+    """Missing runs of a case, by seed: one child process makes them."""
 
     case: Case
-    seed: int
-    methods: tuple[str, ...]
     quick: bool
+    missing: tuple[tuple[int, tuple[str, ...]], ...]
+
+    def __str__(self) -> str:
+        """Return what is being run."""
+        seeds = ", ".join(str(seed) for seed, _ in self.missing)
+        return f"{self.case.name} seed {seeds}"
 
 
 def plan(
@@ -121,12 +125,13 @@ def plan(
         for panel in experiment.panels:
             case = next((c for c in wanted if c.name == panel.case.name), panel.case)
             wanted.setdefault(case, {}).update(dict.fromkeys(panel.methods))
-    batches = [
-        Batch(case, seed, methods, quick)
-        for case, names in wanted.items()
-        for seed, methods in _missing(case, tuple(names), folder, quick, seeds)
-    ]
-    return sorted(batches, key=lambda batch: batch.seed)
+    batches = []
+    for case, names in wanted.items():
+        missing = _missing(case, tuple(names), folder, quick, seeds)
+        starts = range(0, len(missing), case.together)
+        chunks = (tuple(missing[i : i + case.together]) for i in starts)
+        batches += [Batch(case, quick, chunk) for chunk in chunks]
+    return sorted(batches, key=lambda batch: batch.missing[0][0])
 
 
 def _missing(
@@ -166,9 +171,7 @@ def execute(
     def make(batch: Batch) -> list[Run]:
         return run_in_child(batch, folder)
 
-    failed = run_all(
-        possible, args.jobs, make, lambda b: f"{b.case.name} seed {b.seed}", keep
-    )
+    failed = run_all(possible, args.jobs, make, str, keep)
     return failed + len(absent)
 
 
@@ -193,10 +196,9 @@ def run_in_child(batch: Batch, folder: Path) -> list[Run]:
     RunFailedError
         If the process fails.
     """
-    form = "quick" if batch.quick else "full"
-    words = [batch.case.name, str(batch.seed), form, *batch.methods]
+    words = json.dumps([batch.case.name, batch.quick, batch.missing])
     child = subprocess.run(
-        [sys.executable, "-m", "skrobustbo.benchmarks._reproduce._runs", *words],
+        [sys.executable, "-m", "skrobustbo.benchmarks._reproduce._runs", words],
         env=one_thread_environment(),
         capture_output=True,
         text=True,

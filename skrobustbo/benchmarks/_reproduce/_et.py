@@ -73,6 +73,7 @@ def _within(rate: float, *wrong: float) -> Case:
         seeds=50,
         steps=_HORIZON - 1,
         n_initial=1,
+        together=2,
         quick=Quick(14, problem_settings={"n_grid": 12}),
         drawn=True,
         counts_initial=True,

@@ -49,6 +49,7 @@ LENGTH_SCALE = Case(
     seeds=50,
     steps=50,
     n_initial=3,
+    together=10,
     quick=Quick(12),
     measures=("found", "theta"),
 )
@@ -60,6 +61,7 @@ PERIOD = Case(
     seeds=50,
     steps=50,
     n_initial=5,
+    together=10,
     quick=Quick(12),
 )
 DECOMPOSITION = Case(
@@ -70,6 +72,7 @@ DECOMPOSITION = Case(
     seeds=100,
     steps=50,
     n_initial=5,
+    together=10,
     quick=Quick(10),
     measures=("found",),
 )
@@ -81,6 +84,7 @@ MEAN = Case(
     seeds=50,
     steps=100,
     n_initial=5,
+    together=10,
     quick=Quick(12),
     drawn=True,
 )

@@ -113,15 +113,16 @@ def theta_of(label: str) -> float:
     return float(np.exp(np.mean(np.log(values))))
 
 
-def main(argv: Sequence[str]) -> None:
-    """Print the runs of a case, a seed and several methods, one JSON line each."""
+def main(words: str) -> None:
+    """Print runs, a JSON line each: those of a case, by seeds with their methods."""
     from skrobustbo.benchmarks._reproduce._registry import CASES
 
-    case, seed, quick, *methods = argv
-    for method in methods:
-        run = run_one(CASES[case], method, int(seed), quick == "quick")
-        print(json.dumps(asdict(run)), flush=True)
+    case, quick, missing = json.loads(words)
+    for seed, methods in missing:
+        for method in methods:
+            run = run_one(CASES[case], method, seed, quick)
+            print(json.dumps(asdict(run)), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1])

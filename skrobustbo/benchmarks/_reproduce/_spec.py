@@ -103,6 +103,8 @@ class Case:
         What is measured of a run besides its regret.
     keeps : tuple of str
         The numbers that are kept of a run, and no curves; () keeps everything.
+    together : int
+        Seeds that one process takes on, where a run is shorter than its start.
     data : str
         What is missing where the problem's data are not at hand.
     """
@@ -121,6 +123,7 @@ class Case:
     counts_initial: bool = False
     measures: tuple[str, ...] = ()
     keeps: tuple[str, ...] = ()
+    together: int = 1
     data: str = ""
 
     def method(self, name: str) -> Method:
