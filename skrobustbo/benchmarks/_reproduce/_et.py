@@ -74,7 +74,7 @@ def _within(rate: float, *wrong: float) -> Case:
         steps=_HORIZON - 1,
         n_initial=1,
         together=2,
-        quick=Quick(14, problem_settings={"n_grid": 12}),
+        quick=Quick(44),
         drawn=True,
         counts_initial=True,
         measures=("resets",),

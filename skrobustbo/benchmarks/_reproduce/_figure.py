@@ -15,7 +15,7 @@ from skrobustbo.benchmarks._reproduce._claims import Results, values
 from skrobustbo.benchmarks._reproduce._ledger import Run
 from skrobustbo.benchmarks._reproduce._measures import (
     THETA_EDGES,
-    best_theta,
+    best_thetas,
     kept_steps,
 )
 from skrobustbo.benchmarks._reproduce._numbers import Column
@@ -154,14 +154,10 @@ def _histograms(experiment: Experiment, results: Results, quick: bool) -> Figure
         for method, runs in _runs(results, panel):
             share = np.mean([run.curve("histogram") for run in runs], axis=0)
             ax.stairs(share, THETA_EDGES, label=method, **styles[method])
-        ax.axvline(
-            best_theta(panel.case.problem),
-            color="0.4",
-            lw=1,
-            label="estimate of the best",
-        )
+        low, high = best_thetas(panel.case.problem)
+        ax.axvspan(low, high, color="0.85", label="estimate of the best")
         ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.case.title)
-        ax.set_xlim(THETA_EDGES[3], THETA_EDGES[-2])
+        ax.set_xlim(THETA_EDGES[0], THETA_EDGES[-1])
     axes[0, 0].set_ylabel(_NAMES["histogram"])
     _legend(figure, axes)
     return figure

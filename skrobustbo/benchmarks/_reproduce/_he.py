@@ -51,7 +51,7 @@ LENGTH_SCALE = Case(
     n_initial=3,
     together=10,
     quick=Quick(12),
-    measures=("found", "theta"),
+    measures=("found",),
 )
 PERIOD = Case(
     name="he-period",

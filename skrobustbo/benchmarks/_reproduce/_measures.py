@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import problems
 from skrobustbo.problems import Problem
-from skrobustbo.surrogate import FactorBank, FlatPrior, Models
+from skrobustbo.surrogate import Candidate, FactorBank, Models
 
 Array = NDArray[np.float64]
 
@@ -139,31 +139,44 @@ def _theta(record: Record) -> Measured:
 
 
 def _theta_choice(record: Record) -> Measured:
-    """Measure how far the length scales chosen are from the best one, and how often."""
-    gap = np.abs(np.log(record.thetas / best_theta(record.problem.name)))
+    """Measure how far the length scales chosen are from the best, and which."""
+    low, high = best_thetas(record.problem.name)
+    above, below = np.log(record.thetas / high), np.log(low / record.thetas)
+    gap = np.maximum(0.0, np.maximum(above, below))
     counts, _ = np.histogram(record.thetas, THETA_EDGES)
     share = counts / len(record.thetas)
     return Measured({"gap": float(gap.mean())}, {"histogram": share.tolist()})
 
 
 @cache
-def best_theta(problem: str) -> float:
-    """Return the length scale that suits a problem around its maximum.
+def best_thetas(problem: str) -> tuple[float, float]:
+    """Return the range of length scales that suit a problem around its maximum.
 
-    As the length-scale balancing paper estimates it: the maximum likelihood length
-    scale of an isotropic Matern-5/2 kernel on the best 1% of 10,000 uniform points,
-    values standardised.
+    As the length-scale balancing paper estimates the best one: by the likelihood of the
+    best 1% of 10,000 uniform points, values standardised, under an isotropic Matern-5/2
+    kernel. The likelihood may be all but flat, so the range is that of a logarithm
+    within 2 of the highest, cut to [0.005, 20].
     """
+    X, z = best_points(problem)
+    models = Models(FactorBank(0.01), X, z)
+    thetas = np.geomspace(0.005, 20.0, 241)
+    fit = np.array(
+        [
+            models.at(Candidate(Matern(theta, nu=2.5))).log_marginal_likelihood
+            for theta in thetas
+        ]
+    )
+    likely = thetas[fit >= fit.max() - 2.0]
+    return float(likely[0]), float(likely[-1])
+
+
+def best_points(problem: str) -> tuple[Array, Array]:
+    """Return the best 1% of 10,000 uniform points, encoded, and their values' z."""
     made = problems.get(problem)
-    rng = np.random.default_rng(0)
-    X = rng.random((10_000, len(made.space.names)))
+    X = np.random.default_rng(0).random((10_000, len(made.space.names)))
     y = np.array([made.func(params) for params in made.space.decode_many(X)])
     top = np.argsort(y)[-len(y) // 100 :]
-    z = (y[top] - y[top].mean()) / y[top].std()
-    models = Models(FactorBank(0.01), X[top], z)
-    starts = [0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6]
-    theta = models.fit(Matern(nu=2.5), FlatPrior(), (0.005, 20.0), starts)
-    return float(theta[0])
+    return X[top], (y[top] - y[top].mean()) / y[top].std()
 
 
 def _places(record: Record) -> Measured:

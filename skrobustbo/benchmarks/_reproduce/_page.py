@@ -67,8 +67,13 @@ def write_page(path: Path, folder: Path) -> None:
     results = read_results(folder, quick=False)
     for experiment in EXPERIMENTS.values():
         draw(experiment, results, folder, quick=False)
-    text = "\n".join([_HEAD, _summary(results), *_papers(results, path, folder)])
-    path.write_text(text, encoding="utf-8")
+    path.write_text(page_text(path, folder), encoding="utf-8")
+
+
+def page_text(path: Path, folder: Path) -> str:
+    """Return the page that belongs at `path`, from the runs and figures in `folder`."""
+    results = read_results(folder, quick=False)
+    return "\n".join([_HEAD, _summary(results), *_papers(results, path, folder)])
 
 
 def _summary(results: Results) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -26,6 +27,10 @@ from skrobustbo.problems import Problem
 
 Array = NDArray[np.float64]
 
+#: What labels of models begin with that have one length scale, or one per parameter.
+_LENGTH_SCALE = re.compile(
+    r"(?:theta=|\w+\(length_scale=)[\[(]?([\d.e+-]+(?:, ?[\d.e+-]+)*)"
+)
 #: Sets the stream of the uniform initial points apart from other uses of a seed.
 _INITIAL_STREAM = 0x3B
 
@@ -105,11 +110,13 @@ def theta_of(label: str) -> float:
 
     >>> theta_of("theta=0.25"), theta_of("theta=(0.1,0.4)"), theta_of("random")
     (0.25, 0.2, nan)
+    >>> theta_of("Matern(length_scale=0.5, nu=2.5)")
+    0.5
     """
-    if not label.startswith("theta="):
-        return float("nan")
-    text = label.removeprefix("theta=").split(", N=")[0].strip("()")
-    values = [float(value) for value in text.split(",")]
+    found = _LENGTH_SCALE.match(label)
+    if found is None:
+        return math.nan
+    values = [float(value) for value in found[1].split(",")]
     return float(np.exp(np.mean(np.log(values))))
 
 
