@@ -9,7 +9,7 @@ import numpy as np
 
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.policies import MAPGPUCB, MCMCGPUCB, MLEGPUCB
+from skrobustbo.policies import MAPGPUCB, MCMCGPUCB, MLEGPUCB, RGPUCB
 from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, Models, Posterior
 
 _BOUNDS = (0.005, 20.0)
@@ -35,14 +35,14 @@ class RoundedGrowth(MLEGPUCB):
     """A-GP-UCB (18) on a list of length scales (Ziomek et al., *Beyond lengthscales*).
 
     The likeliest candidate's length scale over max(g(t), 1), g(t) = t^0.9, rounded to
-    the nearest candidate. Candidates are kernels of one length scale each.
+    the nearest candidate. Candidates have kernels of one length scale each.
     """
 
     def suggest(
         self, state: Any, models: Models, argmax: Any, pending: Sequence[Any]
     ) -> tuple[Any, dict[str, Any]]:
         """Return the maximiser of the rounded model's bound."""
-        posteriors = [models[Candidate(kernel)] for kernel in self.candidates or ()]
+        posteriors = [models[candidate] for candidate in self.candidates or ()]
         thetas = np.array([p.candidate.kernel.length_scale for p in posteriors])
         likeliest = int(np.argmax([p.log_marginal_likelihood for p in posteriors]))
         t = state.t + len(pending) + 1
@@ -117,3 +117,26 @@ class RestlessMAP(MAPGPUCB):
             theta /= _FINER
         memo = _memo(models, posterior, x, f"theta={theta:.3g}")
         return x, {**memo, "theta": estimate.tolist()}
+
+
+class FromScratch(RGPUCB):
+    """R-GP-UCB whose blocks begin without data, with a random query.
+
+    The package's keeps the value of the step at which it resets, as the pseudo-code of
+    the event-triggered paper does for its own algorithm.
+    """
+
+    def learn(self, state: Any, memo: dict[str, Any], history: Any) -> bool:
+        """Count the query; forget its value, too, when the block ends."""
+        reset: bool = super().learn(state, memo, history)
+        if reset:
+            state.first = len(history.values)
+        return reset
+
+    def suggest(
+        self, state: Any, models: Models, argmax: Any, pending: Sequence[Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return a random point where there are no data, else the best bound's."""
+        if state.first >= models.n:
+            return argmax.random(), {"label": "random"}
+        return super().suggest(state, models, argmax, pending)

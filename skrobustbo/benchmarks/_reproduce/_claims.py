@@ -29,10 +29,10 @@ LEVEL = 0.05
 
 RULES = f"""\
 - **A number with a deviation.** The difference of the means, ours and the paper's, is
-  taken in units of the paper's standard deviation. Up to 3 sqrt(1/n + 1/m), three
-  standard errors of a difference of means of n runs there and m here (0.6 for 50 and
-  50), is *reproduced*, up to 2 *partly*. Where the paper gives no deviation, ours
-  stands for it.
+  taken in units of the paper's standard deviation. Up to 0.6, three standard errors of
+  a difference of two means of 50 runs, is *reproduced*, up to 2 *partly*. Where the
+  paper gives no deviation, ours stands for it. (With fewer runs than 50, a mean may
+  miss these limits by chance.)
 - **The order of a table.** Of each two rows whose means in the paper differ by more
   than 0.6 of the larger deviation, ours must have the same order: all pairs
   *reproduced*, three quarters of them *partly*.

@@ -37,6 +37,8 @@ _NAMES = {
 }
 _LOGARITHMIC = ("simple", "theta", "seconds")
 _FLOOR = 1e-4
+#: Pixels; the files are kept with the page.
+_WIDEST = 950
 #: Evaluations after which the queries are shown.
 _MOMENTS = (20, 40, 60)
 
@@ -51,7 +53,8 @@ def draw(experiment: Experiment, results: Results, folder: Path, quick: bool) ->
     if not any(panel.case.name in results for panel in experiment.panels):
         return
     figure = _DRAWINGS[experiment.drawing](experiment, results, quick)
-    figure.savefig(path_of(folder, experiment, quick), dpi=80)
+    dpi = min(80.0, _WIDEST / figure.get_figwidth())
+    figure.savefig(path_of(folder, experiment, quick), dpi=dpi)
 
 
 def _grid(n_rows: int, n_columns: int, height: float = 2.5) -> tuple[Figure, Any]:
@@ -88,7 +91,7 @@ def _legend(figure: Figure, axes: Any) -> None:
         list(found.values()),
         list(found),
         loc="outside lower center",
-        ncols=3 if len(found) > 3 else len(found),
+        ncols=min(len(found), max(1, int(figure.get_figwidth() / 2.8))),
         frameon=False,
         fontsize="small",
         handlelength=3,
@@ -99,15 +102,19 @@ def _legend(figure: Figure, axes: Any) -> None:
 
 
 def _curves(experiment: Experiment, results: Results, quick: bool) -> Figure:
-    rows, panels = experiment.drawn, experiment.panels
-    figure, axes = _grid(len(rows), len(panels))
+    names, panels = experiment.drawn, experiment.panels
+    lies = len(panels) == 1  # one panel's curves stand side by side
+    figure, axes = _grid(1, len(names)) if lies else _grid(len(names), len(panels))
     styles = _styles(experiment)
     for j, panel in enumerate(panels):
-        axes[0, j].set_title(panel.case.title, fontsize="small")
-        for i, name in enumerate(rows):
-            _curve_panel(axes[i, j], panel, results, name, quick, styles)
-            axes[i, j].set_ylabel(_NAMES[name] if j == 0 else "")
-        axes[-1, j].set_xlabel("queries")
+        for i, name in enumerate(names):
+            ax = axes[0, i] if lies else axes[i, j]
+            _curve_panel(ax, panel, results, name, quick, styles)
+            if lies or i == 0:
+                ax.set_title(panel.case.title, fontsize="small")
+            if lies or i == len(names) - 1:
+                ax.set_xlabel("queries")
+            ax.set_ylabel(_NAMES[name] if lies or j == 0 else "")
     _legend(figure, axes)
     return figure
 
