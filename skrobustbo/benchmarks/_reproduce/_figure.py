@@ -38,7 +38,7 @@ _NAMES = {
 _LOGARITHMIC = ("simple", "theta", "seconds")
 _FLOOR = 1e-4
 #: Pixels; the files are kept with the page.
-_WIDEST = 950
+_WIDEST = 850
 #: Evaluations after which the queries are shown.
 _MOMENTS = (20, 40, 60)
 
