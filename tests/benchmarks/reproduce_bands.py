@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from skrobustbo.benchmarks._reproduce._registry import CASES
 from skrobustbo.benchmarks._reproduce._runs import run_one
@@ -45,10 +46,11 @@ def quick_means(case, number=0):
         case = _changed(case, number)
     means = {}
     for method in case.methods:
-        runs = [
-            run_one(case, method.name, seed, quick=True).metrics
-            for seed in range(case.quick.seeds)
-        ]
+        with threadpool_limits(limits=1):  # as the command's child processes have it
+            runs = [
+                run_one(case, method.name, seed, quick=True).metrics
+                for seed in range(case.quick.seeds)
+            ]
         means[method.name] = {
             metric: float(np.mean([run[metric] for run in runs]))
             for metric in METRICS
