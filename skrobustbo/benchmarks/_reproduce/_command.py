@@ -189,7 +189,7 @@ def _missing_data(case: Case, quick: bool) -> str:
 def run_in_child(batch: Batch, folder: Path) -> list[Run]:
     """Make the runs of a batch in a new process with one BLAS thread.
 
-    Each run is written to its file as soon as it is over.
+    They are written to their file when it ends, those made before a failure, too.
 
     Raises
     ------
@@ -205,7 +205,9 @@ def run_in_child(batch: Batch, folder: Path) -> list[Run]:
         check=False,
     )
     table = ledger(folder, batch.case.name, batch.quick)
-    runs = [Run(**json.loads(line)) for line in child.stdout.splitlines()]
+    # A process that was killed may leave half a line.
+    whole = child.stdout[: child.stdout.rfind("\n") + 1]
+    runs = [Run(**json.loads(line)) for line in whole.splitlines()]
     for run in runs:
         table.append(run)
     if child.returncode != 0:
