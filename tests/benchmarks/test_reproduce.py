@@ -306,6 +306,12 @@ def test_numbers_are_judged_by_the_papers_deviation(mean, verdict):
     assert _verdicts(without, a=_fifty(mean)) == [verdict]
 
 
+def test_runs_without_a_deviation_agree_exactly_or_not_at_all():
+    claim = Column("", "c", "m", {"a": Printed(2.0)}, ordered=False)
+    assert _verdicts(claim, a=np.full(5, 2.0)) == [REPRODUCED]
+    assert _verdicts(claim, a=np.full(5, 2.2)) == [NOT]
+
+
 def test_order_is_judged_between_rows_that_clearly_differ():
     rows = {"a": Printed(1.0, 0.1), "b": Printed(1.05, 0.1), "c": Printed(1.2, 0.1)}
     claim = Column("", "c", "m", rows)

@@ -91,7 +91,9 @@ class Column:
             return Finding(says, f"{len(x)} seeds", TOO_FEW)
         mean, std = float(x.mean()), float(x.std(ddof=1))
         unit = std if math.isnan(printed.std) else printed.std
-        apart = abs(mean - printed.mean) / unit
+        gap = abs(mean - printed.mean)
+        # Runs that all count alike have no deviation.
+        apart = gap / unit if unit else (math.inf if gap else 0.0)
         here = f"{mean:.4g} ± {std:.2g} ({len(x)} runs), {apart:.2g} deviations apart"
         return Finding(says, here, graded(apart <= CLEAR, apart <= 2))
 
