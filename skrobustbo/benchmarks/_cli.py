@@ -20,6 +20,7 @@ from skrobustbo.benchmarks import (
 )
 from skrobustbo.benchmarks._args import CommandError
 from skrobustbo.benchmarks._batches import _command as _batches
+from skrobustbo.benchmarks._reproduce import _command as _reproduce
 
 #: In the order in which the help lists them.
 _COMMANDS = (
@@ -34,6 +35,7 @@ _COMMANDS = (
     _batches,
     _active_set,
     _conformance,
+    _reproduce,
 )
 
 

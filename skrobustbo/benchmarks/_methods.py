@@ -9,12 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skrobustbo.benchmarks._peers._registry import PEERS, make_peer
 from skrobustbo.benchmarks._spelling import split_method
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
+
+if TYPE_CHECKING:
+    from skrobustbo.policies import Policy
 
 Params = dict[str, Any]
 
@@ -72,16 +75,15 @@ class Method(ABC):
         return ""
 
 
-class PolicyMethod(Method):
-    """One of the package's policies, by name, with settings or without."""
+class OptimizerMethod(Method):
+    """The package's own optimizer with a policy."""
 
-    def __init__(self, policy: str, setup: Setup):
-        from skrobustbo import Optimizer, policies
+    def __init__(self, policy: Policy, setup: Setup):
+        from skrobustbo import Optimizer
 
-        name, settings = split_method(policy)
         self._optimizer = Optimizer(
             setup.space,
-            policies.make_policy(name, **{**_known(name, setup), **settings}),
+            policy,
             initial_params=setup.initial,
             n_initial_points=len(setup.initial),
             horizon=setup.n_iter,
@@ -101,6 +103,22 @@ class PolicyMethod(Method):
     def tell(self, params: Params, value: float) -> None:
         """Tell the optimizer."""
         self._optimizer.tell(params, value)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The optimizer's records."""
+        return list(self._optimizer.history_)
+
+
+class PolicyMethod(OptimizerMethod):
+    """One of the package's policies, by name, with settings or without."""
+
+    def __init__(self, policy: str, setup: Setup):
+        from skrobustbo import policies
+
+        name, settings = split_method(policy)
+        made = policies.make_policy(name, **{**_known(name, setup), **settings})
+        super().__init__(made, setup)
 
     @property
     def label(self) -> str:

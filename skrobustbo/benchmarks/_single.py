@@ -51,7 +51,7 @@ def run_one(key: RunKey) -> Run:
         problem.noise_std,
         problem.varies,
     )
-    steps = list(_evaluate(problem, make_method(key.policy, setup), setup))
+    steps = list(evaluate(problem, make_method(key.policy, setup), setup))
     return _rows(key, problem, n_initial, steps)
 
 
@@ -65,7 +65,8 @@ def initial_count(problem: Problem, n_iter: int) -> int:
     return min(problem.n_initial or default, n_iter)
 
 
-def _evaluate(problem: Problem, method: Method, setup: Setup) -> Iterator[Step]:
+def evaluate(problem: Problem, method: Method, setup: Setup) -> Iterator[Step]:
+    """Yield what is measured at each evaluation; the noise depends on the seed only."""
     rng = np.random.default_rng([setup.seed, _NOISE_STREAM])
     for t in range(1, setup.n_iter + 1):
         start = time.process_time()

@@ -1,0 +1,267 @@
+"""Figures: what the paper's figure shows, from the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._plot import styles_of
+from skrobustbo.benchmarks._reproduce._claims import Results, values
+from skrobustbo.benchmarks._reproduce._ledger import Run
+from skrobustbo.benchmarks._reproduce._measures import (
+    THETA_EDGES,
+    best_thetas,
+    kept_steps,
+)
+from skrobustbo.benchmarks._reproduce._numbers import Column
+from skrobustbo.benchmarks._reproduce._spec import Experiment, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: What the axes of curves and metrics are called.
+_NAMES = {
+    "cumulative": "cumulative regret",
+    "average": "regret per query",
+    "simple": "simple regret",
+    "resets": "resets",
+    "theta": "length scale",
+    "seconds": "CPU seconds of a run",
+    "histogram": "share of queries",
+}
+_LOGARITHMIC = ("simple", "theta", "seconds")
+_FLOOR = 1e-4
+#: Pixels; the files are kept with the page.
+_WIDEST = 850
+#: Evaluations after which the queries are shown.
+_MOMENTS = (20, 40, 60)
+
+
+def path_of(folder: Path, experiment: Experiment, quick: bool) -> Path:
+    """Return where an experiment's figure is."""
+    return folder / f"{experiment.name}{'.quick' if quick else ''}.png"
+
+
+def draw(experiment: Experiment, results: Results, folder: Path, quick: bool) -> None:
+    """Write an experiment's figure, unless there are no runs."""
+    if not any(panel.case.name in results for panel in experiment.panels):
+        return
+    figure = _DRAWINGS[experiment.drawing](experiment, results, quick)
+    dpi = min(80.0, _WIDEST / figure.get_figwidth())
+    figure.savefig(path_of(folder, experiment, quick), dpi=dpi)
+
+
+def _grid(n_rows: int, n_columns: int, height: float = 2.5) -> tuple[Figure, Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise CommandError(
+            "A figure needs matplotlib, which is not installed: "
+            'pip install "skrobustbo[plot]".'
+        ) from error
+    size = (max(3.0 * n_columns, 5.5), height * n_rows + 0.7)
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def _runs(results: Results, panel: Panel) -> Iterator[tuple[str, list[Run]]]:
+    held = results.get(panel.case.name, {})
+    for method in panel.methods:
+        if runs := list(held.get(method, {}).values()):
+            yield method, runs
+
+
+def _styles(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    methods = dict.fromkeys(m for panel in experiment.panels for m in panel.methods)
+    return styles_of(list(methods))
+
+
+def _legend(figure: Figure, axes: Any) -> None:
+    found: dict[str, Any] = {}
+    for ax in axes.ravel():
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=min(len(found), max(1, int(figure.get_figwidth() / 2.8))),
+        frameon=False,
+        fontsize="small",
+        handlelength=3,
+    )
+
+
+# -- curves ---------------------------------------------------------------------------
+
+
+def _curves(experiment: Experiment, results: Results, quick: bool) -> Figure:
+    names, panels = experiment.drawn, experiment.panels
+    lies = len(panels) == 1  # one panel's curves stand side by side
+    figure, axes = _grid(1, len(names)) if lies else _grid(len(names), len(panels))
+    styles = _styles(experiment)
+    for j, panel in enumerate(panels):
+        for i, name in enumerate(names):
+            ax = axes[0, i] if lies else axes[i, j]
+            _curve_panel(ax, panel, results, name, quick, styles)
+            if lies or i == 0:
+                ax.set_title(panel.case.title, fontsize="small")
+            if lies or i == len(names) - 1:
+                ax.set_xlabel("queries")
+            ax.set_ylabel(_NAMES[name] if lies or j == 0 else "")
+    _legend(figure, axes)
+    return figure
+
+
+def _curve_panel(
+    ax: Axes,
+    panel: Panel,
+    results: Results,
+    name: str,
+    quick: bool,
+    styles: Mapping[str, dict[str, Any]],
+) -> None:
+    """Draw the mean of a curve, and a band of a standard error."""
+    case = panel.case
+    steps = kept_steps(case.n_steps(quick) + case.n_initial * case.counts_initial)
+    for method, runs in _runs(results, panel):
+        curves = np.array([run.curve(name) for run in runs])
+        middle, error = curves.mean(axis=0), _standard_error(curves)
+        if name in _LOGARITHMIC:
+            middle = np.maximum(middle, _FLOOR)
+        ax.plot(steps, middle, label=method, **styles[method])
+        low = np.maximum(middle - error, middle / 10)
+        colour = styles[method]["color"]
+        ax.fill_between(steps, low, middle + error, color=colour, alpha=0.15, lw=0)
+    if name in _LOGARITHMIC:
+        ax.set_yscale("log")
+    ax.grid(alpha=0.3)
+
+
+def _standard_error(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+    n = len(curves)
+    spread = curves.std(axis=0, ddof=1) if n > 1 else np.zeros(curves.shape[1])
+    error: NDArray[np.float64] = spread / np.sqrt(n)
+    return error
+
+
+# -- length scales, queries -----------------------------------------------------------
+
+
+def _histograms(experiment: Experiment, results: Results, quick: bool) -> Figure:
+    figure, axes = _grid(1, len(experiment.panels), 3.0)
+    styles = _styles(experiment)
+    for ax, panel in zip(axes[0], experiment.panels, strict=True):
+        for method, runs in _runs(results, panel):
+            share = np.mean([run.curve("histogram") for run in runs], axis=0)
+            ax.stairs(share, THETA_EDGES, label=method, **styles[method])
+        low, high = best_thetas(panel.case.problem)
+        ax.axvspan(low, high, color="0.85", label="estimate of the best")
+        ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.case.title)
+        ax.set_xlim(THETA_EDGES[0], THETA_EDGES[-1])
+    axes[0, 0].set_ylabel(_NAMES["histogram"])
+    _legend(figure, axes)
+    return figure
+
+
+def _places(experiment: Experiment, results: Results, quick: bool) -> Figure:
+    """Draw the function, and below it the queries of all runs up to some moments."""
+    (panel,) = experiment.panels
+    figure, axes = _grid(len(panel.methods), len(_MOMENTS), 1.8)
+    problem = panel.case.make_problem(0, quick)
+    grid = np.linspace(0.0, 1.0, 401)
+    heights = [problem.func({"x": float(x)}) for x in grid]
+    for i, (method, runs) in enumerate(_runs(results, panel)):
+        for ax, moment in zip(axes[i], _MOMENTS, strict=True):
+            _place_panel(ax, grid, heights, runs, moment - panel.case.n_initial)
+            ax.set_title(f"{method}, t = {moment}", fontsize="small")
+    for ax in axes[-1]:
+        ax.set_xlabel("x, and the queries of all runs")
+    return figure
+
+
+def _place_panel(ax: Axes, grid: Any, heights: Any, runs: list[Run], n: int) -> None:
+    ax.plot(grid, heights, color="#0072B2", lw=1.2)
+    for row, run in enumerate(runs):
+        x = run.curve("x")[:n]
+        below = np.full(len(x), -0.3 - 2.2 * row / len(runs))
+        ax.plot(x, below, ".", color="black", markersize=1.0)
+
+
+# -- tables ---------------------------------------------------------------------------
+
+
+def _columns(experiment: Experiment, results: Results, quick: bool) -> Figure:
+    """Draw the entries of a table beside ours, mean and deviation."""
+    columns = [c for c in experiment.claims if isinstance(c, Column)]
+    n_wide = 3 if len(columns) > 3 else len(columns)
+    n_rows = -(-len(columns) // n_wide)
+    figure, axes = _grid(
+        n_rows, n_wide, 0.33 * max(len(c.entries) for c in columns) + 0.6
+    )
+    for ax, column in zip(axes.ravel(), columns, strict=False):
+        _column_panel(ax, column, results)
+    for ax in axes.ravel()[len(columns) :]:
+        ax.remove()
+    _legend(figure, np.array(figure.axes))
+    return figure
+
+
+def _column_panel(ax: Axes, column: Column, results: Results) -> None:
+    names = list(column.entries)
+    places = np.arange(len(names))[::-1]
+    printed = list(column.entries.values())
+    ours = [
+        np.array(list(values(results, column.case, name, column.metric).values()))
+        for name in names
+    ]
+    ax.errorbar(
+        [p.mean for p in printed],
+        places + 0.15,
+        xerr=np.nan_to_num([p.std for p in printed]),
+        fmt="s",
+        color="0.6",
+        markersize=4,
+        label="paper, mean and deviation",
+    )
+    ax.errorbar(
+        [x.mean() if len(x) else np.nan for x in ours],
+        places - 0.15,
+        xerr=[x.std() if len(x) else 0.0 for x in ours],
+        fmt="o",
+        color="#0072B2",
+        markersize=4,
+        label="here",
+    )
+    ax.set_yticks(places, names, fontsize="x-small")
+    ax.set_title(column.says, fontsize="small")
+    ax.grid(alpha=0.3, axis="x")
+
+
+def _times(experiment: Experiment, results: Results, quick: bool) -> Figure:
+    """Draw the mean times of all methods."""
+    figure, axes = _grid(1, len(experiment.panels), 2.5)
+    for ax, panel in zip(axes[0], experiment.panels, strict=True):
+        found = dict(_runs(results, panel))
+        means = [np.mean([run.seconds for run in runs]) for runs in found.values()]
+        ax.bar(list(found), means, color="#0072B2")
+        ax.tick_params(axis="x", labelsize="x-small", rotation=30)
+        ax.set_title(panel.case.title, fontsize="small")
+        ax.set_yscale("log")
+    axes[0, 0].set_ylabel(_NAMES["seconds"])
+    return figure
+
+
+_DRAWINGS: dict[str, Callable[[Experiment, Results, bool], Figure]] = {
+    "curves": _curves,
+    "histograms": _histograms,
+    "places": _places,
+    "columns": _columns,
+    "times": _times,
+}

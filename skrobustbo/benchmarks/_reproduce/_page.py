@@ -1,0 +1,171 @@
+"""The page: what the papers report, what comes out here, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from skrobustbo.benchmarks._markdown import number, table
+from skrobustbo.benchmarks._reproduce._claims import (
+    RULES,
+    Finding,
+    Results,
+    overall,
+    values,
+)
+from skrobustbo.benchmarks._reproduce._figure import draw, path_of
+from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS, PAPERS
+from skrobustbo.benchmarks._reproduce._results import read_results
+from skrobustbo.benchmarks._reproduce._spec import Experiment, Panel
+
+_HEAD = f"""\
+# The papers' experiments
+
+Do the implementations give the published results? Each figure and table below was run
+by
+
+```sh
+python -m skrobustbo.benchmarks reproduce NAME
+```
+
+(`--list` names all, `--quick` is a form of seconds, `--jobs` runs several at a time,
+and what the csv files hold already is not run again). This page is written from those
+files by `python -m skrobustbo.benchmarks reproduce --page docs/papers.md`. Every run
+has one BLAS thread; all methods of a seed meet the same function, initial points and
+noise. Nothing was tuned to agree: where a paper leaves a setting open, the list below
+the experiment says how it was filled.
+
+## How a verdict is reached
+
+The rules were fixed before the experiments were run, and the script applies them.
+
+{RULES}"""
+
+_METRICS = {
+    "cumulative": "cumulative regret",
+    "average": "regret per query",
+    "late": "regret per query, last quarter",
+    "simple": "simple regret at the end",
+    "found": "share that left the trap",
+    "solved": "share that converged",
+    "theta": "length scale, geometric mean",
+    "gap": "distance to the best length scale",
+    "resets": "resets",
+    "seconds": "CPU seconds",
+}
+
+
+def findings(experiment: Experiment, results: Results) -> list[Finding]:
+    """Return what became of an experiment's claims."""
+    return [finding for claim in experiment.claims for finding in claim.judge(results)]
+
+
+def write_page(path: Path, folder: Path) -> None:
+    """Write the page and all figures from the runs in `folder`."""
+    results = read_results(folder, quick=False)
+    for experiment in EXPERIMENTS.values():
+        draw(experiment, results, folder, quick=False)
+    path.write_text(page_text(path, folder), encoding="utf-8")
+
+
+def page_text(path: Path, folder: Path) -> str:
+    """Return the page that belongs at `path`, from the runs and figures in `folder`."""
+    results = read_results(folder, quick=False)
+    return "\n".join([_HEAD, _summary(results), *_papers(results, path, folder)])
+
+
+def _summary(results: Results) -> str:
+    rows = []
+    for name, experiment in EXPERIMENTS.items():
+        found = findings(experiment, results)
+        verdicts = [finding.verdict for finding in found]
+        counts = " / ".join(
+            str(verdicts.count(word)) for word in ("reproduced", "partly", "not")
+        )
+        link = f"[{experiment.title}](#{name})"
+        rows.append(
+            (link, f"**{overall(found)}**", counts, _seeds(experiment, results))
+        )
+    header = ("experiment", "verdict", "claims: reproduced / partly / not", "seeds")
+    return "\n## Summary\n\n" + table(header, rows, n_left=4) + "\n"
+
+
+def _seeds(experiment: Experiment, results: Results) -> str:
+    """Return the numbers of seeds run, of the paper's: the fewest of a panel each."""
+    parts = []
+    for panel in experiment.panels:
+        held = results.get(panel.case.name, {})
+        n = min(len(held.get(method, {})) for method in panel.methods)
+        parts.append(f"{n} of {panel.case.seeds}")
+    return ", ".join(dict.fromkeys(parts))
+
+
+def _papers(results: Results, path: Path, folder: Path) -> Iterator[str]:
+    for paper, experiments in PAPERS.items():
+        yield f"## {paper}\n"
+        for experiment in experiments:
+            yield from _section(experiment, results, path, folder)
+
+
+def _section(
+    experiment: Experiment, results: Results, path: Path, folder: Path
+) -> Iterator[str]:
+    found = findings(experiment, results)
+    yield f"({experiment.name})=\n\n### {experiment.title}\n"
+    yield f"`reproduce {experiment.name}`: **{overall(found)}**"
+    yield f" ({_seeds(experiment, results)} seeds).\n"
+    yield f"*The paper:* {experiment.reports}\n"
+    figure = path_of(folder, experiment, quick=False)
+    if figure.exists():
+        link = figure.relative_to(path.parent).as_posix()
+        yield f"![{experiment.title}, as it comes out here]({link})\n"
+    for panel in experiment.panels:
+        yield from _panel(experiment, panel, results)
+    rows = [(f.says, f.here, f"**{f.verdict}**") for f in found]
+    yield table(("what the paper says", "here", "verdict"), rows, n_left=3) + "\n"
+    remarks = folder / f"{experiment.name}.txt"
+    if remarks.exists():
+        yield remarks.read_text(encoding="utf-8")
+    yield "Left open by the paper, and filled so:\n"
+    yield "\n".join(f"- {line}" for line in experiment.left_open) + "\n"
+
+
+def _panel(experiment: Experiment, panel: Panel, results: Results) -> Iterator[str]:
+    """Yield the means and standard errors of a panel's methods."""
+    held = results.get(panel.case.name, {})
+    if not held:
+        missing = f", which needs {panel.case.data}" if panel.case.data else ""
+        yield f"*{panel.case.title}*{missing}: not run.\n"
+        return
+    shown = [m for m in experiment.metrics if _has(results, panel, m)]
+    rows = [
+        (method, str(len(held.get(method, {}))), *_cells(results, panel, method, shown))
+        for method in panel.methods
+    ]
+    header = (panel.case.title, "runs", *(_METRICS[metric] for metric in shown))
+    yield table(header, rows) + "\n"
+
+
+def _has(results: Results, panel: Panel, metric: str) -> bool:
+    runs = results[panel.case.name]
+    return any(metric in run.metrics for each in runs.values() for run in each.values())
+
+
+def _cells(
+    results: Results, panel: Panel, method: str, metrics: list[str]
+) -> Iterator[str]:
+    held = results[panel.case.name].get(method)
+    for metric in metrics:
+        if not held:
+            yield "-"
+            continue
+        x = np.array(list(values(results, panel.case.name, method, metric).values()))
+        mean = number(float(x.mean()))
+        if metric in ("found", "solved"):
+            yield f"{x.mean():.0%}"
+        elif len(x) < 2:
+            yield mean
+        else:
+            yield f"{mean} ± {x.std(ddof=1) / np.sqrt(len(x)):.2g}"

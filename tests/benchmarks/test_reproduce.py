@@ -1,0 +1,539 @@
+"""The papers' experiments in their quick form: bands, rules, files and the page."""
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reproduce_bands
+
+from skrobustbo.benchmarks._cli import main
+from skrobustbo.benchmarks._reproduce import _command
+from skrobustbo.benchmarks._reproduce._claims import (
+    NOT,
+    PARTLY,
+    REPRODUCED,
+    TOO_FEW,
+    Alike,
+    Better,
+    Finding,
+    Share,
+    Spread,
+    Within,
+    overall,
+)
+from skrobustbo.benchmarks._reproduce._et import FAST
+from skrobustbo.benchmarks._reproduce._et_changes import ABRUPT
+from skrobustbo.benchmarks._reproduce._he import LENGTH_SCALE
+from skrobustbo.benchmarks._reproduce._ledger import Run, ledger
+from skrobustbo.benchmarks._reproduce._measures import (
+    best_points,
+    best_thetas,
+    kept_steps,
+)
+from skrobustbo.benchmarks._reproduce._numbers import Column, Printed, TimeRatio
+from skrobustbo.benchmarks._reproduce._page import page_text
+from skrobustbo.benchmarks._reproduce._registry import CASES, EXPERIMENTS
+from skrobustbo.benchmarks._reproduce._runs import initial_points, run_one
+
+# -- the quick forms ------------------------------------------------------------------
+
+#: Cases whose quick form takes more than two seconds.
+_SLOW = {
+    *("a-mnist", "et-cart-pole", "he-decomposition", "lb-michalewicz"),
+    *("et-within-010", "et-within-030", "et-within-050"),
+}
+#: Beyond the band, relative to its larger end.
+_MARGIN = 0.1
+
+
+@pytest.fixture
+def no_downloads(monkeypatch):
+    from skrobustbo.datasets import _fetch
+
+    def refuse(file, timeout):
+        raise OSError("tests of experiments download nothing")
+
+    monkeypatch.setattr(_fetch, "_download", refuse)
+
+
+def _cases():
+    for name in CASES:
+        marks = [pytest.mark.slow] if name in _SLOW else []
+        yield pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", list(_cases()))
+@pytest.mark.filterwarnings("ignore:All candidate models contradict:UserWarning")
+def test_quick_form_lies_in_its_bands(name, no_downloads):
+    case, bands = CASES[name], reproduce_bands.read()[name]
+    try:
+        means = reproduce_bands.quick_means(case)
+    except FileNotFoundError:
+        pytest.skip(f"no data, set SKROBUSTBO_DATA: {case.data}")
+    assert means.keys() == bands.keys()
+    for method, metrics in means.items():
+        assert metrics.keys() == bands[method].keys()
+        for metric, value in metrics.items():
+            low, high = bands[method][metric]
+            margin = _MARGIN * max(abs(low), abs(high))
+            assert low - margin <= value <= high + margin, (method, metric)
+
+
+def test_bands_are_narrow_enough_to_tell_something():
+    bands = reproduce_bands.read()
+    entries = [
+        band
+        for methods in bands.values()
+        for metrics in methods.values()
+        for name, band in metrics.items()
+        if name in ("cumulative", "average")
+    ]
+    narrow = [low >= 0.9 * high for low, high in entries]
+    assert np.mean(narrow) > 0.75
+
+
+# -- what the experiments are ---------------------------------------------------------
+
+
+def test_every_figure_and_table_is_there():
+    assert set(EXPERIMENTS) == {
+        *("lb-fig2", "lb-fig3", "lb-fig4", "lb-table2"),
+        *("he-fig2", "boho-fig1", "a-fig4", "a-fig5", "a-fig6"),
+        *("et-table1", "et-table3", "et-fig3b", "et-fig3d", "et-table2"),
+    }
+
+
+@pytest.mark.parametrize("experiment", list(EXPERIMENTS.values()), ids=lambda e: e.name)
+def test_claims_speak_of_runs_that_are_made(experiment):
+    made = {
+        (panel.case.name, method)
+        for panel in experiment.panels
+        for method in panel.methods
+    }
+    for case, method in made:
+        assert CASES[case].method(method)
+    for claim in experiment.claims:
+        assert _spoken_of(claim) <= made
+
+
+def _spoken_of(claim):
+    cases = getattr(claim, "cases", None) or [claim.case]
+    if isinstance(claim, Column):
+        methods = list(claim.entries)
+    elif isinstance(claim, Better):
+        methods = [claim.better, claim.worse]
+    else:
+        methods = getattr(claim, "methods", None) or [claim.method]
+    return {(case, method) for case in cases for method in methods}
+
+
+@pytest.mark.parametrize("case", list(CASES.values()), ids=lambda case: case.name)
+def test_methods_of_a_case_are_told_apart(case):
+    names = [method.name for method in case.methods]
+    assert len(set(names)) == len(names)
+    assert all(not re.search(r'["|=\n]', name) or "delta_B" in name for name in names)
+
+
+def test_runs_depend_on_their_arguments_only():
+    first, second = (run_one(ABRUPT, "W-GP-UCB", 1, quick=True) for _ in range(2))
+    assert replace(first, seconds=0.0) == replace(second, seconds=0.0)
+
+
+def test_methods_of_a_seed_meet_the_same_start_and_seeds_others():
+    problem = LENGTH_SCALE.make_problem(0)
+    one, again, other = (
+        initial_points(LENGTH_SCALE, problem, seed) for seed in (0, 0, 1)
+    )
+    assert one == again != other
+    assert len(one) == 3
+
+
+def test_seeds_draw_functions_where_the_paper_does():
+    a, b = (FAST.make_problem(seed) for seed in (0, 1))
+    assert a.func({"x1": 0.3, "x2": 0.3}, 1) != b.func({"x1": 0.3, "x2": 0.3}, 1)
+
+
+def test_initial_points_count_as_queries_where_the_paper_has_none():
+    run = run_one(ABRUPT, "IGP-UCB", 0, quick=True)
+    n = ABRUPT.quick.steps + 1
+    assert run.metrics["cumulative"] == pytest.approx(n * run.metrics["average"], 1e-3)
+
+
+def test_the_budget_told_is_the_norm_of_the_changes():
+    def norm(places, weights):
+        gaps = np.subtract.outer(places, places)
+        weights = np.array(weights)
+        return math.sqrt(weights @ np.exp(-0.5 * (gaps / 0.2) ** 2) @ weights)
+
+    changes = [
+        norm([0.8, 0.2, 0.2, 0.8], [1, -1, -1, 1]),
+        norm([0.5, 0.8, 0.8, 0.2], [1, -1, -1, 1]),
+    ]
+    told = ABRUPT.method("SW-GP-UCB").settings["budget"]
+    assert told == pytest.approx(sum(changes), abs=0.01)
+
+
+def test_best_length_scales_of_michalewicz():
+    """The likelihood on the best 1% is flat for short scales, and falls beyond."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import Matern
+
+    X, z = best_points("michalewicz5")
+    assert X.shape == (100, 5)
+
+    def likelihood(scale):
+        kernel = Matern(scale, nu=2.5)
+        model = GaussianProcessRegressor(kernel, alpha=1e-4, optimizer=None)
+        return model.fit(X, z).log_marginal_likelihood_value_
+
+    low, high = best_thetas("michalewicz5")
+    assert low == 0.005
+    assert likelihood(low) - 2 < likelihood(high)
+    assert likelihood(low) - 2 > likelihood(1.05 * high)
+    assert 0.05 < high < 0.1
+
+
+def test_curves_are_kept_to_the_last_query():
+    for n in (5, 12, 50, 400):
+        steps = kept_steps(n)
+        assert steps[-1] == n
+        assert steps[0] >= 1
+        assert np.all(np.diff(steps) > 0)
+
+
+# -- the rules ------------------------------------------------------------------------
+
+
+def _results(**metrics):
+    """Return results of the case "c": metrics "m" of methods by their seeds."""
+    return {
+        "c": {
+            method: {
+                seed: Run(method, seed, 1, value, f"m={value}", "")
+                for seed, value in enumerate(found)
+            }
+            for method, found in metrics.items()
+        }
+    }
+
+
+def _verdicts(claim, **metrics):
+    return [finding.verdict for finding in claim.judge(_results(**metrics))]
+
+
+_LOW, _HIGH = np.linspace(1, 2, 10), np.linspace(3, 4, 10)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        (_LOW, _HIGH, REPRODUCED),
+        (_HIGH, _LOW, NOT),
+        (_LOW, _LOW, NOT),
+        (_LOW, 0.01 + _LOW[::-1], PARTLY),
+        (0.01 + _LOW, _LOW[::-1], NOT),
+        (_LOW[:4], _HIGH, TOO_FEW),
+    ],
+)
+def test_better_is_a_paired_test(a, b, verdict):
+    assert _verdicts(Better("", "c", "m", "a", "b"), a=a, b=b) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1.2, REPRODUCED), (1.5, PARTLY), (1.6, NOT)]
+)
+def test_alike_is_a_factor(factor, verdict):
+    claim = Alike("", "c", "m", ("a", "b"))
+    assert _verdicts(claim, a=_LOW, b=factor * _LOW) == [verdict]
+
+
+def test_alike_is_partly_so_where_no_difference_shows():
+    claim = Alike("", "c", "m", ("a", "b"))
+    a, b = np.array([1, 9, 1, 1, 1, 1.0]), np.array([5, 1, 1, 1, 1, 1.0])
+    assert _verdicts(claim, a=3 * a, b=b) == [PARTLY]
+
+
+@pytest.mark.parametrize(
+    ("n", "does", "verdict"),
+    [
+        (9, True, REPRODUCED),
+        (6, True, PARTLY),
+        (2, True, NOT),
+        (2, False, REPRODUCED),
+        (10, False, NOT),
+    ],
+)
+def test_share_counts_runs(n, does, verdict):
+    found = np.arange(12) < n
+    claim = Share("", "c", "m", "a", does)
+    assert _verdicts(claim, a=found.astype(float)) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("mean", "verdict"), [(1.0, REPRODUCED), (2.5, PARTLY), (5.0, NOT)]
+)
+def test_within_is_a_range(mean, verdict):
+    claim = Within("", "c", "a", "m", (0.5, 2.0), (0.5, 3.0))
+    assert _verdicts(claim, a=np.full(5, mean)) == [verdict]
+    quotient = replace(claim, by="seconds", good=(1.0, 1.0), fair=(1.0, 1.0))
+    assert _verdicts(quotient, a=np.full(5, mean)) == [REPRODUCED]
+
+
+def test_spread_compares_the_largest_mean_with_the_smallest():
+    results = {name: _results(a=x)["c"] for name, x in (("c", _LOW), ("d", _HIGH))}
+    claim = Spread("", "a", "m", ("c", "d"), (1.0, 2.0), (1.0, 2.5))
+    assert [f.verdict for f in claim.judge(results)] == [PARTLY]
+
+
+def _fifty(mean):
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal(50)
+    return mean + 0.1 * (draws - draws.mean()) / draws.std(ddof=1)
+
+
+@pytest.mark.parametrize(
+    ("mean", "verdict"),
+    [(1.059, REPRODUCED), (1.061, PARTLY), (1.199, PARTLY), (0.79, NOT)],
+)
+def test_numbers_are_judged_by_the_papers_deviation(mean, verdict):
+    claim = Column("", "c", "m", {"a": Printed(1.0, 0.1)}, ordered=False)
+    assert _verdicts(claim, a=_fifty(mean)) == [verdict]
+    without = replace(claim, rows={"a": Printed(1.0)})  # ours is 0.1, too
+    assert _verdicts(without, a=_fifty(mean)) == [verdict]
+
+
+def test_runs_without_a_deviation_agree_exactly_or_not_at_all():
+    claim = Column("", "c", "m", {"a": Printed(2.0)}, ordered=False)
+    assert _verdicts(claim, a=np.full(5, 2.0)) == [REPRODUCED]
+    assert _verdicts(claim, a=np.full(5, 2.2)) == [NOT]
+
+
+def test_order_is_judged_between_rows_that_clearly_differ():
+    rows = {"a": Printed(1.0, 0.1), "b": Printed(1.05, 0.1), "c": Printed(1.2, 0.1)}
+    claim = Column("", "c", "m", rows)
+    right = {"a": _fifty(1.06), "b": _fifty(1.0), "c": _fifty(1.2)}
+    assert _verdicts(claim, **right)[-1] == REPRODUCED  # a and b are too close to judge
+    wrong = {**right, "c": _fifty(1.03)}
+    assert _verdicts(claim, **wrong)[-1] == NOT
+    four = replace(claim, context={"d": Printed(2.0, 0.1), "e": Printed(3.0, 0.1)})
+    others = {"d": _fifty(2.0), "e": _fifty(3.0)}
+    assert _verdicts(four, **wrong, **others)[-1] == PARTLY
+    assert len(_verdicts(four, **wrong, **others)) == 4
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1.9, REPRODUCED), (3.9, PARTLY), (4.1, NOT)]
+)
+def test_times_are_judged_by_their_ratio(factor, verdict):
+    claim = TimeRatio("", "c", ("a", "b"), (30.0, 10.0))
+    assert _verdicts(claim, a=3 * factor * _LOW, b=_LOW) == [verdict]
+    assert _verdicts(claim, a=3 / factor * _LOW, b=_LOW) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([REPRODUCED, REPRODUCED], REPRODUCED),
+        ([REPRODUCED, TOO_FEW], REPRODUCED),
+        ([REPRODUCED, NOT], PARTLY),
+        ([REPRODUCED, NOT, NOT], NOT),
+        ([REPRODUCED, PARTLY], PARTLY),
+        ([PARTLY], NOT),
+        ([TOO_FEW], TOO_FEW),
+        ([REPRODUCED, TOO_FEW, TOO_FEW], TOO_FEW),
+        ([], TOO_FEW),
+    ],
+)
+def test_an_experiments_verdict(verdicts, expected):
+    assert overall([Finding("", "", verdict) for verdict in verdicts]) == expected
+
+
+# -- the command ----------------------------------------------------------------------
+
+
+def _in_process(monkeypatch):
+    """Make runs here rather than in children; return the batches asked for."""
+    asked = []
+
+    def run_here(batch, folder):
+        asked.append(batch)
+        table = ledger(folder, batch.case.name, batch.quick)
+        runs = [
+            run_one(batch.case, method, seed, batch.quick)
+            for seed, methods in batch.missing
+            for method in methods
+        ]
+        for run in runs:
+            table.append(run)
+        return runs
+
+    monkeypatch.setattr(_command, "run_in_child", run_here)
+    return asked
+
+
+def test_list_names_all(capsys):
+    assert main(["reproduce", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+
+
+def test_the_command_resumes(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    asked = _in_process(monkeypatch)
+    words = ["reproduce", "et-table2", "--quick", "--out", str(tmp_path)]
+    assert main([*words, "--seeds", "0"]) == 0
+    assert {seed for batch in asked for seed, _ in batch.missing} == {0}
+    # A run that a killed process has left torn is made again.
+    path = tmp_path / "et-slow.quick.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]) + lines[-1][:20])
+    asked.clear()
+    assert main(words) == 0
+    missing = {
+        (batch.case.name, seed): methods
+        for batch in asked
+        for seed, methods in batch.missing
+    }
+    assert missing.pop(("et-slow", 0)) == ("W-GP-UCB",)
+    assert {seed for _, seed in missing} == {1}
+    assert (tmp_path / "et-table2.quick.png").stat().st_size > 1000
+    assert "et-table2: too few runs" in capsys.readouterr().out
+    asked.clear()
+    assert main(words) == 0
+    assert asked == []
+
+
+def test_a_child_makes_runs(tmp_path):
+    """One real child, of two short runs and one that cannot be made."""
+    case = CASES["he-length-scale"]
+    batch = _command.Batch(case, True, ((0, ("MLE",)), (1, ("MLE", "nonsense"))))
+    ledger(tmp_path, case.name, True).open()
+    with pytest.raises(_command.RunFailedError):  # but what was made is kept
+        _command.run_in_child(batch, tmp_path)
+    runs = list(ledger(tmp_path, case.name, True).read().values())
+    assert [run.key for run in runs] == [("MLE", 0, 12), ("MLE", 1, 12)]
+    here = run_one(case, "MLE", 0, quick=True)
+    assert replace(runs[0], seconds=0.0) == replace(here, seconds=0.0)
+
+
+def test_a_failing_child_is_told_and_fails_the_command(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+
+    def fail(batch, folder):
+        raise _command.RunFailedError("no memory")
+
+    monkeypatch.setattr(_command, "run_in_child", fail)
+    words = ["reproduce", "boho-fig1", "--quick", "--out", str(tmp_path)]
+    assert main(words) == 1
+    assert "no memory" in capsys.readouterr().err
+
+
+def test_missing_data_are_told_and_the_rest_is_run(
+    tmp_path, monkeypatch, no_other_home, no_downloads, capsys
+):
+    pytest.importorskip("matplotlib")
+    asked = _in_process(monkeypatch)
+    words = ["reproduce", "et-fig3b", "a-fig5", "--quick", "--out", str(tmp_path)]
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert "et-temperature was not run: the sensor temperatures are missing" in error
+    assert "SKROBUSTBO_DATA" in error
+    assert {batch.case.name for batch in asked} == {"a-samples"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "Expected the name of an experiment"),
+        (["he-fig3"], "he-fig2"),
+    ],
+)
+def test_errors_say_what_to_do(words, message, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["reproduce", *words, "--out", str(tmp_path)])
+    assert message in capsys.readouterr().err
+
+
+# -- the page -------------------------------------------------------------------------
+
+
+def _made_up_runs(folder):
+    """Write runs of all cases without running anything."""
+    rng = np.random.default_rng(0)
+    for case in CASES.values():
+        folder.mkdir(exist_ok=True)
+        table = ledger(folder, case.name, quick=False)
+        table.open()
+        n = len(kept_steps(case.steps + case.n_initial * case.counts_initial))
+        for method in case.methods:
+            for seed in range(6):
+                table.append(_made_up(method.name, seed, case, n, rng))
+
+
+def _made_up(method, seed, case, n, rng):
+    names = "cumulative average early late simple found solved theta gap resets"
+    numbers = " ".join(f"{name}={rng.random():.3g}" for name in names.split())
+    curves = dict.fromkeys(("cumulative", "simple", "resets", "theta"), n)
+    curves |= {"histogram": 24, "x": case.steps}
+    followed = " ".join(
+        f"{name}={'|'.join(f'{v:.3g}' for v in rng.random(length) + 0.01)}"
+        for name, length in curves.items()
+    )
+    return Run(method, seed, case.steps, 1.0, numbers, followed)
+
+
+@pytest.mark.slow
+def test_the_page_is_written_from_the_files(tmp_path):
+    pytest.importorskip("matplotlib")
+    page, folder = tmp_path / "papers.md", tmp_path / "papers"
+    _made_up_runs(folder)
+    (folder / "he-fig2.txt").write_text("A remark of ours.\n")
+    assert main(["reproduce", "--page", str(page)]) == 0
+    text = page.read_text()
+    assert "A remark of ours." in text
+    for name, experiment in EXPERIMENTS.items():
+        assert f"({name})=" in text
+        assert experiment.title in text
+        assert (folder / f"{name}.png").exists()
+    assert text.count("**too few runs**") == 0
+
+
+def test_the_page_holds_without_any_run(tmp_path):
+    page = tmp_path / "papers.md"
+    assert main(["reproduce", "--page", str(page)]) == 0
+    text = page.read_text()
+    assert text.count("**too few runs**") > len(EXPERIMENTS)
+    assert "which needs the materials data sets: not run" in text
+
+
+def test_the_documentation_has_the_page_of_its_files():
+    page = Path(__file__).parents[2] / "docs" / "papers.md"
+    folder = page.with_suffix("")
+    assert page.read_text(encoding="utf-8") == page_text(page, folder), (
+        "make it anew: python -m skrobustbo.benchmarks reproduce --page docs/papers.md"
+    )
+    assert all(path.stat().st_size < 100_000 for path in folder.glob("*.png"))
+    assert sum(path.stat().st_size for path in folder.glob("*.csv")) < 600_000
+
+
+def test_runs_of_another_length_are_left_aside(tmp_path):
+    from skrobustbo.benchmarks._reproduce._results import read_results
+
+    table = ledger(tmp_path, "boho-trap", quick=False)
+    table.open()
+    table.append(Run("Algorithm 1", 0, 57, 1.0, "found=1", ""))
+    table.append(Run("Algorithm 1", 1, 12, 1.0, "found=1", ""))
+    found = read_results(tmp_path, quick=False)
+    assert list(found["boho-trap"]["Algorithm 1"]) == [0]
+
+
+def test_numbers_and_curves_are_read_as_written(tmp_path):
+    run = Run("a", 3, 7, 0.25, "average=0.5 resets=2", "cumulative=1|2.5")
+    assert run.metrics == {"average": 0.5, "resets": 2.0, "seconds": 0.25}
+    assert run.curve("cumulative") == [1.0, 2.5]
+    assert run.curve("theta") == []
+    assert json.loads(json.dumps(run.numbers)) == run.numbers
