@@ -73,7 +73,7 @@ class ObjectiveDisplay(Display):
 
     Notes
     -----
-    The posterior is that of `Optimizer.predict`: a MAP model on all the data, which sees
+    The posterior is that of `Optimizer.predict`: a MAP model on all the data. It sees
     the values as they are, whatever a policy makes of them for its search.
 
     Examples
