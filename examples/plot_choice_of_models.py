@@ -62,8 +62,8 @@ print(search.report())
 # Where the budget went
 # ---------------------
 # Every branch has its share of the initial design. After it the balancer goes by what a
-# model of each branch still promises: the tree falls short of the others by far and
-# gets a handful of candidates, the close rivals share what is left.
+# model of each branch still promises: the tree and logistic regression fall short and
+# get a handful of candidates each, the two close rivals share what is left.
 
 
 def names(search):
@@ -109,5 +109,6 @@ for seed in range(3):
 
 # %%
 # The best scores are about equal here, as ten candidates are nearly enough for each of
-# these small models. What the joint search saves is the budget of the hopeless ones:
-# the winner was searched more thoroughly, and nobody had to decide how to share.
+# these small models. What the joint search saves is the budget of the hopeless ones. It
+# goes to the winner, or, where that is in doubt, to a rival as good; and nobody had to
+# decide how to share.

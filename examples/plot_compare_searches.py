@@ -108,9 +108,9 @@ print(f"RobustBayesSearchCV ends above random search in {ahead.sum()} of {len(SE
 # %%
 # The grid ends where its nearest corner is: no order helps. In the first ten
 # candidates, of which six are its initial design, the Bayesian search has little to go
-# by, and random search is as good. What it learns pays afterwards: most of its runs end
+# by, and random search is ahead. What it learns pays afterwards: most of its runs end
 # at the upper end of what random search reaches by luck.
 #
-# Most, not all. One run has settled on a plateau of large ``C`` and ends below all
-# others; 25 candidates are not many, and no tuner is safe from that. Where it matters,
-# search with two seeds.
+# Most, not all. One run has spent itself on a plateau of large ``C``, leaves it with
+# its last candidate only, and ends below all others; 25 candidates are not many, and no
+# tuner is safe from that. Where it matters, search with two seeds.

@@ -139,5 +139,5 @@ plt.show()
 # %%
 # With ``RBF`` and with the default's kernel, most runs stay at the edge of the square,
 # where the signal is nearly best. With the kernel of angles they go on across the seam.
-# It is no charm against a second peak: where the band is wide, to the right, some runs
-# of the policy that estimates the length scale have stayed on the lower one.
+# It is no charm against a second peak: where the band is wide, to the right, two of the
+# eight runs that estimate the length scale have not arrived on the higher one.

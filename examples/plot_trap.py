@@ -10,7 +10,7 @@ is left to look for but the upper end of the slope.
 
 The function is that of Berkenkamp, Schoellig and Krause (2019). Two policies start from
 the same three points: ``"mle-gp-ucb"``, which believes the fitted length scale, and
-``"robust"``, the default, which takes turns with shorter ones.
+``"robust"``, the default, which has shorter ones as well.
 """
 
 # %%
@@ -58,8 +58,10 @@ def advance(optimizer, n):
 #
 # Below is the default. ``history_`` tells which model asked for a point: the one with
 # the estimated length scale, ``"theta/1"``, or one with a shorter one, such as
-# ``"theta/2.6"``. A shorter one sends a point to where the others are not, it falls on
-# the flank of the peak, and all of them climb.
+# ``"theta/2.6"``. The first has found the end of the slope at once, and expects nothing
+# more: it passes its turns to shorter ones. They too try the right end first, until
+# nothing is left to gain there. Then one of them sends a point to where the others are
+# not, it falls on the flank of the peak, and they climb.
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 grid = np.linspace(0, 1, 301)

@@ -339,8 +339,9 @@ class Optimizer:
     ) -> Any:
         """Return the mean of a MAP model on all the data, in units of the objective.
 
-        Values enter that model as they enter the policy's: the default raises those far
-        below the middle.
+        Values enter that model as they are, even where the policy shapes them for its
+        search. Only one that is far outside all others, as of a fit that diverged, is
+        raised under the default.
 
         Parameters
         ----------

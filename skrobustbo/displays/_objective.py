@@ -73,8 +73,8 @@ class ObjectiveDisplay(Display):
 
     Notes
     -----
-    The posterior is that of `Optimizer.predict`: a MAP model on all the data, in which
-    values far below the middle may be raised.
+    The posterior is that of `Optimizer.predict`: a MAP model on all the data. It sees
+    the values as they are, whatever a policy makes of them for its search.
 
     Examples
     --------

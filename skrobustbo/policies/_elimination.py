@@ -126,6 +126,12 @@ class HEGPUCB(Eliminating):
     behind. Line 7 has the deviation before the query was told, which is what the bands
     bound; the printed algorithm has the smaller one after it.
 
+    Give ``normalize_y=False`` with values on a unit scale, or a fixed pair. By default
+    values are standardised by those told so far, and the deviation of a few may be too
+    small, which can eliminate the right model. In a list of additive decompositions
+    leave out the kernel of all parameters together: it promises the most nearly
+    everywhere, takes nearly every query, and is never contradicted.
+
     Parameters
     ----------
     {candidates}
