@@ -43,7 +43,7 @@ def describe(value: Any) -> str:
     Warns
     -----
     UserWarning
-        For functions whose name does not say what they do: lambdas and closures.
+        For functions of the user's own, as their names do not say what they do.
 
     Examples
     --------
@@ -160,10 +160,15 @@ def _column(value: Any, inside: Inside) -> str:
 
 def _function(value: Any, inside: Inside) -> str:
     name = _name(value)
+    advice = ""
     if "<lambda>" in name or "<locals>" in name:
+        advice = "another of that name: define it at the top of a module"
+    elif name.partition(".")[0] not in _VERSIONED:
+        advice = "a change of what it does: use another path after one"
+    if advice:
         warn(
             f"The checkpoint knows the function {name!r} by its name alone, and would "
-            "not notice another of that name: define it at the top of a module.",
+            f"not notice {advice}.",
             stacklevel=2,
         )
     return name
@@ -216,6 +221,10 @@ def _by_name(value: Any, inside: Inside) -> str:
 
 def _type_only(value: Any, inside: Inside) -> str:
     return _name(type(value))
+
+
+#: Functions of these change with their versions, which a checkpoint notes.
+_VERSIONED = {"builtins", "joblib", "numpy", "scipy", "sklearn", "skrobustbo"}
 
 
 def _is_function(value: Any) -> bool:

@@ -548,6 +548,19 @@ def test_functions_without_a_name_are_warned_of(path):
         make(path, scoring=lambda e, X, y: 1.0 - e.a**2, n_iter=2).fit(X, y)
 
 
+def own_score(estimator, X, y):
+    return 1.0 - estimator.a**2
+
+
+def test_functions_of_ones_own_are_warned_of_and_those_of_packages_not(path, recwarn):
+    assert describe(np.linalg.norm) == "numpy.linalg.norm"
+    assert describe(len) == "builtins.len"
+    assert describe(accuracy_score).endswith("accuracy_score")
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="own_score' by its name alone.*another path"):
+        make(path, scoring=own_score, n_iter=2).fit(X, y)
+
+
 def test_the_parameter_is_checked():
     with pytest.raises(ValueError, match="'checkpoint' parameter"):
         make(3).fit(X, y)
