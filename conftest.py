@@ -4,12 +4,17 @@ import functools
 import http.server
 import importlib.util
 import os
+import signal
 import sys
 import threading
 
 import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
+# Shells start jobs in the background with Ctrl-C ignored, and children inherit that:
+# tests of it would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # To look for examples is to import; these import other packages, and have none.
 collect_ignore_glob = [
     f"skrobustbo/benchmarks/_peers/_{peer}.py"

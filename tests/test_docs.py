@@ -69,9 +69,9 @@ def anchors(page):
     """Return the anchors of a page's headings, as GitHub and MyST make them."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
     titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
-    return {
-        re.sub(r"[^\w\- ]", "", t).strip().lower().replace(" ", "-") for t in titles
-    }
+    named = re.findall(r"^\(([\w-]+)\)=$", text, flags=re.MULTILINE)
+    made = [re.sub(r"[^\w\- ]", "", t).strip().lower() for t in titles]
+    return {*named, *(title.replace(" ", "-") for title in made)}
 
 
 def written(target):
