@@ -205,13 +205,16 @@ class Findings:
         """Parameters that do not matter in the eyes of a model of all the scores.
 
         Of each, that is the total share of the variance of the posterior mean that goes
-        with it, interactions included (Jansen's estimate).
+        with it, interactions included (Jansen's estimate). Means below the middle of the
+        initial design count as that: what makes the bad worse is not what to search.
         """
         names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
-        n_seen = int(np.sum(np.isfinite(self.scores[np.array(self.owners) == self._b])))
-        if type(self.branch) is not Space or n_seen < max(15, 5 * len(names)):
+        seen = self.scores[np.array(self.owners) == self._b]
+        seen = seen[np.isfinite(seen)]
+        if type(self.branch) is not Space or len(seen) < max(15, 5 * len(names)):
             return []
-        shares = _total_effects(self.notes.optimizer, self.branch, names)
+        floor = float(np.median(seen[: max(5, self.n_initial)]))
+        shares = _total_effects(self.notes.optimizer, self.branch, names, floor)
         return [name for name, share in shares.items() if share < _IDLE]
 
     @property
@@ -268,17 +271,19 @@ def _has_ends(branch: Space, name: str) -> bool:
     return all(isinstance(c, int | float) for c in dimension.choices)
 
 
-def _total_effects(optimizer: Any, branch: Space, names: list[str]) -> dict[str, float]:
-    """Return the total Sobol index of each parameter of the posterior mean."""
+def _total_effects(
+    optimizer: Any, branch: Space, names: list[str], floor: float
+) -> dict[str, float]:
+    """Return each parameter's total Sobol index of the posterior mean above a floor."""
     points = branch.sample(_POINTS, random_state=0)
     others = branch.sample(_POINTS, random_state=1)
-    mean = optimizer.predict(points)
+    mean = np.maximum(optimizer.predict(points), floor)
     variance = float(np.var(mean))
     if not variance > 0:
         return {}
     shares = {}
     for name in names:
         changed = [{**a, name: b[name]} for a, b in zip(points, others, strict=True)]
-        moved = np.asarray(optimizer.predict(changed)) - mean
+        moved = np.maximum(optimizer.predict(changed), floor) - mean
         shares[name] = float(np.mean(moved**2)) / (2 * variance)
     return shares

@@ -48,7 +48,7 @@ def report(found: Findings) -> str:
         ("Best", _best(found)),
         ("Model", _model(found)),
         ("Branches", _branches(found)),
-        ("At an edge", [_edge(edge) for edge in found.edges]),
+        ("At an edge", [_edge(edge, found) for edge in found.edges]),
         ("Failures", _failures(found)),
         ("Time", _time(found)),
         ("Ended", [_end(found)]),
@@ -160,11 +160,14 @@ def _branch_name(found: Findings, share: Share) -> str:
     return ", ".join(fixed or dimensions) or f"branch {share.number + 1}"
 
 
-def _edge(edge: Edge) -> str:
+def _edge(edge: Edge, found: Findings) -> str:
+    idle = edge.name in _irrelevant(found)
     if edge.listed:
         side = "largest" if edge.side == "upper" else "smallest"
-        return f"{edge.name} is the {side} of its values, {short(edge.bound)}: add more"
-    return f"{edge.name} is at its {edge.side} bound {short(edge.bound)}: widen it"
+        advice = "which matters little" if idle else "add more"
+        return f"{edge.name} is the {side} of its values, {short(edge.bound)}: {advice}"
+    advice = "which matters little" if idle else "widen it"
+    return f"{edge.name} is at its {edge.side} bound {short(edge.bound)}: {advice}"
 
 
 def _failures(found: Findings) -> list[str]:
@@ -245,7 +248,13 @@ def _widen(found: Findings) -> list[str]:
         f"{edge.name}: try {'larger' if edge.side == 'upper' else 'smaller'} values "
         f"than {short(edge.bound)}, if they make sense"
         for edge in found.edges
+        if edge.name not in _irrelevant(found)
     ]
+
+
+def _irrelevant(found: Findings) -> list[str]:
+    """Return the parameters to be fixed; failures blur what matters."""
+    return [] if _look_at_failures(found) else found.idle
 
 
 def _go_on(found: Findings) -> list[str]:
@@ -266,11 +275,12 @@ def _less_noise(found: Findings) -> list[str]:
 
 
 def _smaller_space(found: Findings) -> list[str]:
-    if not found.idle or _look_at_failures(found):  # failures blur what matters
+    idle = _irrelevant(found)
+    if not idle:
         return []
-    it = "it" if len(found.idle) == 1 else "them"
+    it = "it" if len(idle) == 1 else "them"
     return [
-        f"{', '.join(found.idle)}: to the model, less than 1 % of the variance depends "
+        f"{', '.join(idle)}: to the model, less than 1 % of the variance depends "
         f"on {it}; fix {it}, and the budget goes to the rest"
     ]
 

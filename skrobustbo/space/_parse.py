@@ -46,9 +46,11 @@ def _refuse_ambiguous(value: Any) -> None:
         values = [plain(item) for item in value]
         pair = len(values) == 2 and all(map(is_finite, values))
         ends = f"{values[0]!r}, {values[1]!r}" if pair else "low, high"
+        whole = not pair or all(float(item).is_integer() for item in values)
+        integer = f" or Integer({ends})" if whole else ""
         raise ValueError(
-            f"the tuple {value!r} may mean a range or a choice; write Real({ends}) or "
-            f"Integer({ends}) for a range, {values!r} for a choice among its values"
+            f"the tuple {value!r} may mean a range or a choice; write Real({ends})"
+            f"{integer} for a range, {values!r} for a choice among its values"
         )
     if isinstance(value, str | bytes | bytearray):
         raise ValueError(

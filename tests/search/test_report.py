@@ -101,12 +101,12 @@ def test_names_of_the_metric_and_of_a_last_step():
 
 
 def test_score_with_its_standard_error():
-    search = fitted(Fake(kind="inside", noise=0.1), {"a": Real(0, 1)})
+    search = fitted(Fake(kind="inside", noise=0.3), {"a": Real(0, 1)})
     scores = [
         search.cv_results_[f"split{i}_test_score"][search.best_index_] for i in range(4)
     ]
     error = np.std(scores, ddof=1) / 2
-    assert 0.01 < error < 0.1
+    assert 0.01 < error < 0.3
     expected = f"score {search.best_score_:.3f} ± {error:.3f}"
     assert section(search.report(), "Best").startswith(expected)
 
