@@ -40,7 +40,7 @@ class FactorBank:
     """
 
     def __init__(self, noise: float) -> None:
-        self.noise = max(noise, _MIN_NOISE)
+        self.noise = max(float(noise), _MIN_NOISE)
         self._factors: OrderedDict[object, tuple[CholeskyFactor, int]] = OrderedDict()
         self.active = ActiveSet()
 
