@@ -205,8 +205,8 @@ class Findings:
         """Parameters that do not matter in the eyes of a model of all the scores.
 
         Of each, that is the total share of the variance of the posterior mean that goes
-        with it, interactions included (Jansen's estimate). Means below the middle of the
-        initial design count as that: what makes the bad worse is not what to search.
+        with it, interactions included (Jansen's estimate). Means below the middle of
+        the initial design count as that: what makes the bad worse is not searched.
         """
         names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
         seen = self.scores[np.array(self.owners) == self._b]
