@@ -152,10 +152,6 @@ class Engine:
 
     # Models --------------------------------------------------------------------------
 
-    def units(self) -> tuple[Array, float, float]:
-        """Return the values told here as models see them, their shift and scale."""
-        return self.policy.targets(self.history.values)
-
     def models(
         self,
         n_asked: int,
@@ -289,7 +285,7 @@ class Engine:
         argmax = self.maximizer(n_told, repeats=True)
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
         reached = float(posterior.predict(self.history.X)[0].max())  # line 4
-        _, shift, scale = self.units()
+        shift, scale = models.shift, models.scale
         return Promise(
             upper * scale + shift, reached * scale + shift, posterior, shift, scale
         )

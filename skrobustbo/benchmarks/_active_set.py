@@ -7,8 +7,6 @@ short searches reach, and the same runs are made with and without it.
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import product
@@ -26,7 +24,7 @@ from skrobustbo.benchmarks._markdown import number, table
 from skrobustbo.benchmarks._pool import say
 from skrobustbo.benchmarks._single import run_one
 from skrobustbo.benchmarks._table import Run, RunKey
-from skrobustbo.benchmarks._threads import is_one_thread, one_thread_environment
+from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 from skrobustbo.surrogate import _active
 
 _HEADER = (
@@ -65,8 +63,7 @@ def register(subparsers: Subparsers) -> None:
 def main(args: argparse.Namespace) -> int:
     """Print one line for each problem and bound."""
     if not is_one_thread():
-        program = [sys.executable, "-m", "skrobustbo.benchmarks", *args.argv]
-        return subprocess.run(program, env=one_thread_environment()).returncode
+        return rerun_with_one_thread(args.argv)
     names = checked_names("problem", args.problems, problems.available())
     rows = []
     for name, bound in product(names, [*args.rows, None]):

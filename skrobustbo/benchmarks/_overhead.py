@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ from skrobustbo.benchmarks._args import CommandError, Subparsers, positive_int
 from skrobustbo.benchmarks._conformance._peers import PEERS, Peer
 from skrobustbo.benchmarks._conformance._task import Choice, Floats, NeutralSpace
 from skrobustbo.benchmarks._pool import say
-from skrobustbo.benchmarks._threads import is_one_thread, one_thread_environment
+from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 
 DEFAULT = ("RobustBayesSearchCV", "BayesSearchCV")
 SPACE: NeutralSpace = {
@@ -120,9 +118,7 @@ def main(args: argparse.Namespace) -> int:
     if not peers:
         raise CommandError(f"None of {', '.join(args.estimators)} is installed here.")
     if not is_one_thread():
-        # The libraries read the limit when they are loaded: too late for this process.
-        program = [sys.executable, "-m", "skrobustbo.benchmarks", *args.argv]
-        return subprocess.run(program, env=one_thread_environment()).returncode
+        return rerun_with_one_thread(args.argv)
     runs = measure(peers, n_iter=args.n_iter, repeats=args.repeats)
     if args.out:
         write(args.out, runs)

@@ -71,8 +71,8 @@ def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
     return figure
 
 
-def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels; CommandError if matplotlib is not installed."""
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Return a figure; CommandError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -80,10 +80,15 @@ def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
             "A figure needs matplotlib, which is not installed: "
             'pip install "skrobustbo[plot]".'
         ) from error
+    return Figure(figsize=size, layout="constrained")
+
+
+def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its panels; CommandError if matplotlib is not installed."""
     n_columns = 2 if n_panels == 4 else min(3 if n_panels <= 12 else 4, n_panels)
     n_rows = math.ceil(n_panels / n_columns)
     size = (max(4.2 * n_columns, 5.5), 3.2 * n_rows + 0.9)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for ax in axes[n_panels:]:
         ax.remove()

@@ -7,8 +7,6 @@ step of a peer, measured in turns with them in the same process, hardly does.
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 from itertools import product
 
 import numpy as np
@@ -24,7 +22,7 @@ from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed
 from skrobustbo.benchmarks._spelling import checked_methods
 from skrobustbo.benchmarks._step_times import N_MIN, N_PREDICTED, StepCost, measure
-from skrobustbo.benchmarks._threads import is_one_thread, one_thread_environment
+from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 
 #: Costs by number of parameters, number of observations, and method.
 Costs = dict[int, dict[int, dict[str, StepCost]]]
@@ -76,9 +74,7 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError(f"--n must be at least {N_MIN}. Got {min(args.n)}.")
     check_installed(peers)
     if not is_one_thread():
-        # The libraries read the limit when they are loaded: too late for this process.
-        program = [sys.executable, "-m", "skrobustbo.benchmarks", *args.argv]
-        return subprocess.run(program, env=one_thread_environment()).returncode
+        return rerun_with_one_thread(args.argv)
     costs = _print_costs(args, [*names, *peers])
     if peers:
         print()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Sequence
 
 #: Read by the BLAS and OpenMP libraries when they are loaded, hence set for a child.
 VARIABLES = (
@@ -23,3 +26,12 @@ def one_thread_environment() -> dict[str, str]:
 def is_one_thread() -> bool:
     """Return whether this process's environment allows one thread only."""
     return all(os.environ.get(name) == "1" for name in VARIABLES)
+
+
+def rerun_with_one_thread(argv: Sequence[str]) -> int:
+    """Run a command line of the benchmarks in a child process; return its status.
+
+    The libraries read the limit when they are loaded: too late for this process.
+    """
+    program = [sys.executable, "-m", "skrobustbo.benchmarks", *argv]
+    return subprocess.run(program, env=one_thread_environment()).returncode

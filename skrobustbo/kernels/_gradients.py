@@ -184,11 +184,16 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     return kernel(Z, X), gradient
 
 
+def _scaled(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array, Array]:
+    """Return the length scales, and both sets of points in units of them."""
+    scale = np.asarray(kernel.length_scale, dtype=float)
+    return scale, Z / scale, X / scale
+
+
 # Matern is a subclass of RBF, and so served by the same function.
 @kernel_and_gradient.register
 def _(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array]:
-    scale = np.asarray(kernel.length_scale, dtype=float)
-    Z_scaled, X_scaled = Z / scale, X / scale
+    scale, Z_scaled, X_scaled = _scaled(kernel, Z, X)
     parts = radial(kernel, cdist(Z_scaled, X_scaled))
     if parts is None:
         return kernel_and_gradient.dispatch(object)(kernel, Z, X)
@@ -208,8 +213,7 @@ def kernel_and_slopes(
     products of matrices, and the gradient itself is never formed.
     """
     if isinstance(kernel, RBF):  # Matern is one too
-        scale = np.asarray(kernel.length_scale, dtype=float)
-        Z_scaled, X_scaled = Z / scale, X / scale
+        scale, Z_scaled, X_scaled = _scaled(kernel, Z, X)
         parts = radial(kernel, cdist(Z_scaled, X_scaled))
         if parts is not None:
             k, h = parts

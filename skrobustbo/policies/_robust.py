@@ -173,14 +173,13 @@ class RobustUCB(UCBPolicy):
         turn = 0 if endgame else self.turn(state, pending)
         passed: list[int] = []
         gain = self.gain * (_MODESTY if endgame else 1.0)
+        t = sum(state.counts) + len(pending) + 1  # line 1
         for rung in state.awake(turn, n, rested=endgame):  # line 5
             posterior = models[self._candidate(state, models, theta, n, rung)]
-            t = sum(state.counts) + len(pending) + 1  # line 1
             beta = self.beta_of(posterior, state.n_parameters, t)
-            closing = endgame and rung == 0
-            x, _ = argmax(
-                UCB(posterior, self.endgame_beta if closing else beta)
-            )  # line 6
+            if endgame and rung == 0:
+                beta = self.endgame_beta
+            x, _ = argmax(UCB(posterior, beta))  # line 6
             if expected_gain(posterior, x) >= gain:  # line 7
                 break
             passed.append(rung)

@@ -20,7 +20,7 @@ from skrobustbo.benchmarks._conformance._peers import PEERS, Peer
 from skrobustbo.benchmarks._conformance._probes import PROBES
 from skrobustbo.benchmarks._conformance._table import Answer, keyed, read, write
 from skrobustbo.benchmarks._pool import say
-from skrobustbo.benchmarks._threads import is_one_thread, one_thread_environment
+from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 
 
 def register(subparsers: Subparsers) -> None:
@@ -61,9 +61,7 @@ def main(args: argparse.Namespace) -> int:
     if args.only_page:
         return _only_page(args)
     if not is_one_thread():
-        # The libraries read the limit when they are loaded: too late for this process.
-        program = [sys.executable, "-m", "skrobustbo.benchmarks", *args.argv]
-        return subprocess.run(program, env=one_thread_environment()).returncode
+        return rerun_with_one_thread(args.argv)
     answers = read(args.out) if args.out else {}
     probes = args.probes or list(PROBES)
     new = ask(_installed(args.estimators), probes, args.timeout)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._plot import styles_of
+from skrobustbo.benchmarks._plot import new_figure, styles_of
 from skrobustbo.benchmarks._reproduce._claims import Results, values
 from skrobustbo.benchmarks._reproduce._ledger import Run
 from skrobustbo.benchmarks._reproduce._measures import (
@@ -58,15 +57,8 @@ def draw(experiment: Experiment, results: Results, folder: Path, quick: bool) ->
 
 
 def _grid(n_rows: int, n_columns: int, height: float = 2.5) -> tuple[Figure, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise CommandError(
-            "A figure needs matplotlib, which is not installed: "
-            'pip install "skrobustbo[plot]".'
-        ) from error
     size = (max(3.0 * n_columns, 5.5), height * n_rows + 0.7)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
