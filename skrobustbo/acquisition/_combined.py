@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,11 @@ class UnionMax:
     """
 
     acqs: Sequence[Acquisition]
+
+    @property
+    def reach(self) -> Array:
+        """Distance over which the largest value varies."""
+        return _least_reach(self.acqs)
 
     def __call__(self, Z: Array) -> Array:
         """Return the largest value at points of shape (m, n_columns)."""
@@ -60,6 +66,11 @@ class WeightedSum:
     acqs: Sequence[Acquisition]
     weights: Array
 
+    @property
+    def reach(self) -> Array:
+        """Distance over which the sum varies."""
+        return _least_reach(self.acqs)
+
     def __call__(self, Z: Array) -> Array:
         """Return the weighted sum at points of shape (m, n_columns)."""
         values: Array = self.weights @ np.array([acq(Z) for acq in self.acqs])
@@ -91,6 +102,11 @@ class WorstCase:
     acq: Acquisition
     ball: Callable[[Array], Array]
 
+    @property
+    def reach(self) -> Array:
+        """Distance over which the smallest value varies."""
+        return _least_reach([self.acq])
+
     def __call__(self, Z: Array) -> Array:
         """Return the smallest value around points of shape (m, n_columns)."""
         around = self.ball(Z)
@@ -107,3 +123,8 @@ class WorstCase:
         m, k, d = around.shape
         worst = self.acq(around.reshape(m * k, d)).reshape(m, k).argmin(axis=1)
         return self.acq.with_gradient(around[np.arange(m), worst])
+
+
+def _least_reach(acqs: Sequence[Acquisition]) -> Array:
+    found: list[Array] = [getattr(acq, "reach", np.ones(1)) for acq in acqs]
+    return reduce(np.minimum, found)

@@ -14,6 +14,11 @@ Array = NDArray[np.float64]
 class Belief(Protocol):
     """What an acquisition function needs of a posterior."""
 
+    @property
+    def reach(self) -> Array:
+        """Distance over which it varies in each column, shape (n_columns,)."""
+        ...
+
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and deviation at points, both of shape (m,)."""
         ...
@@ -24,7 +29,11 @@ class Belief(Protocol):
 
 
 class Acquisition(Protocol):
-    """A function of encoded points to be maximised."""
+    """A function of encoded points to be maximised.
+
+    One that knows over which distance it varies says so in an attribute `reach`, of shape
+    (n_columns,). Climbs then take fewer steps.
+    """
 
     def __call__(self, Z: Array) -> Array:
         """Return the values at points of shape (m, n_columns)."""
@@ -50,6 +59,11 @@ class UCB:
 
     posterior: Belief
     beta: float
+
+    @property
+    def reach(self) -> Array:
+        """Distance over which the bound varies: that of the posterior."""
+        return self.posterior.reach
 
     def __call__(self, Z: Array) -> Array:
         """Return the bound at points of shape (m, n_columns)."""

@@ -38,6 +38,11 @@ class EI:
     incumbent: float
     nu: float = 1.0
 
+    @property
+    def reach(self) -> Array:
+        """Distance over which the improvement varies: that of the posterior."""
+        return self.posterior.reach
+
     def __call__(self, Z: Array) -> Array:
         """Return the expected improvement at points of shape (m, n_columns)."""
         mu, sigma = self.posterior.predict(Z)

@@ -14,9 +14,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from skrobustbo._sobol import sobol
+from skrobustbo.acquisition._ascent import ascend
 from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition
 
@@ -27,6 +27,8 @@ Indices = NDArray[np.intp]
 ENUMERATED = 4096
 #: Finite spaces up to this size are listed as a last resort, to find what is untried.
 _LISTED = 2**20
+#: A climb ends where a step gains less, in deviations of the sample's values.
+_PRECISION = 1e-5
 #: Spread of the points around the incumbents, in unit-cube coordinates.
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
 #: Steps tried around each start where a constraint may cut a climb short.
@@ -176,8 +178,13 @@ class Maximizer:
         """
         X, values = self.sample, acq(self.sample)
         if not self.whole:
-            best = self._improved(acq, X[self._starts(values)], inner)
-            X, values = np.concatenate([best, X]), np.concatenate([acq(best), values])
+            ranked = _ranked(values)
+            spread = float(ranked.std()) or 1.0
+            starts = self._starts(ranked / spread)
+            best, top = self._improved(
+                acq, X[starts], values[starts], _PRECISION * spread, inner
+            )
+            X, values = np.concatenate([best, X]), np.concatenate([top, values])
         # A stable sort puts the improved points before a sampled one of equal value.
         for i in np.argsort(-values, kind="stable"):
             if inner or self.free(X[i]):
@@ -217,53 +224,40 @@ class Maximizer:
         Gumbel noise on standardised values draws without replacement with odds that
         grow exponentially with the value.
         """
-        if not np.isfinite(values).all():
-            values = _ranked(values)
-        spread = values.std() or 1.0
-        order: Indices = np.argsort(-values / spread - self._roulette)[: self._n_starts]
+        order: Indices = np.argsort(-values - self._roulette)[: self._n_starts]
         best = int(np.argmax(values))
         return np.array([best, *order[order != best][: self._n_starts - 1]])
 
-    def _improved(self, acq: Acquisition, X: Array, inner: bool) -> Array:
+    def _improved(
+        self, acq: Acquisition, X: Array, values: Array, tolerance: float, inner: bool
+    ) -> tuple[Array, Array]:
         """Alternate climbs and sweeps until no sweep changes a point."""
-        X = self._climbed(acq, X)
+        X, values = self._climbed(acq, X, values, tolerance)
         for _ in range(4 if self.domain.swept else 0):
             swept = self._swept(acq, X, inner)
             if np.array_equal(swept, X):
                 break
-            X = self._climbed(acq, swept)
-        return X
+            X, values = self._climbed(acq, swept, acq(swept), tolerance)
+        return X, values
 
-    def _climbed(self, acq: Acquisition, X: Array) -> Array:
-        """Ascend in the continuous columns, all points in one run, and snap.
-
-        The points do not interact, so the sum of their values climbs each of them.
-        """
+    def _climbed(
+        self, acq: Acquisition, X: Array, values: Array, tolerance: float
+    ) -> tuple[Array, Array]:
+        """Ascend in the continuous columns, snap, and return what is better."""
         columns = self.domain.climbed
         if not len(columns):
-            return X
-        Z = X.copy()
-
-        def negative(flat: Array) -> tuple[float, Array]:
-            Z[:, columns] = flat.reshape(len(X), -1)
-            values, gradients = acq.with_gradient(Z)
-            return -float(values.sum()), -gradients[:, columns].ravel()
-
-        start = X[:, columns].ravel()
-        result = minimize(
-            negative,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, 1.0)] * len(start),
-            options={"maxiter": 20, "ftol": 1e-6},
-        )
-        Z[:, columns] = result.x.reshape(len(X), -1)
-        ends = self.domain.snap(Z)
+            return X, values
+        # Columns of no reach stay as they are.
+        reach = np.zeros(X.shape[1])
+        own = np.minimum(getattr(acq, "reach", 1.0), 1.0)
+        reach[columns] = np.broadcast_to(own, reach.shape)[columns]
+        ends = self.domain.snap(ascend(acq.with_gradient, X, reach, tolerance))
         if self.domain.constrained:
-            return self._nearer(acq, X, ends)
-        better = acq(ends) > acq(X)
-        return np.where(better[:, None], ends, X)
+            X = self._nearer(acq, X, ends)
+            return X, acq(X)
+        heights = acq(ends)
+        better = heights > values
+        return np.where(better[:, None], ends, X), np.where(better, heights, values)
 
     def _nearer(self, acq: Acquisition, X: Array, ends: Array) -> Array:
         """Return the best feasible points on the way to the ends, and around them.
@@ -316,6 +310,8 @@ class Maximizer:
 
 def _ranked(values: Array) -> Array:
     """Return values with the infinite just beyond the finite, and nan among the low."""
+    if np.isfinite(values).all():
+        return values
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
     step = (high - low) or 1.0

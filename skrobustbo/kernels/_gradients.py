@@ -25,6 +25,7 @@ from sklearn.gaussian_process.kernels import (
     ConstantKernel,
     Exponentiation,
     Kernel,
+    KernelOperator,
     Matern,
     Product,
     Sum,
@@ -80,6 +81,25 @@ def _stretch(kernel: Kernel, theta: Array) -> None:
             many = isinstance(kernel, RBF)  # Matern is one too
             factor = theta if many else math.exp(np.log(theta).mean())
             kernel.set_params(length_scale=value * factor)
+
+
+def length_scales(kernel: Kernel, n_columns: int) -> Array:
+    """Return the length scale of each column, shape (n_columns,); inf for none.
+
+    Of sums and products, the shorter.
+    """
+    scales = np.full(n_columns, np.inf)
+    if isinstance(kernel, RBF):  # Matern is one too
+        scales[:] = kernel.length_scale
+    elif isinstance(kernel, KernelOperator):
+        one, other = (length_scales(k, n_columns) for k in (kernel.k1, kernel.k2))
+        scales = np.minimum(one, other)
+    elif isinstance(kernel, SubsetKernel):
+        seen = kernel.select(np.arange(n_columns))[0]
+        scales[seen] = length_scales(kernel.kernel, len(seen))
+    elif isinstance(kernel, Exponentiation | AdditiveKernel):
+        scales = length_scales(kernel.kernel, n_columns)
+    return scales
 
 
 def smoothness(kernel: Kernel) -> float | None:

@@ -119,6 +119,13 @@ def _check_range(dimension: Real | Integer) -> None:
         )
 
 
+def on_grid(u: ArrayLike, steps: float | Rows) -> Rows:
+    """Return the multiples of one over `steps` in [0, 1] that are nearest to `u`."""
+    inside: Rows = np.minimum(np.maximum(u, 0.0), 1.0)
+    grid: Rows = np.rint(inside * steps) / steps + 0.0
+    return grid
+
+
 @dataclass(frozen=True)
 class Real(Dimension):
     """A continuous range of floats.
@@ -187,10 +194,13 @@ class Real(Dimension):
     def size(self) -> float:
         return math.inf
 
+    @cached_property
+    def steps(self) -> float:
+        """Number of steps of the grid, a power of two."""
+        return 2.0**self._bits
+
     def _grid(self, u: ArrayLike) -> Rows:
-        steps = 2.0**self._bits
-        grid: Rows = np.rint(np.clip(u, 0.0, 1.0) * steps) / steps + 0.0
-        return grid
+        return on_grid(u, self.steps)
 
     def encode(self, value: Any) -> Rows:
         value = plain(value)

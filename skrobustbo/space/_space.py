@@ -17,7 +17,7 @@ from skrobustbo._names import did_you_mean
 from skrobustbo._sobol import sobol
 from skrobustbo.space._ball import Perturb, ball
 from skrobustbo.space._constraint import Answers, Mask
-from skrobustbo.space._dimensions import Dimension, Rows
+from skrobustbo.space._dimensions import Dimension, Real, Rows, on_grid
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
 from skrobustbo.space._values import from_json
 
@@ -245,10 +245,31 @@ class Space:
     def snap(self, X: Rows) -> Rows:
         """Return the feasible points nearest to `X`, shape (n, n_columns)."""
         snapped = np.zeros(X.shape)
-        for name, dimension in self.dimensions.items():
-            columns = self._columns[name]
+        columns, _, steps = self._reals
+        snapped[:, columns] = on_grid(X[:, columns], steps)
+        for columns, _, dimension in self._others:
             snapped[:, columns] = dimension.snap(X[:, columns])
         return snapped
+
+    @cached_property
+    def _reals(self) -> tuple[list[int], list[int], Rows]:
+        """Columns, uniform numbers and steps of all ranges, which are served at once."""
+        found = {
+            i: (int(self._columns[name][0]), dimension.steps)
+            for i, (name, dimension) in enumerate(self.dimensions.items())
+            if isinstance(dimension, Real)
+        }
+        columns = [column for column, _ in found.values()]
+        return columns, [*found], np.array([steps for _, steps in found.values()])
+
+    @cached_property
+    def _others(self) -> list[tuple[Any, int, Dimension]]:
+        """Columns, uniform number and dimension of the other parameters."""
+        return [
+            (self._columns[name], i, dimension)
+            for i, (name, dimension) in enumerate(self.dimensions.items())
+            if not isinstance(dimension, Real)
+        ]
 
     # Sampling and enumerating --------------------------------------------------------
 
@@ -260,8 +281,10 @@ class Space:
     def from_uniform(self, U: Rows) -> Rows:
         """Return the points, shape (n, n_columns), of uniform (n, n_uniform) draws."""
         X = np.zeros((len(U), self.n_columns))
-        for u, (name, dimension) in zip(U.T, self.dimensions.items(), strict=True):
-            X[:, self._columns[name]] = dimension.from_uniform(u)
+        columns, draws, steps = self._reals
+        X[:, columns] = on_grid(U[:, draws], steps)
+        for columns, i, dimension in self._others:
+            X[:, columns] = dimension.from_uniform(U[:, i])
         return X
 
     def sample(self, n: int, random_state: Any = None) -> list[Params]:

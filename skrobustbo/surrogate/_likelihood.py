@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 
 _LOG_2PI = math.log(2 * math.pi)
 _STEP = 1e-5
+#: A climb ends where no logarithm of a length scale promises more than so many nats per
+#: unit: data tell no more of it, and further digits would cost a third of the calls.
+_GTOL, _FTOL = 1e-2, 1e-6
 
 
 class LengthScaleLikelihood:
@@ -178,7 +181,7 @@ def fit_length_scale(
             jac=True,
             method="L-BFGS-B",
             bounds=[*zip(*np.broadcast_arrays(low, high, point)[:2], strict=True)],
-            options={"maxiter": max_iter},
+            options={"maxiter": max_iter, "gtol": _GTOL, "ftol": _FTOL},
         )
         if best is None or result.fun < best.fun:
             best = result

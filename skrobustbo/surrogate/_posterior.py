@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.kernels import diag_gradient
-from skrobustbo.kernels._gradients import kernel_and_slopes
+from skrobustbo.kernels._gradients import kernel_and_slopes, length_scales
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 Array = NDArray[np.float64]
@@ -150,6 +150,11 @@ class Posterior:
         # The solve has carried the told targets into the pending rows: undo that.
         self._w[len(z) :] = 0.0
 
+    @property
+    def reach(self) -> Array:
+        """Length scale of each column, shape (n_columns,); inf where there is none."""
+        return length_scales(self.candidate.kernel, self.X.shape[1])
+
     @cached_property
     def _alpha(self) -> Array:
         return self._factor.solve(self._w, transposed=True)
@@ -275,6 +280,11 @@ class PresentPosterior(Posterior):
     def __init__(self, *args: Any, now: float) -> None:
         super().__init__(*args)
         self.now = now
+
+    @property
+    def reach(self) -> Array:
+        """Length scale of each column but that of time."""
+        return super().reach[:-1]
 
     def _at_present(self, Z: Array) -> Array:
         return np.column_stack([Z, np.full(len(Z), self.now)])

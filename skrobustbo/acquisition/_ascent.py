@@ -1,0 +1,185 @@
+"""Climbing from several points at once: projected BFGS in the unit cube.
+
+The points do not interact. They share the calls of the function, which cost little more
+for four points than for one, but each has its own approximation of the inverse Hessian
+and its own step length, so that one that is through, or in a narrow valley, does not
+hold the others up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+#: Points of shape (k, d) to values, shape (k,), and gradients, shape (k, d).
+Function = Callable[[Array], tuple[Array, Array]]
+
+#: Calls of the function. Most points are through after a dozen.
+_MAX_CALLS = 20
+#: Length of the first step, in units of the reach.
+_FIRST = 0.3
+#: Share of the linear prediction that a step has to gain (Armijo's condition).
+_SUFFICIENT = 1e-4
+#: A step shorter than this, in every coordinate, ends a climb.
+_SHORTEST = 1e-7
+#: Where the function is convex along a step, the next one is so much longer.
+_LONGER = 4.0
+#: A climb is given up if so many times what its last step promised would not take it
+#: to the height of the highest one.
+_HOPE = 10.0
+#: Least curvature, as the product of a step and the change of the gradient along it.
+_LEAST_CURVATURE = 1e-12
+
+
+def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Array:
+    """Return the ends of climbs, no lower than where they start.
+
+    Parameters
+    ----------
+    function : callable
+        What to climb, with its gradient; differentiable.
+    X : array of shape (k, d)
+        Where to start, in the unit cube.
+    reach : array of shape (d,)
+        Distance over which the function varies in each coordinate. It takes the place
+        of the Hessian until steps have told more.
+    tolerance : float
+        A step that gains less ends a climb.
+
+    Returns
+    -------
+    ends : array of shape (k, d)
+    """
+    ends = X.copy()
+    metric = reach**2
+    values, gradients = function(X)
+    live = np.flatnonzero(np.isfinite(values) & np.isfinite(gradients).all(axis=1))
+    climbs = _Climbs.begin(X[live], values[live], gradients[live], metric)
+    for _ in range(_MAX_CALLS - 1):
+        if not len(live):
+            break
+        done = climbs.step(function, metric, tolerance)
+        ends[live] = climbs.x
+        if done.any():
+            live, climbs = live[~done], climbs.rows(~done)
+    return ends
+
+
+def _times(H: Array, v: Array) -> Array:
+    """Return the products of k matrices and k vectors."""
+    product: Array = (H @ v[:, :, None])[:, :, 0]
+    return product
+
+
+@dataclass
+class _Climbs:
+    """Where climbs are.
+
+    Attributes
+    ----------
+    x, value, slope : arrays of shape (k, d), (k,) and (k, d)
+        The points, and value and gradient there.
+    H : array of shape (k, d, d)
+        Approximate inverses of minus the Hessian.
+    length : array of shape (k, 1)
+        Share of the full step to be tried next.
+    fresh : array of bool, shape (k,)
+        Whether H still is the first guess.
+    """
+
+    x: Array
+    value: Array
+    slope: Array
+    H: Array
+    length: Array
+    fresh: Flags
+
+    @classmethod
+    def begin(cls, x: Array, value: Array, slope: Array, metric: Array) -> _Climbs:
+        """Return climbs whose first step has a set length, measured in the reach."""
+        steepness = np.sqrt(slope**2 @ metric)
+        factor = _FIRST / np.where(steepness > 0, steepness, 1.0)
+        k = len(x)
+        return cls(
+            x,
+            value,
+            slope,
+            factor[:, None, None] * np.diag(metric),
+            np.ones((k, 1)),
+            np.ones(k, bool),
+        )
+
+    def rows(self, kept: Flags) -> _Climbs:
+        """Return some of the climbs."""
+        return _Climbs(*(getattr(self, field.name)[kept] for field in fields(self)))
+
+    def step(self, function: Function, metric: Array, tolerance: float) -> Flags:
+        """Try a step of each climb and return which of them are over."""
+        trial = np.minimum(np.maximum(self.x + self.length * self._way(), 0.0), 1.0)
+        value, slope = function(trial)
+        step, bend = trial - self.x, self.slope - slope
+        promise, gain = (self.slope * step).sum(axis=1), value - self.value
+        up = gain >= _SUFFICIENT * promise  # nan is not
+        self._learn(step, bend, up, metric)
+        if up.all():
+            self.x, self.value, self.slope = trial, value, slope
+            self.length = np.ones((len(up), 1))
+        else:
+            self._shorten(promise, gain, up)
+            self._move(trial, value, slope, up)
+        done: Flags = up & (gain <= tolerance)
+        done |= np.abs(step).max(axis=1) < _SHORTEST
+        done |= self.value + _HOPE * promise < self.value.max()
+        return done
+
+    def _way(self) -> Array:
+        """Return the quasi-Newton steps, along the bounds where these are in the way.
+
+        With rows and columns of H left out what remains is positive definite, so the
+        way leads upwards (Bertsekas 1982).
+        """
+        held = (self.x <= 0) & (self.slope < 0) | (self.x >= 1) & (self.slope > 0)
+        if not held.any():
+            return _times(self.H, self.slope)
+        way = _times(self.H, np.where(held, 0.0, self.slope))
+        way[held] = 0.0
+        return way
+
+    def _learn(self, step: Array, bend: Array, up: Flags, metric: Array) -> None:
+        """Update H (Broyden, Fletcher, Goldfarb, Shanno) where a step went up."""
+        curvature = (step * bend).sum(axis=1)
+        concave = up & (curvature > _LEAST_CURVATURE)
+        if self.fresh.any():
+            self._rescale(curvature, bend, self.fresh & concave, metric)
+        share = concave / np.where(concave, curvature, 1.0)
+        turned = _times(self.H, bend)
+        half = 0.5 + 0.5 * share * (bend * turned).sum(axis=1)
+        left = (half[:, None] * step - turned) * share[:, None]
+        outer = left[:, :, None] * step[:, None, :]
+        self.H = self.H + outer + outer.transpose(0, 2, 1)
+        if not concave.all():
+            self.H[up & ~concave] *= _LONGER
+
+    def _rescale(self, curvature: Array, bend: Array, rows: Flags, m: Array) -> None:
+        """Give the first guess the size that the first step speaks for."""
+        if rows.any():
+            factor = curvature[rows] / (bend[rows] ** 2 @ m)
+            self.H[rows] = factor[:, None, None] * np.diag(m)
+            self.fresh = self.fresh & ~rows
+
+    def _shorten(self, promise: Array, gain: Array, up: Flags) -> None:
+        """Go back to full steps, or where the last one failed to its parabola's top."""
+        excess = np.where(up | np.isnan(gain), np.inf, promise - gain)
+        top = 0.5 * promise / excess
+        shorter = self.length * np.minimum(np.maximum(top, 0.1), 0.5)[:, None]
+        self.length = np.where(up[:, None], 1.0, shorter)
+
+    def _move(self, trial: Array, value: Array, slope: Array, up: Flags) -> None:
+        self.x = np.where(up[:, None], trial, self.x)
+        self.value = np.where(up, value, self.value)
+        self.slope = np.where(up[:, None], slope, self.slope)
