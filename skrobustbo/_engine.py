@@ -202,11 +202,10 @@ class Engine:
     def maximizer(self, n_asked: int, *, repeats: bool) -> Maximizer:
         """Return the maximiser of this ask; its draws depend on the count of asks."""
         history = self.history
-        barred = history.pending if repeats else history.trials
         best = history.best
         return Maximizer(
             self.region,
-            [trial.x for trial in barred],
+            history.is_pending if repeats else history.seen,
             rng=np.random.default_rng([self.seed, n_asked]),
             around=None if best is None else history.X[[best]],
             pool=self.design.pool if self.region.constrained else None,

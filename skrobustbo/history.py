@@ -145,6 +145,10 @@ class History(Log):
         """Tell whether an encoded point has been asked or told."""
         return x.tobytes() in self._seen
 
+    def is_pending(self, x: Array) -> bool:
+        """Tell whether an encoded point has been asked and not told."""
+        return self.find_pending(x) is not None
+
     def find_pending(self, x: Array) -> Trial | None:
         """Return the pending trial of an encoded point that was asked first."""
         key = x.tobytes()

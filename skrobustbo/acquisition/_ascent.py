@@ -32,8 +32,8 @@ _LONGER = 4.0
 #: A climb is given up if so many times what its last step promised would not take it
 #: to the height of the highest one.
 _HOPE = 10.0
-#: Least curvature, as the product of a step and the change of the gradient along it.
-_LEAST_CURVATURE = 1e-12
+#: A step along which the slope falls by a smaller share has met no curvature to learn.
+_LEAST_CURVATURE = 1e-4
 
 
 def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Array:
@@ -125,7 +125,7 @@ class _Climbs:
         step, bend = trial - self.x, self.slope - slope
         promise, gain = (self.slope * step).sum(axis=1), value - self.value
         up = gain >= _SUFFICIENT * promise  # nan is not
-        self._learn(step, bend, up, metric)
+        self._learn(step, bend, up, promise, metric)
         if up.all():
             self.x, self.value, self.slope = trial, value, slope
             self.length = np.ones((len(up), 1))
@@ -150,10 +150,12 @@ class _Climbs:
         way[held] = 0.0
         return way
 
-    def _learn(self, step: Array, bend: Array, up: Flags, metric: Array) -> None:
+    def _learn(
+        self, step: Array, bend: Array, up: Flags, promise: Array, metric: Array
+    ) -> None:
         """Update H (Broyden, Fletcher, Goldfarb, Shanno) where a step went up."""
         curvature = (step * bend).sum(axis=1)
-        concave = up & (curvature > _LEAST_CURVATURE)
+        concave = up & (curvature > _LEAST_CURVATURE * promise)
         if self.fresh.any():
             self._rescale(curvature, bend, self.fresh & concave, metric)
         share = concave / np.where(concave, curvature, 1.0)

@@ -31,8 +31,8 @@ class Belief(Protocol):
 class Acquisition(Protocol):
     """A function of encoded points to be maximised.
 
-    One that knows over which distance it varies says so in an attribute `reach`, of shape
-    (n_columns,). Climbs then take fewer steps.
+    One that knows over which distance it varies says so in an attribute `reach`, of
+    shape (n_columns,). Climbs then take fewer steps.
     """
 
     def __call__(self, Z: Array) -> Array:

@@ -8,7 +8,7 @@ one case, a table. Small finite spaces are scored whole.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import Protocol
 
@@ -80,15 +80,15 @@ class Maximizer:
     ----------
     domain : Domain
         The space.
-    taken : list of arrays of shape (n_columns,)
-        Points not to be proposed (again).
+    taken : callable, optional
+        Whether a point, shape (n_columns,), is not to be proposed (again).
     rng : numpy.random.Generator
         Source of the sample and of the choice of starts.
     around : array of shape (k, n_columns), optional
         Incumbents, sampled around as well.
-    n_sample : int, default=512
+    n_sample : int, default=256
         Space-filling points.
-    n_around : int, default=160
+    n_around : int, default=80
         Points around the incumbents.
     n_starts : int, default=4
         Points to improve on.
@@ -99,22 +99,30 @@ class Maximizer:
     def __init__(
         self,
         domain: Domain,
-        taken: Sequence[Array] = (),
+        taken: Callable[[Array], bool] | None = None,
         *,
         rng: np.random.Generator,
         around: Array | None = None,
-        n_sample: int = 512,
-        n_around: int = 160,
+        n_sample: int = 256,
+        n_around: int = 80,
         n_starts: int = 4,
         pool: Array | None = None,
     ) -> None:
         self.domain = domain
-        self._taken = {point.tobytes() for point in taken}
+        self._taken = taken
         self._around = np.empty((0, domain.n_columns)) if around is None else around
         self._pool = np.empty((0, domain.n_columns)) if pool is None else pool
         self._n_sample, self._n_around, self._n_starts = n_sample, n_around, n_starts
-        self._sample_rng, self._start_rng, self._draw_rng = rng.spawn(3)
-        self._steps = rng.spawn(1)[0].integers(2**31)
+        # Generators are made when needed: two of the four rarely are.
+        self._seeds = rng.bit_generator.seed_seq.spawn(4)  # type: ignore[attr-defined]
+
+    @cached_property
+    def _sample_rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._seeds[0])
+
+    @cached_property
+    def _draw_rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._seeds[2])
 
     @cached_property
     def whole(self) -> bool:
@@ -139,7 +147,8 @@ class Maximizer:
     @cached_property
     def _roulette(self) -> Array:
         """The luck of each sampled point as a start, the same in every call."""
-        return 0.3 * self._start_rng.gumbel(size=len(self.sample))
+        rng = np.random.default_rng(self._seeds[1])
+        return 0.3 * rng.gumbel(size=len(self.sample))
 
     def _neighbours(self) -> Array:
         """Return points around the incumbents."""
@@ -194,7 +203,7 @@ class Maximizer:
 
     def free(self, x: Array) -> bool:
         """Return whether a point, shape (n_columns,), may still be proposed."""
-        return x.tobytes() not in self._taken
+        return self._taken is None or not self._taken(x)
 
     def random(self) -> Array:
         """Return a random feasible point that is not taken, shape (n_columns,)."""
@@ -267,7 +276,7 @@ class Maximizer:
         """
         shares = np.array([1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02])
         way = X[:, None] + shares[:, None] * (ends - X)[:, None]
-        rng = np.random.default_rng(self._steps)
+        rng = np.random.default_rng(self._seeds[3])
         for _ in range(4):
             X = self._best_feasible(acq, X, way)
             around = np.repeat(X, _STEPS, axis=0)

@@ -253,7 +253,7 @@ class Space:
 
     @cached_property
     def _reals(self) -> tuple[list[int], list[int], Rows]:
-        """Columns, uniform numbers and steps of all ranges, which are served at once."""
+        """Columns, uniform numbers and steps of the ranges, all served at once."""
         found = {
             i: (int(self._columns[name][0]), dimension.steps)
             for i, (name, dimension) in enumerate(self.dimensions.items())

@@ -27,7 +27,12 @@ def _one_blas_thread():
 
 
 def maximizer(space, seed=0, taken=(), **others):
-    return Maximizer(space, taken, rng=np.random.default_rng(seed), **others)
+    keys = {point.tobytes() for point in taken}
+
+    def is_taken(x):
+        return x.tobytes() in keys
+
+    return Maximizer(space, is_taken, rng=np.random.default_rng(seed), **others)
 
 
 def bound(space, seed, n=12, beta=1.0):
