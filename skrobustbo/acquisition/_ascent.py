@@ -76,6 +76,12 @@ def _times(H: Array, v: Array) -> Array:
     return product
 
 
+def _dot(v: Array, w: Array) -> Array:
+    """Return the products of k pairs of vectors."""
+    product: Array = np.add.reduce(v * w, axis=1)
+    return product
+
+
 @dataclass
 class _Climbs:
     """Where climbs are.
@@ -123,7 +129,7 @@ class _Climbs:
         trial = np.minimum(np.maximum(self.x + self.length * self._way(), 0.0), 1.0)
         value, slope = function(trial)
         step, bend = trial - self.x, self.slope - slope
-        promise, gain = (self.slope * step).sum(axis=1), value - self.value
+        promise, gain = _dot(self.slope, step), value - self.value
         up = gain >= _SUFFICIENT * promise  # nan is not
         self._learn(step, bend, up, promise, metric)
         if up.all():
@@ -154,13 +160,13 @@ class _Climbs:
         self, step: Array, bend: Array, up: Flags, promise: Array, metric: Array
     ) -> None:
         """Update H (Broyden, Fletcher, Goldfarb, Shanno) where a step went up."""
-        curvature = (step * bend).sum(axis=1)
+        curvature = _dot(step, bend)
         concave = up & (curvature > _LEAST_CURVATURE * promise)
         if self.fresh.any():
             self._rescale(curvature, bend, self.fresh & concave, metric)
         share = concave / np.where(concave, curvature, 1.0)
         turned = _times(self.H, bend)
-        half = 0.5 + 0.5 * share * (bend * turned).sum(axis=1)
+        half = 0.5 + 0.5 * share * _dot(bend, turned)
         left = (half[:, None] * step - turned) * share[:, None]
         outer = left[:, :, None] * step[:, None, :]
         self.H = self.H + outer + outer.transpose(0, 2, 1)

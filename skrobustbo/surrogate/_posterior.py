@@ -225,19 +225,19 @@ class Posterior:
         sigma = np.sqrt(variance)
         C = self._factor.solve(V, transposed=True)
         d_variance = diag_gradient(kernel, Z) - 2 * weighed(C.T)
-        d_mu = weighed(self._alpha[None, :]) + self._mean_gradient(Z)
+        d_mu = weighed(self._alpha[None, :])
+        if self._mean is not None:
+            d_mu += self._mean_gradient(self._mean, Z)
         mu = self._shifted(self._w @ V, Z)
         return mu, sigma, d_mu, d_variance / (2 * sigma[:, None])
 
-    def _mean_gradient(self, Z: Array) -> Array:
+    @staticmethod
+    def _mean_gradient(mean: Callable[[Array], Array], Z: Array) -> Array:
         gradient = np.zeros_like(Z)
-        if self._mean is not None:
-            for j in range(Z.shape[1]):
-                step = np.zeros(Z.shape[1])
-                step[j] = _STEP
-                gradient[:, j] = (self._mean(Z + step) - self._mean(Z - step)) / (
-                    2 * _STEP
-                )
+        for j in range(Z.shape[1]):
+            step = np.zeros(Z.shape[1])
+            step[j] = _STEP
+            gradient[:, j] = (mean(Z + step) - mean(Z - step)) / (2 * _STEP)
         return gradient
 
     @property
