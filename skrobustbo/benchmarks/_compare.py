@@ -28,23 +28,35 @@ def methods_of(all_scores: Scores) -> list[str]:
 
 
 def ranks_section(all_scores: Scores) -> str:
-    """Return the mean ranks as markdown, the best final regret first."""
-    methods = methods_of(all_scores)
-    shared = [of for of in all_scores.values() if of.keys() == set(methods)]
+    """Return the mean ranks as markdown, the best final regret first.
+
+    Where some methods have no runs of some problems there is a table for every set of
+    problems that the same methods have runs of, the largest set first.
+    """
+    groups: dict[tuple[str, ...], list[Mapping[str, Mapping[int, Score]]]] = {}
+    for of_task in all_scores.values():
+        if len(of_task) > 1:
+            groups.setdefault(tuple(sorted(of_task)), []).append(of_task)
     title = (
-        f"## Mean ranks\n\nOver the {len(shared)} of {len(all_scores)} problems that "
-        "all methods have runs of; 1 is best, equals share their rank. Of the median "
-        "final regret, and of the mean area under the regret."
+        "## Mean ranks\n\n1 is best, equals share their rank. Of the median final "
+        "regret, and of the mean area under the regret."
     )
-    if not shared:
-        return f"{title} There is none: choose methods with --policies."
-    final = mean_ranks(shared, methods, median_final)
-    areas = mean_ranks(shared, methods, mean_area)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return "\n\n".join([title, *(_ranks_table(*item) for item in ordered)])
+
+
+def _ranks_table(
+    methods: Sequence[str], of_tasks: Sequence[Mapping[str, Mapping[int, Score]]]
+) -> str:
+    final = mean_ranks(of_tasks, methods, median_final)
+    areas = mean_ranks(of_tasks, methods, mean_area)
     rows = [
         (method, f"{final[method]:.2f}", f"{areas[method]:.2f}")
         for method in sorted(methods, key=lambda method: final[method])
     ]
-    return f"{title}\n\n{table(('method', 'final regret', 'area'), rows)}"
+    n = len(of_tasks)
+    which = f"Over {n} problem{'s' if n > 1 else ''} with runs of these {len(methods)}:"
+    return f"{which}\n\n{table(('method', 'final regret', 'area'), rows)}"
 
 
 def mean_ranks(

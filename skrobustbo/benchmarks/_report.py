@@ -23,9 +23,11 @@ from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._margins import margins_section
 from skrobustbo.benchmarks._markdown import number, table
 from skrobustbo.benchmarks._peers._registry import PEERS
+from skrobustbo.benchmarks._per_run import write_per_run
 from skrobustbo.benchmarks._scores import GroupKey, area, scores, simple_regrets
 from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.benchmarks._table import Run, Table
+from skrobustbo.benchmarks._tails import tails_section
 
 #: The method whose rivals the report asks about.
 _REFERENCE = "robust"
@@ -97,6 +99,12 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="MARKDOWN", help="file to write instead of printing"
     )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        metavar="CSV",
+        help="file to write with a line for each run",
+    )
     parser.set_defaults(func=main)
 
 
@@ -112,6 +120,9 @@ def main(args: argparse.Namespace) -> None:
     groups = selected_runs(args)
     sections = [markdown([summarise(key, runs) for key, runs in groups.items()])]
     sections += _comparisons(args, groups) + _failures(args, groups)
+    sections += made_with(args.csv)
+    if args.runs is not None:
+        write_per_run(args.runs, groups)
     text = "\n\n".join(sections)
     if args.out is None:
         print(text)
@@ -141,6 +152,7 @@ def _comparisons(
     sections = [ranks_section(found), wins_section(found)]
     if reference in methods and others:
         sections.append(margins_section(found, reference, others))
+        sections.append(tails_section(found, reference, others))
     return sections
 
 
@@ -161,6 +173,13 @@ def _failures(args: argparse.Namespace, groups: dict[GroupKey, list[Run]]) -> li
     header = ("problem", "evaluations", "policy", "failed", "out of time")
     title = "## Runs without results\n\nThey are left out of everything above.\n\n"
     return [title + table(header, rows, n_left=3)] if rows else []
+
+
+def made_with(path: Path) -> list[str]:
+    """Return the section that names versions and machines, if they are known."""
+    notes = Table(path).read_versions()
+    lines = ["- " + ", ".join(f"{k} {v}" for k, v in note.items()) for note in notes]
+    return ["## Made with\n\n" + "\n".join(lines)] if lines else []
 
 
 def _failure_cells(key: GroupKey, failures: Sequence[Failure]) -> tuple[str, ...]:

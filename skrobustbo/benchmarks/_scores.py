@@ -43,6 +43,11 @@ class Score(NamedTuple):
     area: float
 
 
+def task_of(key: GroupKey) -> Task:
+    """Return what the runs of a group are compared on."""
+    return Task(key.problem, key.n_iter)
+
+
 Scores = dict[Task, dict[str, dict[int, Score]]]
 
 
@@ -54,7 +59,7 @@ def scores(groups: Mapping[GroupKey, Sequence[Run]]) -> Scores:
     """
     tasks: dict[Task, dict[str, Sequence[Run]]] = defaultdict(dict)
     for key, runs in groups.items():
-        tasks[Task(key.problem, key.n_iter)][key.policy] = runs
+        tasks[task_of(key)][key.policy] = runs
     return {task: _scores_of(runs_of) for task, runs_of in tasks.items()}
 
 

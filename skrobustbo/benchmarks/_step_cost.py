@@ -17,6 +17,7 @@ from skrobustbo.benchmarks._args import (
     Subparsers,
     checked_names,
     positive_int,
+    seed_list,
 )
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed
@@ -60,7 +61,9 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--repeats", type=positive_int, default=20, metavar="N", help="timed steps (20)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of data and optimizer (0)")
+    parser.add_argument(
+        "--seeds", type=seed_list, default="0", help="of data and optimizers (0)"
+    )
     parser.set_defaults(func=main)
 
 
@@ -87,7 +90,7 @@ def _print_costs(args: argparse.Namespace, methods: list[str]) -> Costs:
     print(table(_HEADER, []), flush=True)
     costs: Costs = {d: {} for d in args.dims}
     for d, n in product(args.dims, args.n):
-        costs[d][n] = measure(methods, n, d, repeats=args.repeats, seed=args.seed)
+        costs[d][n] = measure(methods, n, d, repeats=args.repeats, seeds=args.seeds)
         for method, cost in costs[d][n].items():
             cells = [method, str(n), str(d), *_figures(cost)]
             print(f"| {' | '.join(cells)} |", flush=True)

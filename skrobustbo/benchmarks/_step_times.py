@@ -44,13 +44,13 @@ class Asked(Protocol):
 
 @dataclass(frozen=True)
 class StepCost:
-    """CPU times in milliseconds, one entry per repeat.
+    """CPU times in milliseconds, one entry per repeat and seed.
 
     Parameters
     ----------
-    steps : ndarray of shape (repeats,)
+    steps : ndarray of shape (n,)
         One ask and one tell.
-    predictions : ndarray of shape (repeats,)
+    predictions : ndarray of shape (n,)
         One ``GaussianProcessRegressor.predict(X, return_std=True)`` of 512 points, on
         the data that the step before it has seen.
     """
@@ -70,9 +70,9 @@ class StepCost:
 
 
 def measure(
-    names: Sequence[str], n: int, d: int, *, repeats: int, seed: int
+    names: Sequence[str], n: int, d: int, *, repeats: int, seeds: Sequence[int]
 ) -> dict[str, StepCost]:
-    """Return the times of `repeats` steps that begin at `n` observations, by name.
+    """Return the times of `repeats` steps per seed from `n` observations on, by name.
 
     Parameters
     ----------
@@ -82,9 +82,22 @@ def measure(
         Observations before the first timed step, and parameters.
     repeats : int
         Number of steps; each adds an observation.
-    seed : int
-        Seed of the data and of the methods.
+    seeds : sequence of int
+        Seeds of the data and of the methods, one after the other.
     """
+    costs = [_in_turns(names, n, d, repeats, seed) for seed in seeds]
+    return {
+        name: StepCost(
+            np.concatenate([cost[name].steps for cost in costs]),
+            np.concatenate([cost[name].predictions for cost in costs]),
+        )
+        for name in names
+    }
+
+
+def _in_turns(
+    names: Sequence[str], n: int, d: int, repeats: int, seed: int
+) -> dict[str, StepCost]:
     contestants = {name: _Contestant(name, n, d, repeats, seed) for name in names}
     for _ in range(repeats):
         for contestant in contestants.values():

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import platform
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from importlib.metadata import version
@@ -172,13 +173,24 @@ class Table:
         the table: of the package and what it needs, and of `distributions`. Notes agree
         if none names another version of what an earlier one names, too.
         """
-        path = self.path.with_suffix(".versions.json")
-        notes = json.loads(path.read_text("utf-8")) if path.exists() else []
+        notes = self.read_versions()
         if (note := _versions(distributions)) not in notes:
             notes.append(note)
-            _replace(path, json.dumps(notes, indent=2) + "\n")
+            _replace(self._versions_path, json.dumps(notes, indent=2) + "\n")
         named = {item for note in notes for item in note.items()}
         return len(named) == len({name for name, _ in named})
+
+    def read_versions(self) -> list[dict[str, str]]:
+        """Return what `note_versions` has written so far."""
+        path = self._versions_path
+        if not path.exists():
+            return []
+        notes: list[dict[str, str]] = json.loads(path.read_text("utf-8"))
+        return notes
+
+    @property
+    def _versions_path(self) -> Path:
+        return self.path.with_suffix(".versions.json")
 
 
 def _blocks(rows: Iterable[Evaluation]) -> Iterator[Run]:
@@ -215,4 +227,15 @@ def _versions(distributions: Iterable[str]) -> dict[str, str]:
         "skrobustbo": skrobustbo.__version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
     } | packages
+
+
+def _processor() -> str:
+    """Return the processor's name where the system tells it, and its cores."""
+    name = platform.processor() or "unnamed"
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        named = re.search(r"model name\s*:\s*(.+)", info.read_text("utf-8"))
+        name = named[1].strip() if named else name
+    return f"{name} ({os.cpu_count()} cores)"

@@ -508,8 +508,8 @@ class TestPlot:
 
 class TestStepCost:
     def test_measure(self):
-        cost = _step_times.measure(["random"], 8, 2, repeats=3, seed=0)["random"]
-        assert cost.steps.shape == cost.predictions.shape == (3,)
+        cost = _step_times.measure(["random"], 8, 2, repeats=3, seeds=[0, 1])["random"]
+        assert cost.steps.shape == cost.predictions.shape == (6,)
         assert (cost.steps > 0).all()
         assert (cost.predictions > 0).all()
 

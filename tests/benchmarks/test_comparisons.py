@@ -1,5 +1,6 @@
 """Methods against one another: scores, tests, ranks, wins, margins, lost runs."""
 
+import csv
 import itertools
 import math
 
@@ -25,7 +26,8 @@ from skrobustbo.benchmarks._scores import (
 )
 from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
 from skrobustbo.benchmarks._single import run_one
-from skrobustbo.benchmarks._table import RunKey
+from skrobustbo.benchmarks._table import RunKey, Table
+from skrobustbo.benchmarks._tails import ahead, tail
 
 rng = np.random.default_rng(0)
 
@@ -182,6 +184,26 @@ class TestMargins:
         assert compare(found, "robust", "skopt") == []
 
 
+class TestTails:
+    def test_it_is_a_run_and_not_a_mean_of_two(self):
+        assert tail({i: Score(float(i), 0) for i in range(20)}) == 18.0
+        assert tail({0: Score(1.0, 0), 1: Score(math.inf, 0)}) == math.inf
+
+    def test_counts(self):
+        groups = grouped(
+            finals("a", [9.0, 9.0, 5.0], "one"),
+            finals("b", [9.5, 9.5, 4.0], "one"),  # a is ahead
+            finals("c", [9.0, 9.0, 6.0], "one"),  # of b, not of c
+            finals("a", [9.0, 9.0], "two"),
+            finals("b", [9.0, 9.0, 1.0], "two"),  # equal over common seeds
+            finals("a", [9.0], "three"),  # without a rival
+        )
+        found = scores(groups)
+        assert ahead(found, "a", ["b"]) == (1, 1, 0, 2)
+        assert ahead(found, "a", ["b", "c"]) == (0, 1, 1, 2)
+        assert ahead(found, "a", ["d"]) == (0, 0, 0, 0)
+
+
 class TestReportOfSeveral:
     @pytest.fixture
     def path(self, tmp_path):
@@ -198,12 +220,47 @@ class TestReportOfSeveral:
     def test_sections(self, path, capsys):
         assert main(["report", str(path)]) == 0
         text = capsys.readouterr().out
-        assert "Over the 2 of 3 problems" in text
+        assert "Over 2 problems with runs of these 3:" in text
         assert "| robust | 1.00 | 1.00 |\n| skopt | 2.00 | 2.00 |" in text
         assert "| robust | 2 (2) |  | 2 (2) |" in text
         assert "| skopt | 2 | 2 | 0 | 0 |" in text
         assert "| skopt | one, 2 | 10 | -1 | 0.102 | 0.00195 | 1 | no worse |" in text
         assert "Runs without results" not in text
+
+    def test_methods_that_miss_problems_are_ranked_by_themselves(self, path, capsys):
+        runs = [*finals("robust", [9.0], "pool"), *finals("random", [5.0], "pool")]
+        write_table(path, [*runs, *Table(path).read()[0].values()])
+        main(["report", str(path)])
+        text = capsys.readouterr().out
+        assert text.index("of these 3:") < text.index("1 problem with runs of these 2:")
+        assert "| robust | 1.00 | 1.00 |\n| random | 2.00 | 2.00 |" in text
+
+    def test_bad_runs(self, path, capsys):
+        main(["report", str(path), "--rivals", "skopt,random"])
+        text = capsys.readouterr().out
+        assert "| random | 2 | 0 | 0 | 10 |\n| all of them | 2 | 0 | 0 | 10 |" in text
+
+    def test_a_line_for_each_run(self, path, tmp_path, capsys):
+        runs = tmp_path / "runs.csv"
+        assert main(["report", str(path), "--runs", str(runs)]) == 0
+        lines = list(csv.DictReader(runs.read_text().splitlines()))
+        assert len(lines) == 61
+        skopt = [x for x in lines if (x["problem"], x["policy"]) == ("two", "skopt")]
+        assert [int(line["seed"]) for line in skopt] == list(range(10))
+        assert float(skopt[-1]["best"]) == 8.0
+        assert float(skopt[-1]["final_regret"]) == 2.0
+        with pytest.raises(SystemExit):
+            main(["report", str(path), "--runs", str(tmp_path / "no" / "r.csv")])
+        assert "Could not write" in capsys.readouterr().err
+
+    def test_versions_are_named(self, path, capsys):
+        main(["report", str(path)])
+        assert "Made with" not in capsys.readouterr().out
+        Table(path).note_versions()
+        main(["report", str(path)])
+        text = capsys.readouterr().out
+        assert f"numpy {np.__version__}" in text
+        assert " cores)" in text
 
     def test_rivals_and_reference_can_be_chosen(self, path, capsys):
         main(["report", str(path), "--reference", "skopt", "--rivals", "robust"])
@@ -372,9 +429,10 @@ class TestStepCostOfPeers:
             return made[-1]
 
         monkeypatch.setattr(_step_times, "make_peer", make_peer)
-        costs = _step_times.measure(["random", "skopt"], 8, 2, repeats=3, seed=0)
+        costs = _step_times.measure(["random", "skopt"], 8, 2, repeats=3, seeds=[0, 1])
         assert list(costs) == ["random", "skopt"]
-        assert costs["skopt"].steps.shape == (3,)
+        assert costs["skopt"].steps.shape == (6,)
+        assert [peer.setup.seed for peer in made] == [0, 1]
         assert len(made[0].setup.initial) == 7
         assert made[0].setup.n_iter == made[0].n_asked == 11
 
