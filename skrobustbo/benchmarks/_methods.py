@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from skrobustbo.benchmarks._peers._registry import PEERS, make_peer
-from skrobustbo.benchmarks._spelling import split_method
+from skrobustbo.benchmarks._spelling import split_method, split_settings
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
@@ -116,9 +116,10 @@ class PolicyMethod(OptimizerMethod):
     def __init__(self, policy: str, setup: Setup):
         from skrobustbo import policies
 
-        name, settings = split_method(policy)
+        name, given = split_method(policy)
+        settings, n_initial = split_settings(given)
         made = policies.make_policy(name, **{**_known(name, setup), **settings})
-        super().__init__(made, setup)
+        super().__init__(made, replace(setup, initial=setup.initial[:n_initial]))
 
     @property
     def label(self) -> str:

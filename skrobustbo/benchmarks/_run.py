@@ -61,8 +61,9 @@ def register(subparsers: Subparsers) -> None:
         nargs="+",
         required=True,
         metavar="NAME",
-        help="names of policies, with settings if need be, such as 'robust(beta=2)'; "
-        f"or of {', '.join([*_methods.BASELINES, *PEERS])}",
+        help="names of policies, with settings if need be, such as 'robust(beta=2)', "
+        "or with less of the initial design, 'robust(n_initial=4)'; or of "
+        f"{', '.join([*_methods.BASELINES, *PEERS])}",
     )
     parser.add_argument(
         "--seeds", type=seed_list, default="0-9", help="0-9 (default), or 0,3,7"

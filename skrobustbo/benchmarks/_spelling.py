@@ -46,6 +46,24 @@ def split_method(text: str) -> tuple[str, dict[str, Any]]:
     return name, settings
 
 
+def split_settings(settings: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """Return a policy's own settings, and `n_initial`, which is the run's.
+
+    `n_initial` bounds how much of the initial design the policy is given; with the rest
+    it does as it likes.
+
+    Raises
+    ------
+    ValueError
+        If `n_initial` is no integer of at least 1.
+    """
+    own = {name: value for name, value in settings.items() if name != "n_initial"}
+    n_initial = settings.get("n_initial")
+    if n_initial is not None and not (type(n_initial) is int and n_initial >= 1):
+        raise ValueError(f"n_initial must be an integer >= 1. Got {n_initial!r}.")
+    return own, n_initial
+
+
 def _value(node: ast.expr) -> Any:
     if not isinstance(node, ast.Call):
         return ast.literal_eval(node)
@@ -93,7 +111,7 @@ def checked_methods(tokens: Iterable[str], known: Collection[str]) -> list[str]:
         if settings and name not in available():
             raise CommandError(f"{name} takes no settings here. Got {text!r}.")
         try:
-            make_policy(name, **settings) if settings else None
+            make_policy(name, **split_settings(settings)[0]) if settings else None
         except (TypeError, ValueError) as error:
             raise CommandError(f"{text}: {error}") from error
     return methods

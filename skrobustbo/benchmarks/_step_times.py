@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Matern
 from skrobustbo.benchmarks._args import CommandError
 from skrobustbo.benchmarks._methods import Setup
 from skrobustbo.benchmarks._peers._registry import PEERS, make_peer
-from skrobustbo.benchmarks._spelling import split_method
+from skrobustbo.benchmarks._spelling import split_method, split_settings
 from skrobustbo.space import Real, Space
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _warm_optimizer(
     name, settings = split_method(policy)
     optimizer = Optimizer(
         data.space,
-        make_policy(name, **settings),
+        make_policy(name, **split_settings(settings)[0]),
         n_initial_points=N_INITIAL,
         horizon=2 * (n + repeats),  # its middle: a search ends unlike it goes on
         random_state=seed,

@@ -2,7 +2,9 @@
 
 import pytest
 
+from skrobustbo import Real, Space
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._methods import Setup, make_method
 from skrobustbo.benchmarks._spelling import checked_methods, method_list, split_method
 from skrobustbo.policies import available
 from skrobustbo.surrogate import LogNormalPrior
@@ -51,6 +53,8 @@ def test_anything_else_is_refused_and_not_executed(text):
         (["robast(beta=2)"], "robast"),
         (["robust(betta=2)"], "betta"),
         (["sobol(seed=1)"], "takes no settings"),
+        (["robust(n_initial=0)"], "integer >= 1. Got 0"),
+        (["robust(n_initial=2.5)"], "integer >= 1. Got 2.5"),
         ([], "Got none"),
     ],
 )
@@ -63,3 +67,21 @@ def test_methods_that_are_known_come_back_tidy():
     words = ["robust( beta = 2.0 )", "sobol"]
     known = [*available(), "sobol"]
     assert checked_methods(words, known) == ["robust( beta = 2.0 )", "sobol"]
+
+
+def test_less_of_the_initial_design_is_a_setting_of_the_run():
+    space = Space({"x": Real(0, 1)})
+    initial = [{"x": x} for x in (0.125, 0.5, 0.75)]
+
+    def labels(policy):
+        method = make_method(policy, Setup(space, initial, 5, 0))
+        for _ in range(4):
+            params = method.ask()
+            method.tell(params, params["x"])
+        return [entry["model_label"] for entry in method.history]
+
+    checked_methods(["robust(n_initial=2)"], ["robust"])
+    assert labels("robust(beta=2)")[:3] == ["initial"] * 3
+    fewer = labels("robust(n_initial=2, beta=2)")
+    assert fewer[:2] == ["initial"] * 2
+    assert "initial" not in fewer[2:]
