@@ -20,6 +20,10 @@ from skrobustbo.benchmarks._signed_rank import holm, p_differ
 
 #: Level of all tests.
 LEVEL = 0.05
+#: The method whose median regret others are measured by.
+YARDSTICK = "random"
+#: Smaller shares of it count as this: beyond, nobody gains from further digits.
+LEAST_SHARE = 1e-4
 
 
 def methods_of(all_scores: Scores) -> list[str]:
@@ -39,7 +43,9 @@ def ranks_section(all_scores: Scores) -> str:
             groups.setdefault(tuple(sorted(of_task)), []).append(of_task)
     title = (
         "## Mean ranks\n\n1 is best, equals share their rank. Of the median final "
-        "regret, and of the mean area under the regret."
+        "regret, and of the mean area under the regret. Last, the mean final regret in "
+        f"shares of the median one of {YARDSTICK} search, at least {LEAST_SHARE:g}: the "
+        f"geometric mean over the problems that {YARDSTICK} search leaves unsolved."
     )
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return "\n\n".join([title, *(_ranks_table(*item) for item in ordered)])
@@ -51,12 +57,34 @@ def _ranks_table(
     final = mean_ranks(of_tasks, methods, median_final)
     areas = mean_ranks(of_tasks, methods, mean_area)
     rows = [
-        (method, f"{final[method]:.2f}", f"{areas[method]:.2f}")
+        (
+            method,
+            f"{final[method]:.2f}",
+            f"{areas[method]:.2f}",
+            number(mean_share(of_tasks, method)),
+        )
         for method in sorted(methods, key=lambda method: final[method])
     ]
     n = len(of_tasks)
     which = f"Over {n} problem{'s' if n > 1 else ''} with runs of these {len(methods)}:"
-    return f"{which}\n\n{table(('method', 'final regret', 'area'), rows)}"
+    header = ("method", "final regret", "area", f"share of {YARDSTICK}'s")
+    return f"{which}\n\n{table(header, rows)}"
+
+
+def mean_share(
+    of_tasks: Sequence[Mapping[str, Mapping[int, Score]]], method: str
+) -> float:
+    """Return the geometric mean of a method's regrets as shares of random search's.
+
+    Nan if random search has no runs, or leaves nothing to gain on any problem.
+    """
+    shares = []
+    for of_task in of_tasks:
+        yard = median_final(of_task[YARDSTICK]) if YARDSTICK in of_task else 0.0
+        if 0 < yard < math.inf:
+            mean = np.mean([score.final for score in of_task[method].values()])
+            shares.append(max(float(mean) / yard, LEAST_SHARE))
+    return float(np.exp(np.mean(np.log(shares)))) if shares else math.nan
 
 
 def mean_ranks(

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skrobustbo.benchmarks._compare import LEVEL, difference, seeds_needed
+from skrobustbo.benchmarks._compare import LEVEL, YARDSTICK, difference, seeds_needed
 from skrobustbo.benchmarks._markdown import number, table
 from skrobustbo.benchmarks._scores import Scores, Task, median_final, paired
 from skrobustbo.benchmarks._signed_rank import holm, p_below
 
 #: Share of the optimum minus random search's median.
 MARGIN = 0.02
-#: The method whose median says what a share is of.
-YARDSTICK = "random"
 VERDICTS = ("no worse", "undecided", "worse")
 
 

@@ -11,7 +11,7 @@ from test_benchmarks_cli import all_rows, made_run, run_command, write_table
 
 from skrobustbo.benchmarks import _pool, _run, _step_cost, _step_times
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._compare import mean_ranks, seeds_needed, wins
+from skrobustbo.benchmarks._compare import mean_ranks, mean_share, seeds_needed, wins
 from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._margins import compare
 from skrobustbo.benchmarks._plot import bands, draw
@@ -119,6 +119,19 @@ class TestRanksAndWins:
         ranks = mean_ranks([one, two], ["a", "b", "c"], median_final)
         assert ranks == {"a": 2.25, "b": 1.25, "c": 2.5}
 
+    def test_shares_of_what_random_search_leaves(self):
+        tasks = [
+            {"a": {0: Score(1.0, 0), 1: Score(3.0, 0)}, "random": {0: Score(4.0, 0)}},
+            {"a": {0: Score(0.0, 0)}, "random": {0: Score(9.0, 0), 1: Score(1.0, 0)}},
+        ]
+        # 2 / 4, and the least share that counts.
+        assert mean_share(tasks, "a") == pytest.approx(math.sqrt(0.5 * 1e-4))
+        assert mean_share(tasks[:1], "random") == pytest.approx(1.0)
+        assert math.isnan(mean_share([{"a": {0: Score(1.0, 0)}}], "a"))
+        solved = {"a": {0: Score(0.0, 0)}, "random": {0: Score(0.0, 0)}}
+        assert math.isnan(mean_share([solved], "a"))
+        assert mean_share([solved, tasks[0]], "a") == pytest.approx(0.5)
+
     def test_wins_and_clear_wins(self):
         good = np.linspace(8.0, 9.0, 10)
         groups = grouped(
@@ -221,7 +234,9 @@ class TestReportOfSeveral:
         assert main(["report", str(path)]) == 0
         text = capsys.readouterr().out
         assert "Over 2 problems with runs of these 3:" in text
-        assert "| robust | 1.00 | 1.00 |\n| skopt | 2.00 | 2.00 |" in text
+        assert (
+            "| robust | 1.00 | 1.00 | 0.216 |\n| skopt | 2.00 | 2.00 | 0.412 |" in text
+        )
         assert "| robust | 2 (2) |  | 2 (2) |" in text
         assert "| skopt | 2 | 2 | 0 | 0 |" in text
         assert "| skopt | one, 2 | 10 | -1 | 0.102 | 0.00195 | 1 | no worse |" in text
@@ -233,7 +248,7 @@ class TestReportOfSeveral:
         main(["report", str(path)])
         text = capsys.readouterr().out
         assert text.index("of these 3:") < text.index("1 problem with runs of these 2:")
-        assert "| robust | 1.00 | 1.00 |\n| random | 2.00 | 2.00 |" in text
+        assert "| robust | 1.00 | 1.00 | 0.2 |\n| random | 2.00 | 2.00 | 1 |" in text
 
     def test_bad_runs(self, path, capsys):
         main(["report", str(path), "--rivals", "skopt,random"])
