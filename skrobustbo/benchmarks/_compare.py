@@ -43,8 +43,8 @@ def ranks_section(all_scores: Scores) -> str:
             groups.setdefault(tuple(sorted(of_task)), []).append(of_task)
     title = (
         "## Mean ranks\n\n1 is best, equals share their rank. Of the median final "
-        "regret, and of the mean area under the regret. Last, the mean final regret in "
-        f"shares of the median one of {YARDSTICK} search, at least {LEAST_SHARE:g}: the "
+        "regret, and of the mean area under the regret. Last, the mean final regret "
+        f"in shares of {YARDSTICK} search's median, at least {LEAST_SHARE:g}: the "
         f"geometric mean over the problems that {YARDSTICK} search leaves unsolved."
     )
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
