@@ -7,7 +7,9 @@ step of a peer, measured in turns with them in the same process, hardly does.
 from __future__ import annotations
 
 import argparse
+import csv
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import gmean
@@ -20,9 +22,10 @@ from skrobustbo.benchmarks._args import (
     seed_list,
 )
 from skrobustbo.benchmarks._markdown import table
-from skrobustbo.benchmarks._peers._registry import PEERS, check_installed
+from skrobustbo.benchmarks._peers._registry import PEERS, check_installed, distributions
 from skrobustbo.benchmarks._spelling import checked_methods
 from skrobustbo.benchmarks._step_times import N_MIN, N_PREDICTED, StepCost, measure
+from skrobustbo.benchmarks._table import versions
 from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 
 #: Costs by number of parameters, number of observations, and method.
@@ -64,6 +67,9 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--seeds", type=seed_list, default="0", help="of data and optimizers (0)"
     )
+    parser.add_argument(
+        "--csv", type=Path, metavar="CSV", help="file to write, a line for each step"
+    )
     parser.set_defaults(func=main)
 
 
@@ -75,14 +81,36 @@ def main(args: argparse.Namespace) -> int:
     peers = checked_names("peer", args.peers, PEERS) if args.peers else []
     if min(args.n) < N_MIN:
         raise CommandError(f"--n must be at least {N_MIN}. Got {min(args.n)}.")
+    if args.csv is not None and not args.csv.parent.is_dir():
+        raise CommandError(f"The folder of {args.csv} does not exist: create it.")
     check_installed(peers)
     if not is_one_thread():
         return rerun_with_one_thread(args.argv)
     costs = _print_costs(args, [*names, *peers])
     if peers:
-        print()
-        print(comparison(costs, names, peers))
+        print(f"\n{comparison(costs, names, peers)}")
+    note = versions(distributions(peers))
+    print(f"\nMade with {', '.join(f'{k} {v}' for k, v in note.items())}.")
+    if args.csv is not None:
+        _write(args.csv, costs)
     return 0
+
+
+def _write(path: Path, costs: Costs) -> None:
+    """Write the times of all steps in milliseconds."""
+    lines = [
+        (method, n, d, f"{step:.3f}", f"{prediction:.3f}")
+        for d, of_sizes in costs.items()
+        for n, of_methods in of_sizes.items()
+        for method, cost in of_methods.items()
+        for step, prediction in zip(cost.steps, cost.predictions, strict=True)
+    ]
+    header = ("method", "observations", "dimensions", "step_ms", "predict_ms")
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([header, *lines])
+    except OSError as error:
+        raise CommandError(f"Could not write {path}: {error}") from error
 
 
 def _print_costs(args: argparse.Namespace, methods: list[str]) -> Costs:

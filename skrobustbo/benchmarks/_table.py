@@ -174,7 +174,7 @@ class Table:
         if none names another version of what an earlier one names, too.
         """
         notes = self.read_versions()
-        if (note := _versions(distributions)) not in notes:
+        if (note := versions(distributions)) not in notes:
             notes.append(note)
             _replace(self._versions_path, json.dumps(notes, indent=2) + "\n")
         named = {item for note in notes for item in note.items()}
@@ -218,7 +218,11 @@ def _replace(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def _versions(distributions: Iterable[str]) -> dict[str, str]:
+def versions(distributions: Iterable[str]) -> dict[str, str]:
+    """Return the versions of the package, what it needs and `distributions`.
+
+    With them the machine, as far as the system names it.
+    """
     import skrobustbo
 
     names = ("numpy", "scipy", "scikit-learn", *distributions)

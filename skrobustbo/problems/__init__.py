@@ -42,6 +42,7 @@ _LAZY: dict[str, str] = {
 #: Name of a problem -> module here and the function in it that builds the problem.
 _FACTORIES: dict[str, tuple[str, str]] = {
     "abrupt-change": ("_changing", "abrupt_change"),
+    "ackley20": ("_valleys", "ackley20"),
     "ackley5": ("_valleys", "ackley5"),
     "agnp": ("_tables", "agnp"),
     "autoam": ("_tables", "autoam"),
@@ -51,12 +52,14 @@ _FACTORIES: dict[str, tuple[str, str]] = {
     "cart-pole": ("_cart_pole", "cart_pole"),
     "crossed-barrel": ("_tables", "crossed_barrel"),
     "hartmann6": ("_synthetic", "hartmann6"),
+    "levy20": ("_valleys", "levy20"),
     "levy4": ("_valleys", "levy4"),
     "michalewicz5": ("_synthetic", "michalewicz5"),
     "mnist-logistic": ("_mnist", "mnist_logistic"),
     "p3ht": ("_tables", "p3ht"),
     "perovskite": ("_tables", "perovskite"),
     "rkhs": ("_rkhs", "rkhs"),
+    "rosenbrock20": ("_valleys", "rosenbrock20"),
     "rosenbrock4": ("_valleys", "rosenbrock4"),
     "slow-change": ("_changing", "slow_change"),
     "stocks": ("_arms", "stocks"),

@@ -41,7 +41,16 @@ def ackley5() -> Problem:
     Ackley, "A Connectionist Machine for Genetic Hillclimbing", 1987; Baeck, Hammel and
     Schwefel 1997 for more than two dimensions.
     """
-    return _problem("ackley5", 5, _ackley, 0.0, "Ackley's function, negated (1987)")
+    return _ackley_in(5)
+
+
+def ackley20() -> Problem:
+    """Return Ackley's function in twenty dimensions, negated; otherwise `ackley5`."""
+    return _ackley_in(20)
+
+
+def _ackley_in(d: int) -> Problem:
+    return _problem(f"ackley{d}", d, _ackley, 0.0, "Ackley's function, negated (1987)")
 
 
 def _levy(x: Vector) -> float:
@@ -68,7 +77,16 @@ def levy4() -> Problem:
     functions", SIAM Journal on Scientific and Statistical Computing 6, 1985, in the
     form of Laguna and Marti 2005, whose domain is [-10, 10]^d.
     """
-    return _problem("levy4", 4, _levy, 1.0, "Levy's function, negated (1985)")
+    return _levy_in(4)
+
+
+def levy20() -> Problem:
+    """Return Levy's function in twenty dimensions, negated; otherwise `levy4`."""
+    return _levy_in(20)
+
+
+def _levy_in(d: int) -> Problem:
+    return _problem(f"levy{d}", d, _levy, 1.0, "Levy's function, negated (1985)")
 
 
 def _rosenbrock(x: Vector) -> float:
@@ -91,8 +109,20 @@ def rosenbrock4() -> Problem:
     Rosenbrock, "An automatic method for finding the greatest or least value of a
     function", The Computer Journal 3, 1960.
     """
+    return _rosenbrock_in(4)
+
+
+def rosenbrock20() -> Problem:
+    """Return the logarithm of Rosenbrock's function in twenty dimensions, negated.
+
+    Otherwise it is `rosenbrock4`.
+    """
+    return _rosenbrock_in(20)
+
+
+def _rosenbrock_in(d: int) -> Problem:
     source = "-log10(1 + Rosenbrock's function) (1960)"
-    return _problem("rosenbrock4", 4, _rosenbrock, 1.0, source)
+    return _problem(f"rosenbrock{d}", d, _rosenbrock, 1.0, source)
 
 
 def _problem(name: str, d: int, formula: Formula, best: float, source: str) -> Problem:

@@ -543,14 +543,25 @@ class TestStepCost:
         np.testing.assert_allclose(model.X_train_, encoded, atol=1e-9)
         np.testing.assert_allclose(model.predict(encoded), values, atol=1e-2)
 
-    def test_command_prints_a_table(self, capsys, monkeypatch):
+    def test_command_prints_a_table(self, capsys, monkeypatch, tmp_path):
         for name in _threads.VARIABLES:
             monkeypatch.setenv(name, "1")
-        words = "step-cost --policies random --n 6 9 --dims 2 --repeats 2"
-        assert main(words.split()) == 0
+        words = "step-cost --policies random --n 6 9 --dims 2 --repeats 2 --seeds 0,1"
+        times = tmp_path / "t.csv"
+        assert main([*words.split(), "--csv", str(times)]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert "ratio of medians" in lines[0]
-        assert [line.split(" | ")[1] for line in lines[2:]] == ["6", "9"]
+        assert [line.split(" | ")[1] for line in lines[2:4]] == ["6", "9"]
+        written = [line.split(",") for line in times.read_text().splitlines()]
+        assert written[0][:3] == ["method", "observations", "dimensions"]
+        assert [line[1] for line in written[1:]] == ["6"] * 4 + ["9"] * 4
+        mean = np.mean([float(line[3]) for line in written[1:5]])
+        assert float(lines[2].split(" | ")[3]) == pytest.approx(mean, abs=0.006)
+
+    def test_folder_is_looked_for_before_anything_is_timed(self, capsys, tmp_path):
+        with pytest.raises(SystemExit):
+            main(["step-cost", "--csv", str(tmp_path / "no" / "t.csv")])
+        assert "does not exist: create it" in capsys.readouterr().err
 
     def test_starts_itself_again_with_one_thread(self, monkeypatch):
         def fake_run(program, *, env, **options):

@@ -468,12 +468,14 @@ class TestStepCostOfPeers:
     def test_command_prints_both_tables(self, capsys, monkeypatch):
         monkeypatch.setattr(_step_cost, "is_one_thread", lambda: True)
         monkeypatch.setattr(_step_cost, "check_installed", lambda names: None)
+        monkeypatch.setattr(_step_cost, "distributions", lambda names: [])
         monkeypatch.setattr(_step_times, "make_peer", self.Counting)
         words = "step-cost --policies random --peers skopt --n 6 9 --dims 2 --repeats 2"
         assert main(words.split()) == 0
-        first, second = capsys.readouterr().out.split("\n\n")
+        first, second, third = capsys.readouterr().out.split("\n\n")
         rows = [line.split(" | ")[:2] for line in first.splitlines()[2:]]
         assert rows == [
             [f"| {name}", n] for n in ("6", "9") for name in ("random", "skopt")
         ]
         assert second.splitlines()[-1].startswith("| skopt / random | 2 |")
+        assert f"numpy {np.__version__}" in third

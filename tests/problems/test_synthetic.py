@@ -103,6 +103,22 @@ def test_branin_has_three_maxima(point):
     assert vector_func(problem)(point) == pytest.approx(problem.optimum, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "of_few"),
+    [("ackley20", "ackley5"), ("levy20", "levy4"), ("rosenbrock20", "rosenbrock4")],
+)
+def test_valleys_in_twenty_dimensions(name, of_few):
+    problem, few = problems.get(name), problems.get(of_few)
+    assert len(problem.space.names) == 20
+    test_optimum_is_reached_at_its_params(problem)
+    test_dense_sample_stays_below_the_optimum(problem)
+    # Away from the optimum in the first coordinate only, as in few dimensions.
+    away = problem.func(problem.optimum_params | {"x1": 4.5})
+    if name != "ackley20":  # a mean over the coordinates, not a sum
+        assert away == pytest.approx(few.func(few.optimum_params | {"x1": 4.5}))
+    assert away < 0
+
+
 def test_valleys_by_hand():
     """Points at which the formulas can be worked out on paper."""
 
