@@ -11,11 +11,13 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo._names import canonical
 from skrobustbo.benchmarks._args import CommandError, checked_names
+from skrobustbo.benchmarks._growth import Growth
 from skrobustbo.surrogate import GammaPrior, LogNormalPrior
 
 #: What a setting may be made of, besides literals.
 _MADE: dict[str, Callable[..., Any]] = {
     "GammaPrior": GammaPrior,
+    "Growth": Growth,
     "LogNormalPrior": LogNormalPrior,
     "Matern": Matern,
     "RBF": RBF,
@@ -25,7 +27,7 @@ _MADE: dict[str, Callable[..., Any]] = {
 def split_method(text: str) -> tuple[str, dict[str, Any]]:
     """Return the name and the settings in ``name`` or ``name(setting=value, ...)``.
 
-    Nothing is executed: values are literals, or priors and kernels by their names.
+    Nothing is executed: values are literals, or priors, kernels and growth functions by name.
 
     >>> split_method("robust(weights=(1, 0.5))")
     ('robust', {'weights': (1, 0.5)})

@@ -17,6 +17,8 @@ def test_names_and_settings_are_told_apart():
     assert settings == {"weights": (1, 0.5), "tail": None}
     prior = split_method("robust(prior=LogNormalPrior(0.5, sigma=0.75))")[1]["prior"]
     assert prior == LogNormalPrior(0.5, 0.75)
+    growth = split_method("a-gp-ucb(growth=Growth(2.0, 0.5))")[1]["growth"]
+    assert [growth(t) for t in (0, 1, 9)] == [1.0, 2.0, 3.0]
 
 
 def test_commas_within_brackets_belong_to_the_settings():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from skrobustbo.benchmarks._growth import Growth
 from skrobustbo.benchmarks._reproduce._claims import Better, Share
 from skrobustbo.benchmarks._reproduce._spec import (
     Case,
@@ -23,26 +23,6 @@ LB_CODE, A_CODE = "LB-GP-UCB, code's ratio", "A-GP-UCB, code's ratio"
 _RUNGS = 5
 _TWO_NU = 5
 _SHARED = {"beta": 1.0, "noise": 0.01, "delta": 0.01}
-
-
-@dataclass(frozen=True)
-class Growth:
-    """The growth function g(t) = max(g0, t^a), 1 before the first query.
-
-    Parameters
-    ----------
-    first : float
-        g0.
-    power : float
-        a.
-    """
-
-    first: float
-    power: float
-
-    def __call__(self, t: int) -> float:
-        """Return g(t)."""
-        return 1.0 if t == 0 else max(self.first, t**self.power)
 
 
 def balancing(power: float = 0.5, *, coded: bool = False) -> Method:
