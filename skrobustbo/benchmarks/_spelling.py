@@ -27,7 +27,7 @@ _MADE: dict[str, Callable[..., Any]] = {
 def split_method(text: str) -> tuple[str, dict[str, Any]]:
     """Return the name and the settings in ``name`` or ``name(setting=value, ...)``.
 
-    Nothing is executed: values are literals, or priors, kernels and growth functions by name.
+    Nothing is executed: values are literals, or priors, kernels, growth by name.
 
     >>> split_method("robust(weights=(1, 0.5))")
     ('robust', {'weights': (1, 0.5)})
