@@ -28,6 +28,7 @@ from skrobustbo.benchmarks._scores import GroupKey, area, scores, simple_regrets
 from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.benchmarks._table import Run, Table
 from skrobustbo.benchmarks._tails import tails_section
+from skrobustbo.benchmarks._versions import section as made_with
 
 #: The method whose rivals the report asks about.
 _REFERENCE = "robust"
@@ -120,7 +121,8 @@ def main(args: argparse.Namespace) -> None:
     groups = selected_runs(args)
     sections = [markdown([summarise(key, runs) for key, runs in groups.items()])]
     sections += _comparisons(args, groups) + _failures(args, groups)
-    sections += made_with(args.csv)
+    if notes := Table(args.csv).versions.read():
+        sections.append(made_with(notes))
     if args.runs is not None:
         write_per_run(args.runs, groups)
     text = "\n\n".join(sections)
@@ -173,13 +175,6 @@ def _failures(args: argparse.Namespace, groups: dict[GroupKey, list[Run]]) -> li
     header = ("problem", "evaluations", "policy", "failed", "out of time")
     title = "## Runs without results\n\nThey are left out of everything above.\n\n"
     return [title + table(header, rows, n_left=3)] if rows else []
-
-
-def made_with(path: Path) -> list[str]:
-    """Return the section that names versions and machines, if they are known."""
-    notes = Table(path).read_versions()
-    lines = ["- " + ", ".join(f"{k} {v}" for k, v in note.items()) for note in notes]
-    return ["## Made with\n\n" + "\n".join(lines)] if lines else []
 
 
 def _failure_cells(key: GroupKey, failures: Sequence[Failure]) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ def main(args: argparse.Namespace) -> int:
     missing = [key for key in absent if key not in lost]
     methods = {key.policy for key in missing}
     check_installed(sorted(methods & PEERS.keys()))
-    if missing and not table.note_versions(distributions(methods)):
+    if missing and not table.versions.add(distributions(methods)):
         say(f"{args.out} mixes runs of different versions of the packages.")
     n_failed = execute(missing, table, args.jobs, timeout=args.timeout)
     say(

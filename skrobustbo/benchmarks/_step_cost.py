@@ -25,8 +25,8 @@ from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed, distributions
 from skrobustbo.benchmarks._spelling import checked_methods
 from skrobustbo.benchmarks._step_times import N_MIN, N_PREDICTED, StepCost, measure
-from skrobustbo.benchmarks._table import versions
 from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
+from skrobustbo.benchmarks._versions import in_words, versions
 
 #: Costs by number of parameters, number of observations, and method.
 Costs = dict[int, dict[int, dict[str, StepCost]]]
@@ -89,8 +89,7 @@ def main(args: argparse.Namespace) -> int:
     costs = _print_costs(args, [*names, *peers])
     if peers:
         print(f"\n{comparison(costs, names, peers)}")
-    note = versions(distributions(peers))
-    print(f"\nMade with {', '.join(f'{k} {v}' for k, v in note.items())}.")
+    print(f"\nMade with {in_words(versions(distributions(peers)))}.")
     if args.csv is not None:
         _write(args.csv, costs)
     return 0

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
-import platform
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._versions import VersionNotes, replace_file
 
 
 class RunKey(NamedTuple):
@@ -156,7 +153,7 @@ class Table:
         runs, is_clean = self.read() if self.path.exists() else ({}, False)
         if not is_clean:
             rows = (row for run in runs.values() for row in run)
-            _replace(self.path, ",".join(COLUMNS) + "\n" + format_rows(rows))
+            replace_file(self.path, ",".join(COLUMNS) + "\n" + format_rows(rows))
         return set(runs)
 
     def append(self, run: Run) -> None:
@@ -166,31 +163,10 @@ class Table:
             file.flush()
             os.fsync(file.fileno())
 
-    def note_versions(self, distributions: Iterable[str] = ()) -> bool:
-        """Write beside the table what it was made with; return whether all runs agree.
-
-        The note is a JSON list, one entry for each set of versions that ever wrote to
-        the table: of the package and what it needs, and of `distributions`. Notes agree
-        if none names another version of what an earlier one names, too.
-        """
-        notes = self.read_versions()
-        if (note := versions(distributions)) not in notes:
-            notes.append(note)
-            _replace(self._versions_path, json.dumps(notes, indent=2) + "\n")
-        named = {item for note in notes for item in note.items()}
-        return len(named) == len({name for name, _ in named})
-
-    def read_versions(self) -> list[dict[str, str]]:
-        """Return what `note_versions` has written so far."""
-        path = self._versions_path
-        if not path.exists():
-            return []
-        notes: list[dict[str, str]] = json.loads(path.read_text("utf-8"))
-        return notes
-
     @property
-    def _versions_path(self) -> Path:
-        return self.path.with_suffix(".versions.json")
+    def versions(self) -> VersionNotes:
+        """The note beside the table of what it was made with."""
+        return VersionNotes(self.path.with_suffix(".versions.json"))
 
 
 def _blocks(rows: Iterable[Evaluation]) -> Iterator[Run]:
@@ -207,39 +183,3 @@ def _blocks(rows: Iterable[Evaluation]) -> Iterator[Run]:
 
 def _is_complete(run: Run) -> bool:
     return [row.step for row in run] == list(range(1, run[0].n_evals + 1))
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-def versions(distributions: Iterable[str]) -> dict[str, str]:
-    """Return the versions of the package, what it needs and `distributions`.
-
-    With them the machine, as far as the system names it.
-    """
-    import skrobustbo
-
-    names = ("numpy", "scipy", "scikit-learn", *distributions)
-    packages = {name: version(name) for name in names}
-    return {
-        "skrobustbo": skrobustbo.__version__,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-    } | packages
-
-
-def _processor() -> str:
-    """Return the processor's name where the system tells it, and its cores."""
-    name = platform.processor() or "unnamed"
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        named = re.search(r"model name\s*:\s*(.+)", info.read_text("utf-8"))
-        name = named[1].strip() if named else name
-    return f"{name} ({os.cpu_count()} cores)"

@@ -271,7 +271,7 @@ class TestReportOfSeveral:
     def test_versions_are_named(self, path, capsys):
         main(["report", str(path)])
         assert "Made with" not in capsys.readouterr().out
-        Table(path).note_versions()
+        Table(path).versions.add()
         main(["report", str(path)])
         text = capsys.readouterr().out
         assert f"numpy {np.__version__}" in text

@@ -28,7 +28,7 @@ from skrobustbo.benchmarks._reproduce._claims import (
 from skrobustbo.benchmarks._reproduce._et import FAST
 from skrobustbo.benchmarks._reproduce._et_changes import ABRUPT
 from skrobustbo.benchmarks._reproduce._he import LENGTH_SCALE
-from skrobustbo.benchmarks._reproduce._ledger import Run, ledger
+from skrobustbo.benchmarks._reproduce._ledger import Run, ledger, versions_of
 from skrobustbo.benchmarks._reproduce._measures import (
     best_points,
     best_thetas,
@@ -402,6 +402,8 @@ def test_the_command_resumes(tmp_path, monkeypatch, capsys):
     assert {seed for _, seed in missing} == {1}
     assert (tmp_path / "et-table2.quick.png").stat().st_size > 1000
     assert "et-table2: too few runs" in capsys.readouterr().out
+    (note,) = versions_of(tmp_path).read()
+    assert note["numpy"] == np.__version__
     asked.clear()
     assert main(words) == 0
     assert asked == []
@@ -500,6 +502,13 @@ def test_the_page_is_written_from_the_files(tmp_path):
         assert experiment.title in text
         assert (folder / f"{name}.png").exists()
     assert text.count("**too few runs**") == 0
+
+
+def test_the_page_names_versions(tmp_path):
+    assert "Made with" not in page_text(tmp_path / "page.md", tmp_path)
+    versions_of(tmp_path).add()
+    text = page_text(tmp_path / "page.md", tmp_path)
+    assert f"numpy {np.__version__}" in text.split("## Made with")[1]
 
 
 def test_the_page_holds_without_any_run(tmp_path):

@@ -20,7 +20,7 @@ from skrobustbo.benchmarks._args import (
 from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
 from skrobustbo.benchmarks._reproduce._claims import TOO_FEW, overall
 from skrobustbo.benchmarks._reproduce._figure import draw
-from skrobustbo.benchmarks._reproduce._ledger import Run, ledger
+from skrobustbo.benchmarks._reproduce._ledger import Run, ledger, versions_of
 from skrobustbo.benchmarks._reproduce._page import findings, write_page
 from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS
 from skrobustbo.benchmarks._reproduce._results import read_results
@@ -164,6 +164,8 @@ def execute(
     for name, missing in absent.items():
         say(f"{name} was not run: {missing}")
     possible = [batch for batch in batches if batch.case.name not in absent]
+    if possible and not versions_of(folder).add():
+        say(f"{folder} mixes runs of different versions of the packages.")
 
     def keep(runs: list[Run]) -> str:
         return f"{len(runs)} runs, {sum(run.seconds for run in runs):.1f} s of CPU"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skrobustbo.benchmarks._lines import LineTable
+from skrobustbo.benchmarks._versions import VersionNotes
 
 
 class Key(NamedTuple):
@@ -89,3 +90,8 @@ def ledger(folder: Path, case: str, quick: bool) -> LineTable[Run]:
     """Return the file of a case's runs; the quick form has one of its own."""
     name = f"{case}.quick.csv" if quick else f"{case}.csv"
     return LineTable(folder / name, Run, "reproduce")
+
+
+def versions_of(folder: Path) -> VersionNotes:
+    """Return the note of what the runs in a folder were made with."""
+    return VersionNotes(folder / "versions.json")

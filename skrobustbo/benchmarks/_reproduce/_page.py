@@ -16,9 +16,11 @@ from skrobustbo.benchmarks._reproduce._claims import (
     values,
 )
 from skrobustbo.benchmarks._reproduce._figure import draw, path_of
+from skrobustbo.benchmarks._reproduce._ledger import versions_of
 from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS, PAPERS
 from skrobustbo.benchmarks._reproduce._results import read_results
 from skrobustbo.benchmarks._reproduce._spec import Experiment, Panel
+from skrobustbo.benchmarks._versions import section as made_with
 
 _HEAD = f"""\
 # The papers' experiments
@@ -73,7 +75,10 @@ def write_page(path: Path, folder: Path) -> None:
 def page_text(path: Path, folder: Path) -> str:
     """Return the page that belongs at `path`, from the runs and figures in `folder`."""
     results = read_results(folder, quick=False)
-    return "\n".join([_HEAD, _summary(results), *_papers(results, path, folder)])
+    parts = [_HEAD, _summary(results), *_papers(results, path, folder)]
+    if notes := versions_of(folder).read():
+        parts.append(f"{made_with(notes)}\n")
+    return "\n".join(parts)
 
 
 def _summary(results: Results) -> str:
