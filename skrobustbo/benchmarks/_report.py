@@ -100,6 +100,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="MARKDOWN", help="file to write instead of printing"
     )
+    parser.add_argument("--title", metavar="TEXT", help="heading (default: none)")
     parser.add_argument(
         "--runs",
         type=Path,
@@ -119,7 +120,8 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> None:
     """Print one table line per problem, run length and policy, and what follows."""
     groups = selected_runs(args)
-    sections = [markdown([summarise(key, runs) for key, runs in groups.items()])]
+    sections = [] if args.title is None else [f"# {args.title}"]
+    sections.append(markdown([summarise(key, runs) for key, runs in groups.items()]))
     sections += _comparisons(args, groups) + _failures(args, groups)
     if notes := Table(args.csv).versions.read():
         sections.append(made_with(notes))

@@ -268,6 +268,10 @@ class TestReportOfSeveral:
             main(["report", str(path), "--runs", str(tmp_path / "no" / "r.csv")])
         assert "Could not write" in capsys.readouterr().err
 
+    def test_a_heading(self, path, capsys):
+        main(["report", str(path), "--title", "All against all"])
+        assert capsys.readouterr().out.startswith("# All against all\n\n| problem |")
+
     def test_versions_are_named(self, path, capsys):
         main(["report", str(path)])
         assert "Made with" not in capsys.readouterr().out
