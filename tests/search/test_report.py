@@ -106,7 +106,7 @@ def test_score_with_its_standard_error():
         search.cv_results_[f"split{i}_test_score"][search.best_index_] for i in range(4)
     ]
     error = np.std(scores, ddof=1) / 2
-    assert 0.01 < error < 0.3
+    assert 0.001 < error < 0.3
     expected = f"score {search.best_score_:.3f} ± {error:.3f}"
     assert section(search.report(), "Best").startswith(expected)
 
