@@ -194,9 +194,10 @@ class Real(Dimension):
     def size(self) -> float:
         return math.inf
 
-    @cached_property
+    @property
     def steps(self) -> float:
         """Number of steps of the grid, a power of two."""
+        # Not cached: a search must leave its parameters as they are, to the last bit.
         return 2.0**self._bits
 
     def _grid(self, u: ArrayLike) -> Rows:
