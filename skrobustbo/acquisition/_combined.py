@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.acquisition._functions import Acquisition
+from skrobustbo.acquisition._functions import Acquisition, reach_of
 
 Array = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ class WorstCase:
     @property
     def reach(self) -> Array:
         """Distance over which the smallest value varies."""
-        return _least_reach([self.acq])
+        return reach_of(self.acq)
 
     def __call__(self, Z: Array) -> Array:
         """Return the smallest value around points of shape (m, n_columns)."""
@@ -126,5 +126,4 @@ class WorstCase:
 
 
 def _least_reach(acqs: Sequence[Acquisition]) -> Array:
-    found: list[Array] = [getattr(acq, "reach", np.ones(1)) for acq in acqs]
-    return reduce(np.minimum, found)
+    return reduce(np.minimum, map(reach_of, acqs))

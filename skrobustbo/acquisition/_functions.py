@@ -44,6 +44,12 @@ class Acquisition(Protocol):
         ...
 
 
+def reach_of(acq: Acquisition) -> Array:
+    """Return the distance over which a function varies: the cube's if it is silent."""
+    reach: Array = getattr(acq, "reach", np.ones(1))
+    return reach
+
+
 @dataclass(frozen=True)
 class UCB:
     """Upper confidence bound, mu(x) + beta sigma(x).

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
 from skrobustbo.acquisition._exhausted import SpaceExhausted
-from skrobustbo.acquisition._functions import Acquisition
+from skrobustbo.acquisition._functions import Acquisition, reach_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -113,16 +113,17 @@ class Maximizer:
         self._around = np.empty((0, domain.n_columns)) if around is None else around
         self._pool = np.empty((0, domain.n_columns)) if pool is None else pool
         self._n_sample, self._n_around, self._n_starts = n_sample, n_around, n_starts
-        # Generators are made when needed: two of the four rarely are.
-        self._seeds = rng.bit_generator.seed_seq.spawn(4)  # type: ignore[attr-defined]
+        # Generators are made of them when needed: two of the four rarely are.
+        seeds = rng.bit_generator.seed_seq.spawn(4)  # type: ignore[attr-defined]
+        self._sample_seed, self._luck_seed, self._draw_seed, self._step_seed = seeds
 
     @cached_property
     def _sample_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._seeds[0])
+        return np.random.default_rng(self._sample_seed)
 
     @cached_property
     def _draw_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._seeds[2])
+        return np.random.default_rng(self._draw_seed)
 
     @cached_property
     def whole(self) -> bool:
@@ -147,7 +148,7 @@ class Maximizer:
     @cached_property
     def _roulette(self) -> Array:
         """The luck of each sampled point as a start, the same in every call."""
-        rng = np.random.default_rng(self._seeds[1])
+        rng = np.random.default_rng(self._luck_seed)
         return 0.3 * rng.gumbel(size=len(self.sample))
 
     def _neighbours(self) -> Array:
@@ -258,7 +259,7 @@ class Maximizer:
             return X, values
         # Columns of no reach stay as they are.
         reach = np.zeros(X.shape[1])
-        own = np.minimum(getattr(acq, "reach", 1.0), 1.0)
+        own = np.minimum(reach_of(acq), 1.0)
         reach[columns] = np.broadcast_to(own, reach.shape)[columns]
         ends = self.domain.snap(ascend(acq.with_gradient, X, reach, tolerance))
         if self.domain.constrained:
@@ -276,7 +277,7 @@ class Maximizer:
         """
         shares = np.array([1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02])
         way = X[:, None] + shares[:, None] * (ends - X)[:, None]
-        rng = np.random.default_rng(self._seeds[3])
+        rng = np.random.default_rng(self._step_seed)
         for _ in range(4):
             X = self._best_feasible(acq, X, way)
             around = np.repeat(X, _STEPS, axis=0)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._files import replace_file
 
 
 class Line(Protocol):
@@ -107,9 +108,7 @@ class LineTable(Generic[L]):
         runs = self.read() if path.exists() else {}
         text = ",".join(self.columns) + "\n" + self._format(runs.values())
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            temporary = path.with_name(f"{path.name}.tmp")
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
+            replace_file(path, text)
         return set(runs)
 
     def append(self, run: L) -> None:

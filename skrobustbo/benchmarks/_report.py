@@ -20,15 +20,23 @@ from skrobustbo.benchmarks._args import (
 )
 from skrobustbo.benchmarks._compare import methods_of, ranks_section, wins_section
 from skrobustbo.benchmarks._failures import Failure, FailureLog
+from skrobustbo.benchmarks._files import write_file
 from skrobustbo.benchmarks._margins import margins_section
 from skrobustbo.benchmarks._markdown import number, table
 from skrobustbo.benchmarks._peers._registry import PEERS
 from skrobustbo.benchmarks._per_run import write_per_run
-from skrobustbo.benchmarks._scores import GroupKey, area, scores, simple_regrets
+from skrobustbo.benchmarks._scores import (
+    GroupKey,
+    Scores,
+    area,
+    model_seconds,
+    scores,
+    simple_regrets,
+)
 from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.benchmarks._table import Run, Table
 from skrobustbo.benchmarks._tails import tails_section
-from skrobustbo.benchmarks._versions import section as made_with
+from skrobustbo.benchmarks._versions import made_with
 
 #: The method whose rivals the report asks about.
 _REFERENCE = "robust"
@@ -122,26 +130,21 @@ def main(args: argparse.Namespace) -> None:
     groups = selected_runs(args)
     sections = [] if args.title is None else [f"# {args.title}"]
     sections.append(markdown([summarise(key, runs) for key, runs in groups.items()]))
-    sections += _comparisons(args, groups) + _failures(args, groups)
+    found = scores(groups)
+    sections += _comparisons(args, found) + _failures(args, groups)
     if notes := Table(args.csv).versions.read():
         sections.append(made_with(notes))
     if args.runs is not None:
-        write_per_run(args.runs, groups)
+        write_per_run(args.runs, groups, found)
     text = "\n\n".join(sections)
     if args.out is None:
         print(text)
         return
-    try:
-        args.out.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"Could not write {args.out}: {error}") from error
+    write_file(args.out, text + "\n")
 
 
-def _comparisons(
-    args: argparse.Namespace, groups: dict[GroupKey, list[Run]]
-) -> list[str]:
+def _comparisons(args: argparse.Namespace, found: Scores) -> list[str]:
     """Return the sections that take two methods."""
-    found = scores(groups)
     methods = methods_of(found)
     if len(methods) < 2:
         return []
@@ -220,7 +223,7 @@ def summarise(key: GroupKey, runs: Sequence[Run]) -> Summary:
     """Return the report's line for the runs of one problem and policy."""
     regrets = final_regrets(runs)
     sums = np.array([_cumulative_regret(run) for run in runs])
-    cpu = np.array([1e3 * seconds for run in runs for seconds in _model_steps(run)])
+    cpu = np.array([1e3 * seconds for run in runs for seconds in model_seconds(run)])
     return Summary(
         key=key,
         n_seeds=len(runs),
@@ -245,10 +248,6 @@ def _cumulative_regret(run: Run) -> float:
     if math.isnan(run[0].optimum):
         return math.nan
     return float(np.nansum([row.optimum - row.value for row in run]))
-
-
-def _model_steps(run: Run) -> list[float]:
-    return [row.cpu_seconds for row in run[run[0].n_initial :]]
 
 
 def _standard_error(sample: NDArray[np.float64]) -> float:

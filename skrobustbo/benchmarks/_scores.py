@@ -99,6 +99,11 @@ def area(run: Run) -> float:
     return float(simple_regrets(run)[_first_of_model(run) :].mean())
 
 
+def model_seconds(run: Run) -> list[float]:
+    """Return the CPU seconds of the steps after the initial design."""
+    return [row.cpu_seconds for row in run[run[0].n_initial :]]
+
+
 def _first_of_model(run: Run) -> int:
     """Return the index of the first evaluation whose regret is a method's own doing."""
     return min(run[0].n_initial, len(run) - 1)

@@ -7,7 +7,6 @@ step of a peer, measured in turns with them in the same process, hardly does.
 from __future__ import annotations
 
 import argparse
-import csv
 from itertools import product
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
+from skrobustbo.benchmarks._files import write_csv
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed, distributions
 from skrobustbo.benchmarks._spelling import checked_methods
@@ -105,11 +105,7 @@ def _write(path: Path, costs: Costs) -> None:
         for step, prediction in zip(cost.steps, cost.predictions, strict=True)
     ]
     header = ("method", "observations", "dimensions", "step_ms", "predict_ms")
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([header, *lines])
-    except OSError as error:
-        raise CommandError(f"Could not write {path}: {error}") from error
+    write_csv(path, header, lines)
 
 
 def _print_costs(args: argparse.Namespace, methods: list[str]) -> Costs:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._versions import VersionNotes, replace_file
+from skrobustbo.benchmarks._files import replace_file
+from skrobustbo.benchmarks._versions import VersionNotes
 
 
 class RunKey(NamedTuple):

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from skrobustbo.benchmarks._files import replace_file
+
 Note = dict[str, str]
 
 
@@ -45,7 +47,7 @@ def in_words(note: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in note.items())
 
 
-def section(notes: Sequence[Mapping[str, str]]) -> str:
+def made_with(notes: Sequence[Mapping[str, str]]) -> str:
     """Return notes as a section in markdown."""
     return "## Made with\n\n" + "\n".join(f"- {in_words(note)}" for note in notes)
 
@@ -74,13 +76,3 @@ class VersionNotes:
             replace_file(self.path, json.dumps(notes, indent=2) + "\n")
         named = {item for note in notes for item in note.items()}
         return len(named) == len({name for name, _ in named})
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file so that a crash leaves the old one or the new one, nothing else."""
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

@@ -164,10 +164,11 @@ def _edge(edge: Edge, found: Findings) -> str:
     idle = edge.name in _irrelevant(found)
     if edge.listed:
         side = "largest" if edge.side == "upper" else "smallest"
-        advice = "which matters little" if idle else "add more"
-        return f"{edge.name} is the {side} of its values, {short(edge.bound)}: {advice}"
-    advice = "which matters little" if idle else "widen it"
-    return f"{edge.name} is at its {edge.side} bound {short(edge.bound)}: {advice}"
+        place, advice = f"the {side} of its values,", "add more"
+    else:
+        place, advice = f"at its {edge.side} bound", "widen it"
+    advice = "which matters little" if idle else advice
+    return f"{edge.name} is {place} {short(edge.bound)}: {advice}"
 
 
 def _failures(found: Findings) -> list[str]:

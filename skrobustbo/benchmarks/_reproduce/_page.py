@@ -20,7 +20,7 @@ from skrobustbo.benchmarks._reproduce._ledger import versions_of
 from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS, PAPERS
 from skrobustbo.benchmarks._reproduce._results import read_results
 from skrobustbo.benchmarks._reproduce._spec import Experiment, Panel
-from skrobustbo.benchmarks._versions import section as made_with
+from skrobustbo.benchmarks._versions import made_with
 
 _HEAD = f"""\
 # The papers' experiments
