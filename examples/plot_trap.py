@@ -59,9 +59,8 @@ def advance(optimizer, n):
 # Below is the default. ``history_`` tells which model asked for a point: the one with
 # the estimated length scale, ``"theta/1"``, or one with a shorter one, such as
 # ``"theta/2.6"``. The first has found the end of the slope at once, and expects nothing
-# more: it passes its turns to shorter ones. They too try the right end first, until
-# nothing is left to gain there. Then one of them sends a point to where the others are
-# not, it falls on the flank of the peak, and they climb.
+# more: it passes its turns to shorter ones. They look into the gaps between the points,
+# the largest first. One look falls on the flank of the peak, and all climb.
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 grid = np.linspace(0, 1, 301)

@@ -16,12 +16,12 @@ BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 
 
 class View:
-    """A model at one query: mean, band, and the point it chose."""
+    """A model at one query: mean, one deviation around it, and the point it chose."""
 
     def __init__(self, models, acquisition, x, label):
         mean, std = acquisition.posterior.predict(GRID[:, None])
         self.mean = mean * models.scale + models.shift
-        self.band = acquisition.beta * std * models.scale
+        self.band = std * models.scale
         self.x, self.label, self.n_seen = float(x[0]), label, models.n
         self.seen_x = models.X[:, 0]
         self.seen = models.z * models.scale + models.shift

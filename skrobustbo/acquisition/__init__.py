@@ -3,13 +3,14 @@
 from skrobustbo.acquisition._combined import UnionMax, WeightedSum, WorstCase
 from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import UCB, Acquisition
-from skrobustbo.acquisition._improvement import EI
+from skrobustbo.acquisition._improvement import EI, LogEI
 from skrobustbo.acquisition._maximizer import Maximizer
 
 __all__ = [
     "EI",
     "UCB",
     "Acquisition",
+    "LogEI",
     "Maximizer",
     "SpaceExhausted",
     "UnionMax",

@@ -1,4 +1,4 @@
-"""Expected improvement, plain and with a scaled deviation."""
+"""Expected improvement, plain, with a scaled deviation, and its logarithm."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import erfcx, ndtr
 
 from skrobustbo.acquisition._functions import Belief
 
 Array = NDArray[np.float64]
 
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
+_SQRT_HALF_PI = float(np.sqrt(np.pi / 2))
+#: Smaller deviations are taken as this: the logarithm of no improvement is no number.
+_LEAST_DEVIATION = 1e-12
+#: Beyond so many deviations below the incumbent a series takes over, where the closed
+#: form has lost four digits and the series is right to ten.
+_FAR = -100.0
 
 
 @dataclass(frozen=True)
@@ -62,3 +68,72 @@ class EI:
         cdf: Array = ndtr(a)
         pdf: Array = np.exp(-0.5 * a**2) / _SQRT_2PI
         return np.where(certain, 0.0, s * (a * cdf + pdf)), cdf, pdf
+
+
+@dataclass(frozen=True)
+class LogEI:
+    """Logarithm of the expected improvement, log(s h(a)) with h(a) = a Phi(a) + phi(a).
+
+    It has its maximum where `EI` has it, and a slope that leads there from where the
+    improvement itself is smaller than any number (Ament et al. 2023, section 4).
+
+    Parameters
+    ----------
+    posterior : Belief
+        Where mean and deviation come from.
+    incumbent : float
+        The value to improve on, in the units of the posterior.
+    """
+
+    posterior: Belief
+    incumbent: float
+
+    @property
+    def reach(self) -> Array:
+        """Distance over which the improvement varies: that of the posterior."""
+        return self.posterior.reach
+
+    def __call__(self, Z: Array) -> Array:
+        """Return the logarithm at points of shape (m, n_columns)."""
+        mu, sigma = self.posterior.predict(Z)
+        value, _, _, _ = self._parts(mu, sigma)
+        return value
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Return the logarithm and its gradient in x."""
+        mu, sigma, d_mu, d_sigma = self.posterior.gradient(Z)
+        value, s, cdf, pdf = self._parts(mu, sigma)
+        return value, (cdf[:, None] * d_mu + pdf[:, None] * d_sigma) / s[:, None]
+
+    def _parts(self, mu: Array, sigma: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the logarithm, the deviation, and Phi(a) and phi(a) in units of h."""
+        s = np.maximum(sigma, _LEAST_DEVIATION)
+        log_h, cdf, pdf = log_improvement((mu - self.incumbent) / s)
+        return np.log(s) + log_h, s, cdf, pdf
+
+
+def log_improvement(a: Array) -> tuple[Array, Array, Array]:
+    """Return log h(a), Phi(a) / h(a) and phi(a) / h(a), without under- or overflow.
+
+    For negative a all are expressed by Phi / phi, which is of a moderate size there.
+    """
+    below = np.minimum(a, 0.0)
+    ratio = _SQRT_HALF_PI * erfcx(below * -np.sqrt(0.5))  # Phi / phi
+    h = _h_over_phi(below, ratio)
+    log_phi = -0.5 * a**2 - np.log(_SQRT_2PI)
+    above = np.maximum(a, 0.0)
+    pdf, cdf = np.exp(np.where(a < 0, 0.0, log_phi)), ndtr(above)
+    h_above = pdf + above * cdf
+    return (
+        np.where(a < 0, log_phi + np.log(h), np.log(h_above)),
+        np.where(a < 0, ratio / h, cdf / h_above),
+        np.where(a < 0, 1.0 / h, pdf / h_above),
+    )
+
+
+def _h_over_phi(a: Array, ratio: Array) -> Array:
+    """Return h / phi = 1 + a Phi / phi for a <= 0, by its series where terms cancel."""
+    far = a < _FAR
+    q = np.where(far, a, _FAR) ** -2.0
+    series = q * (1.0 - 3.0 * q + 15.0 * q**2)
+    return np.where(far, series, 1.0 + a * ratio)

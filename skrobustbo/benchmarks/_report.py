@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._names import unknown_name
+from skrobustbo.benchmarks._ablation import ablation_section
 from skrobustbo.benchmarks._args import (
     CommandError,
     Subparsers,
@@ -40,6 +41,8 @@ from skrobustbo.benchmarks._versions import made_with
 
 #: The method whose rivals the report asks about.
 _REFERENCE = "robust"
+#: What a name that is not found should have been.
+_METHOD = "method in the table"
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,11 @@ def register(subparsers: Subparsers) -> None:
         help="default: all peers whose model is a Gaussian process",
     )
     parser.add_argument(
+        "--ablation",
+        action="store_true",
+        help="print, instead of all this, how far the methods are from the reference",
+    )
+    parser.add_argument(
         "--out", type=Path, metavar="MARKDOWN", help="file to write instead of printing"
     )
     parser.add_argument("--title", metavar="TEXT", help="heading (default: none)")
@@ -129,9 +137,13 @@ def main(args: argparse.Namespace) -> None:
     """Print one table line per problem, run length and policy, and what follows."""
     groups = selected_runs(args)
     sections = [] if args.title is None else [f"# {args.title}"]
-    sections.append(markdown([summarise(key, runs) for key, runs in groups.items()]))
     found = scores(groups)
-    sections += _comparisons(args, found) + _failures(args, groups)
+    if args.ablation:
+        sections.append(ablation_section(found, _reference(args, methods_of(found))))
+    else:
+        lines = [summarise(key, runs) for key, runs in groups.items()]
+        sections += [markdown(lines), *_comparisons(args, found)]
+    sections += _failures(args, groups)
     if notes := Table(args.csv).versions.read():
         sections.append(made_with(notes))
     if args.runs is not None:
@@ -148,19 +160,22 @@ def _comparisons(args: argparse.Namespace, found: Scores) -> list[str]:
     methods = methods_of(found)
     if len(methods) < 2:
         return []
-    kind = "method in the table"
-    reference = _REFERENCE
-    if args.reference is not None:
-        reference = _named(kind, [args.reference], methods)[0]
+    reference = _reference(args, methods)
     rivals = [name for name, peer in PEERS.items() if peer.is_gp and name in methods]
     if args.rivals is not None:
-        rivals = _named(kind, args.rivals, methods)
+        rivals = _named(_METHOD, args.rivals, methods)
     others = [rival for rival in rivals if rival != reference]
     sections = [ranks_section(found), wins_section(found)]
     if reference in methods and others:
         sections.append(margins_section(found, reference, others))
         sections.append(tails_section(found, reference, others))
     return sections
+
+
+def _reference(args: argparse.Namespace, methods: Sequence[str]) -> str:
+    if args.reference is None:
+        return _REFERENCE
+    return _named(_METHOD, [args.reference], methods)[0]
 
 
 def _failures(args: argparse.Namespace, groups: dict[GroupKey, list[Run]]) -> list[str]:

@@ -54,7 +54,7 @@ def fingerprint(
         For each part its items, described.
     """
     settings = search.get_params(deep=False)
-    settings["policy"] = make_policy(search.policy)
+    settings["policy"] = make_policy(search._policy())
     compared = {k: v for k, v in settings.items() if k not in _NOT_COMPARED}
     return {
         "data": _described(data),

@@ -37,7 +37,7 @@ from skrobustbo.model_selection._notes import Notes
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
-from skrobustbo.policies import Policy
+from skrobustbo.policies import Policy, RobustUCB
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
@@ -90,7 +90,8 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
     tol : float or "noise", default=None
         End when `optimizer_.regret_bound()`, what is left to gain under the policy's
         assumptions, falls to it, in score units. "noise": to the standard error of the
-        best candidate's mean score.
+        best candidate's mean score. Policy "robust" then is
+        ``RobustUCB(n_ucb=4, beta=1.0)``, under which the bound falls sooner.
     checkpoint : str or path, default=None
         File that keeps what is done: splits, seed, candidates and the results of every
         fold, as soon as they are there. The same call, after an interruption, a crash
@@ -310,15 +311,15 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         >>> from sklearn.svm import SVC
         >>> from skrobustbo import Real, RobustBayesSearchCV
         >>> X, y = load_iris(return_X_y=True)
-        >>> space = {"C": Real(1e-3, 1, log=True)}
+        >>> space = {"C": Real(1e-3, 0.3, log=True)}
         >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
         >>> print(search.fit(X, y).report())
         RobustBayesSearchCV of SVC: 8 candidates, 5 folds each
         <BLANKLINE>
-        Best        score 0.967 ± 0.011, candidate 3
-                      C = 1
+        Best        score 0.953 ± 0.013, candidate 3
+                      C = 0.3
         ...
-        At an edge  C is at its upper bound 1: widen it
+        At an edge  C is at its upper bound 0.3: widen it
         ...
         """
         check_is_fitted(self, "_notes")
@@ -348,7 +349,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         anew = partial(
             Optimizer,
             space,
-            self.policy,
+            self._policy(),
             n_initial_points=self.n_initial_points,
             initial_params=completed(self.initial_params, space, self.estimator),
             constraints=self.constraints,
@@ -372,6 +373,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             name=type(self.estimator).__name__,
             anew=anew,
         )
+
+    def _policy(self) -> str | Policy:
+        """Return the policy: for a search that a bound shall end, one of bounds."""
+        if self.tol is not None and self.policy == "robust":
+            return RobustUCB(n_ucb=4, beta=1.0)
+        return self.policy
 
     def _seed(self) -> tuple[int, bool]:
         """Return the seed, and whether it was drawn rather than given."""

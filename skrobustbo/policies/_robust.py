@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skrobustbo.acquisition import EI, UCB
+from skrobustbo.acquisition import EI, UCB, Acquisition, LogEI
 from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import length_scale_candidate, map_length_scales, note
@@ -24,8 +24,6 @@ REGRET_DIVISOR = 2.0
 #: Estimates are made at every step up to the first number of values, and then whenever
 #: there are more by a share of those beyond it, one over the second.
 _EVERY_STEP, _SPACING = 25, 16
-#: At the end of a search a rung takes its turn for less, by this factor.
-_MODESTY = 0.5
 #: A rung that has passed is not asked again until there are more values by one over
 #: this, one of them is the best so far, or one is far from its prediction.
 _REST = 10
@@ -67,10 +65,10 @@ class LadderState:
     n_surprised: int = 0
     rests: list[int] = field(default_factory=list)
 
-    def awake(self, turn: int, n: int, *, rested: bool) -> list[int]:
+    def awake(self, turn: int, n: int) -> list[int]:
         """Return the rungs from `turn` on that are not at rest; the last never is."""
         last = len(self.counts) - 1
-        return [i for i in range(turn, last) if rested or n >= self.rests[i]] + [last]
+        return [i for i in range(turn, last) if n >= self.rests[i]] + [last]
 
     def latest(self, pending: Sequence[Memo]) -> tuple[list[float], int]:
         """Return the estimate from most values, that of queries under way included."""
@@ -95,18 +93,19 @@ class RobustUCB(UCBPolicy):
         3      D = max(1, max(theta) / (resolution N**(-1/d)))
         4      i = argmin over rungs of (n_i + 1) / w_i; ties to the longest
         5      for j = i, i + 1, ..., rungs - 1
-        6          x_t = argmax over x of UCB of theta / D**(j / (rungs - 1))
+        6          x_t = argmax over x of alpha_j of theta / D**(j / (rungs - 1))
         7          if EI of x_t >= gain: break
         8      y_t = f(x_t) + noise; n_i = n_i + 1
 
-    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. Line 7
-    spends no evaluation on what a rung itself expects nothing of: where the long length
-    scales say that the maximum is found, the shorter ones look elsewhere. A rung that
-    passed rests until there is a better value, or one far from its prediction, or a
-    tenth more. In the last `endgame` share of the horizon i = 0, the first rung takes
-    `endgame_beta` and half the gain will do: no time is left to profit from what
-    exploring would find. Values far below the middle are raised before the model sees
-    them: one diverged fit would otherwise flatten all the rest.
+    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i. In line 6
+    alpha_j is the UCB for the first `n_ucb` rungs and the expected improvement for the
+    others. Line 7 spends no evaluation on what a rung itself expects nothing of: where
+    the long length scales say that the maximum is found, the shorter ones look
+    elsewhere. A rung that passed rests until there is a better value, or one far from
+    its prediction, or a tenth more. In the last `endgame` share of the horizon every
+    point maximises the UCB of the first rung with `endgame_beta`: no time is left to
+    profit from what exploring would find. Values far below the middle are raised before
+    the model sees them: one diverged fit would otherwise flatten all the rest.
 
     Beyond 25 values line 2 is left out in most steps, as more values change the
     estimate less while each costs more: it comes when there are more values by a
@@ -125,13 +124,17 @@ class RobustUCB(UCBPolicy):
     tail : float or None, default=3.0
         Values below median - tail * (best - median) enter the model as that. None: all
         values enter as they are.
-    gain : float, default=0.01
+    n_ucb : int, default=1
+        Rungs that go by the upper confidence bound, from the longest length scales.
+        The others go by the logarithm of the expected improvement on the best mean of
+        the points told.
+    gain : float, default=0.003
         Least expected improvement, in standard deviations of the values, for which a
         rung takes its turn instead of leaving it to the next. 0: it always does.
     endgame : float, default=0.15
         Share of the horizon, at its end, in which the estimate has all the turns.
     endgame_beta : float, default=0.3
-        Width of the estimate's band there, in deviations.
+        Width of its band there, in deviations.
     {inherited}
 
     Examples
@@ -143,11 +146,13 @@ class RobustUCB(UCBPolicy):
 
     state_type: ClassVar[type] = LadderState
 
+    beta: float | str = 0.7
     weights: Sequence[float] = (1, 0.5, 0.25, 0.125)
     resolution: float = 0.5
     prior: Prior | None = None
     tail: float | None = 3.0
-    gain: float = 0.01
+    n_ucb: int = 1
+    gain: float = 0.003
     endgame: float = 0.15
     endgame_beta: float = 0.3
 
@@ -172,21 +177,28 @@ class RobustUCB(UCBPolicy):
         endgame = self.is_endgame(state, n)
         turn = 0 if endgame else self.turn(state, pending)
         passed: list[int] = []
-        gain = self.gain * (_MODESTY if endgame else 1.0)
         t = sum(state.counts) + len(pending) + 1  # line 1
-        for rung in state.awake(turn, n, rested=endgame):  # line 5
+        for rung in [0] if endgame else state.awake(turn, n):  # line 5
             posterior = models[self._candidate(state, models, theta, n, rung)]
-            beta = self.beta_of(posterior, state.n_parameters, t)
-            if endgame and rung == 0:
-                beta = self.endgame_beta
-            x, _ = argmax(UCB(posterior, beta))  # line 6
-            if expected_gain(posterior, x) >= gain:  # line 7
+            alpha = self._alpha(posterior, state.n_parameters, t, rung, endgame)
+            x, _ = argmax(alpha)  # line 6
+            if endgame or expected_gain(posterior, x) >= self.gain:  # line 7
                 break
             passed.append(rung)
         fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
         memo = note(models, posterior, x, rung=turn, passed=passed, **fit)
         deviation = math.hypot(memo["std"], models.noise * models.scale)
         return x, {**memo, "expected_error": deviation}
+
+    def _alpha(
+        self, posterior: Posterior, d: int, t: int, rung: int, endgame: bool
+    ) -> Acquisition:
+        """Return what a rung maximises."""
+        if endgame:
+            return UCB(posterior, self.endgame_beta)
+        if rung < self.n_ucb:
+            return UCB(posterior, self.beta_of(posterior, d, t))
+        return LogEI(posterior, best_mean(posterior))
 
     def is_endgame(self, state: LadderState, n: int) -> bool:
         """Return whether the query after `n` others is in the last share."""
@@ -287,6 +299,7 @@ class RobustUCB(UCBPolicy):
         require(known, self, "weights", "one or more positive numbers")
         require(0 < self.resolution < math.inf, self, "resolution", "positive")
         require(self.tail is None or self.tail >= 0, self, "tail", ">= 0 or None")
+        require(self.n_ucb >= 0, self, "n_ucb", ">= 0")
         require(self.gain >= 0, self, "gain", ">= 0")
         require(0 <= self.endgame <= 1, self, "endgame", "from 0 to 1")
         require(self.endgame_beta >= 0, self, "endgame_beta", ">= 0")
@@ -294,5 +307,9 @@ class RobustUCB(UCBPolicy):
 
 def expected_gain(posterior: Posterior, x: Array) -> float:
     """Return the expected improvement of one point on the best mean of those told."""
-    incumbent = float(posterior.told_means.max())
-    return float(EI(posterior, incumbent)(x[None, :])[0])
+    return float(EI(posterior, best_mean(posterior))(x[None, :])[0])
+
+
+def best_mean(posterior: Posterior) -> float:
+    """Return the largest mean at a point told."""
+    return float(posterior.told_means.max())

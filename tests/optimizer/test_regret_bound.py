@@ -16,6 +16,8 @@ from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
 N_POINTS, NOISE = 60, 0.1
 LINE = {"i": Integer(0, N_POINTS - 1)}
 RAW = {"noise": NOISE, "normalize_y": False}
+#: What "robust" stands for in a search that a bound shall end.
+FOR_BOUNDS = RobustUCB(n_ucb=4, beta=1.0)
 
 
 def drawn(kernel, seed):
@@ -185,7 +187,7 @@ def test_a_search_ends_when_little_is_left_to_gain():
     assert ours.optimizer_.regret_bound() <= 0.05
     assert ours.best_score_ > -0.05
     # Not before: the same optimizer, told the same.
-    again = search()._source().optimizer
+    again = search(policy=FOR_BOUNDS)._source().optimizer
     for params, score in zip(
         ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True
     ):
@@ -247,12 +249,19 @@ def test_a_narrower_tolerance_ends_most_searches(tol, at_least):
     assert sum(ended) >= at_least
 
 
-def test_a_tolerance_out_of_reach_changes_nothing():
-    ours = search(tol=1e-12, n_iter=10).fit(X, y)
+def asked(**settings):
+    return search(n_iter=10, **settings).fit(X, y).cv_results_["params"]
+
+
+@pytest.mark.parametrize("policy", [FOR_BOUNDS, RobustUCB(), "mle-gp-ucb"])
+def test_a_tolerance_out_of_reach_changes_nothing(policy):
+    ours = search(tol=1e-12, n_iter=10, policy=policy).fit(X, y)
     assert ours.stop_reason_ == "n_iter"
-    assert (
-        ours.cv_results_["params"] == search(n_iter=10).fit(X, y).cv_results_["params"]
-    )
+    assert ours.cv_results_["params"] == asked(policy=policy)
+
+
+def test_with_a_tolerance_the_default_goes_by_bounds():
+    assert asked(tol=1e-12) == asked(policy=FOR_BOUNDS) != asked()
 
 
 def test_the_noise_of_the_folds_as_a_tolerance():

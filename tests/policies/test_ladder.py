@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from skrobustbo import Optimizer, Real
+from skrobustbo.acquisition import UCB, LogEI
 from skrobustbo.policies import RobustUCB
 from skrobustbo.policies import _robust as module
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._robust import LadderState
+from skrobustbo.surrogate import FactorBank, Models
 
 
 @dataclass
@@ -112,10 +114,9 @@ def test_rungs_that_expect_nothing_leave_their_turns_to_the_shorter():
 
 def test_a_rung_that_passed_rests_until_something_happens():
     state = LadderState(1, None, [0, 0, 0], rests=[30, 0, 0])
-    assert state.awake(0, 29, rested=False) == [1, 2]
-    assert state.awake(0, 30, rested=False) == [0, 1, 2]
-    assert state.awake(0, 29, rested=True) == [0, 1, 2]
-    assert state.awake(2, 0, rested=False) == [2]
+    assert state.awake(0, 29) == [1, 2]
+    assert state.awake(0, 30) == [0, 1, 2]
+    assert state.awake(2, 0) == [2]
     policy = RobustUCB(weights=(1, 1, 1), tail=None, normalize_y=False)
     memo = {"rung": 0, "theta": [1.0], "n_fitted": 9, "passed": [0, 1]}
     calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1}
@@ -148,6 +149,8 @@ def test_settings_out_of_range_are_refused():
     for name in ("gain", "endgame", "endgame_beta"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
             RobustUCB(**{name: -0.1}).start(Setup(1), None)
+    with pytest.raises(ValueError, match="'n_ucb' of RobustUCB must be >= 0"):
+        RobustUCB(n_ucb=-1).start(Setup(1), None)
 
 
 def test_predictions_are_of_the_values_as_they_are():
@@ -173,3 +176,42 @@ def test_predictions_are_not_spoilt_by_a_fit_that_diverged():
     between = [{"a": a} for a in (0.12, 0.37, 0.61)]
     true = [smooth(params) for params in between]
     np.testing.assert_allclose(optimizer.predict(between), true, atol=0.05)
+
+
+def acquisitions(policy, n_told=12, counts=(0, 0, 0, 0), horizon=40):
+    """Return what a policy maximises in its next step, rung by rung as they pass."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n_told, 1))
+    models = Models(FactorBank(policy.noise), X, np.sin(6 * X[:, 0]))
+    state = LadderState(1, horizon, list(counts), rests=[0] * len(counts))
+    seen = []
+
+    def argmax(acq):
+        seen.append(acq)
+        return X[0], 0.0  # a point told, of which no rung expects a gain
+
+    policy.suggest(state, models, argmax, [])
+    return seen
+
+
+def test_the_first_rung_goes_by_the_bound_and_the_others_by_improvement():
+    bound, *improvements = acquisitions(RobustUCB())
+    assert isinstance(bound, UCB)
+    assert bound.beta == 0.7
+    assert len(improvements) == 3
+    for improvement in improvements:
+        assert isinstance(improvement, LogEI)
+        assert improvement.incumbent == improvement.posterior.told_means.max()
+
+
+@pytest.mark.parametrize("n_ucb", [0, 1, 2, 4, 9])
+def test_n_ucb_says_how_many_rungs_go_by_the_bound(n_ucb):
+    kinds = [type(acq) for acq in acquisitions(RobustUCB(n_ucb=n_ucb))]
+    assert kinds == [UCB] * min(n_ucb, 4) + [LogEI] * max(0, 4 - n_ucb)
+
+
+def test_at_the_end_the_estimate_goes_by_a_narrow_bound():
+    for n_ucb in (0, 1):
+        first, *_ = acquisitions(RobustUCB(n_ucb=n_ucb), n_told=35)
+        assert isinstance(first, UCB)
+        assert first.beta == 0.3

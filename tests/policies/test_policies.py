@@ -120,7 +120,7 @@ def test_one_rung_is_map_ucb():
             optimizer.tell(params, math.sin(9 * params["x"]))
         return [record["params"]["x"] for record in optimizer.history_]
 
-    ladder = RobustUCB(weights=(1,), tail=None)
+    ladder = RobustUCB(weights=(1,), tail=None, beta=1.0)
     plain = MAPGPUCB(prior=LogNormalPrior(0.7, 1.5))
     np.testing.assert_allclose(run(ladder), run(plain), atol=1e-3)
 

@@ -1,0 +1,135 @@
+"""How far variants of a method are from it: one line each, over all problems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._compare import LEAST_SHARE, YARDSTICK, methods_of
+from skrobustbo.benchmarks._markdown import number, table
+from skrobustbo.benchmarks._scores import Score, Scores, median_final
+
+#: Fields of `Score` that are compared, and what the table calls them.
+_MEASURES = {"final": "final regret", "area": "area"}
+
+Array = NDArray[np.float64]
+
+
+class Pair(NamedTuple):
+    """The scores of a variant and of the reference on one problem.
+
+    Parameters
+    ----------
+    variant, reference : dict of int to Score
+        By seed; the same seeds in both.
+    yard : float
+        What random search leaves in the median.
+    """
+
+    variant: Mapping[int, Score]
+    reference: Mapping[int, Score]
+    yard: float
+
+
+def ablation_section(all_scores: Scores, reference: str) -> str:
+    """Return the variants' differences from the reference as markdown.
+
+    Raises
+    ------
+    CommandError
+        If the reference or random search, the yardstick, has no runs.
+    """
+    methods = methods_of(all_scores)
+    for needed in (reference, YARDSTICK):
+        if needed not in methods:
+            raise CommandError(
+                f"A comparison of variants takes runs of {needed}; there are none in "
+                f"{methods}."
+            )
+    title = (
+        f"## Differences from {reference}\n\nIn the decimal logarithm of the mean over "
+        f"seeds, as a share of what {YARDSTICK} search leaves in the median, at least "
+        f"{LEAST_SHARE:g}; the mean over problems ± its standard error (jackknife over "
+        f"seeds). Negative is better than {reference}. In parentheses the problems on "
+        "which the share is smaller by a tenth or more, and on which it is larger."
+    )
+    rows = [
+        _row(all_scores, method, reference) for method in methods if method != reference
+    ]
+    header = ("variant", "problems", "seeds", *_MEASURES.values())
+    return f"{title}\n\n{table(header, rows)}"
+
+
+def _row(all_scores: Scores, method: str, reference: str) -> tuple[str, ...]:
+    pairs = pairs_of(all_scores, method, reference)
+    n_seeds = min((len(pair.variant) for pair in pairs), default=0)
+    cells = [_cell(pairs, measure) for measure in _MEASURES]
+    return method, str(len(pairs)), str(n_seeds), *cells
+
+
+def pairs_of(all_scores: Scores, method: str, reference: str) -> list[Pair]:
+    """Return the problems that both have runs of and random search leaves unsolved."""
+    pairs = []
+    for of_task in all_scores.values():
+        if not {method, reference, YARDSTICK} <= of_task.keys():
+            continue
+        yard = median_final(of_task[YARDSTICK])
+        common = of_task[method].keys() & of_task[reference].keys()
+        if common and 0 < yard < math.inf:
+            ours, theirs = (
+                {seed: of_task[name][seed] for seed in sorted(common)}
+                for name in (method, reference)
+            )
+            pairs.append(Pair(ours, theirs, yard))
+    return pairs
+
+
+def _cell(pairs: Sequence[Pair], measure: str) -> str:
+    if not pairs:
+        return "-"
+    steps = differences(pairs, measure)
+    n_better = int((steps < math.log10(0.9)).sum())
+    n_worse = int((steps > -math.log10(0.9)).sum())
+    error = jackknife_error(pairs, measure)
+    return f"{steps.mean():+.3f} ± {number(error, '.3f')} ({n_better}, {n_worse})"
+
+
+def differences(
+    pairs: Sequence[Pair], measure: str, without: Collection[int] = ()
+) -> Array:
+    """Return the difference of logarithms on each problem, some seeds left out."""
+
+    def mean(of_seeds: Mapping[int, Score]) -> float:
+        kept = [score for seed, score in of_seeds.items() if seed not in without]
+        return float(np.mean([getattr(score, measure) for score in kept]))
+
+    return np.array(
+        [
+            _log_share(mean(pair.variant), pair.yard)
+            - _log_share(mean(pair.reference), pair.yard)
+            for pair in pairs
+        ]
+    )
+
+
+def _log_share(value: float, yard: float) -> float:
+    # A run without a single finite value has found nothing at all.
+    return math.log10(min(max(value / yard, LEAST_SHARE), 1 / LEAST_SHARE))
+
+
+def jackknife_error(pairs: Sequence[Pair], measure: str) -> float:
+    """Return the standard error of the mean difference, from leaving out one seed.
+
+    A seed is left out on all problems at once, where it has a run on several.
+    """
+    seeds = sorted({seed for pair in pairs for seed in pair.variant})
+    if min(len(pair.variant) for pair in pairs) < 2:
+        return math.nan
+    means = [differences(pairs, measure, {seed}).mean() for seed in seeds]
+    n = len(seeds)
+    return float(np.sqrt((n - 1) / n * np.sum((means - np.mean(means)) ** 2)))

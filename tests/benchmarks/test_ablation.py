@@ -1,0 +1,90 @@
+"""Variants of a method beside it: differences over problems, and their errors."""
+
+import math
+
+import numpy as np
+import pytest
+from test_benchmarks_cli import write_table
+from test_comparisons import finals
+
+from skrobustbo.benchmarks._ablation import differences, jackknife_error, pairs_of
+from skrobustbo.benchmarks._cli import main
+from skrobustbo.benchmarks._compare import LEAST_SHARE
+from skrobustbo.benchmarks._scores import Score, Task
+
+
+def of(*values):
+    return {seed: Score(value, value / 2) for seed, value in enumerate(values)}
+
+
+def found(variant, reference, random=(10.0,), n_tasks=1):
+    task = {"variant": variant, "robust": reference, "random": of(*random)}
+    return {Task(f"p{i}", 9): task for i in range(n_tasks)}
+
+
+def test_difference_is_that_of_logarithms_of_mean_shares():
+    pairs = pairs_of(found(of(1.0, 3.0), of(10.0, 30.0)), "variant", "robust")
+    np.testing.assert_allclose(differences(pairs, "final"), [-1.0])
+    np.testing.assert_allclose(differences(pairs, "area"), [-1.0])
+    np.testing.assert_allclose(differences(pairs, "final", {1}), [-1.0])
+
+
+def test_tiny_shares_and_lost_runs_are_bounded():
+    pairs = pairs_of(found(of(0.0), of(1e-9)), "variant", "robust")
+    assert differences(pairs, "final") == [0.0]
+    pairs = pairs_of(found(of(math.inf), of(10.0)), "variant", "robust")
+    np.testing.assert_allclose(differences(pairs, "final"), -math.log10(LEAST_SHARE))
+
+
+def test_pairs_are_of_common_seeds_and_unsolved_problems():
+    (pair,) = pairs_of(found(of(1.0, 2.0, 3.0), of(4.0)), "variant", "robust")
+    assert list(pair.variant) == list(pair.reference) == [0]
+    assert pairs_of(found(of(1.0), of(1.0), random=(0.0,)), "variant", "robust") == []
+    assert pairs_of(found(of(1.0), {}), "variant", "robust") == []
+
+
+def test_jackknife_of_a_mean_is_its_standard_error():
+    # Of one problem, and shares so close that the logarithm is a line.
+    values = 1.0 + 1e-6 * np.array([3.0, -1.0, 4.0, 1.0, -5.0])
+    pairs = pairs_of(found(of(*values), of(*np.ones(5))), "variant", "robust")
+    expected = values.std(ddof=1) / math.sqrt(5) / math.log(10)
+    assert jackknife_error(pairs, "final") == pytest.approx(expected, rel=1e-4)
+    # Problems of the same seeds err together: more of them do not help.
+    several = found(of(*values), of(*np.ones(5)), n_tasks=4)
+    pairs = pairs_of(several, "variant", "robust")
+    assert jackknife_error(pairs, "final") == pytest.approx(expected, rel=1e-4)
+
+
+def test_one_seed_has_no_error():
+    pairs = pairs_of(found(of(1.0), of(2.0)), "variant", "robust")
+    assert math.isnan(jackknife_error(pairs, "final"))
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "r.csv"
+    runs = []
+    for problem, ours in (("one", 9.9), ("two", 8.0)):
+        runs += finals("robust", [9.0, 9.0], problem)
+        runs += finals("robust(beta=2)", [ours, ours], problem)
+        runs += finals("random", [0.0, 0.0], problem)
+    write_table(path, runs)
+    return path
+
+
+def test_a_line_for_each_variant(path, capsys):
+    assert main(["report", str(path), "--ablation", "--title", "Settings"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# Settings\n\n## Differences from robust\n")
+    # The logarithms of 0.1 and 2: one better, one worse.
+    line = "| robust(beta=2) | 2 | 2 | -0.349 ± 0.000 (1, 1) | -0.349 ± 0.000 (1, 1) |"
+    assert line in text
+    assert "| random | 2 | 2 | +1.000 ± 0.000 (0, 2) |" in text
+    assert "Wins" not in text
+
+
+def test_what_is_missing_is_said(path, capsys):
+    for arguments in (["--policies", "robust"], ["--policies", "random"]):
+        with pytest.raises(SystemExit):
+            main(["report", str(path), "--ablation", *arguments])
+        assert "takes runs of r" in capsys.readouterr().err
