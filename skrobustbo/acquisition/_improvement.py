@@ -13,12 +13,15 @@ from skrobustbo.acquisition._functions import Belief
 Array = NDArray[np.float64]
 
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
-_SQRT_HALF_PI = float(np.sqrt(np.pi / 2))
+_SQRT_HALF_PI, _SQRT_HALF = float(np.sqrt(np.pi / 2)), float(np.sqrt(0.5))
+_LOG_SQRT_2PI = float(np.log(_SQRT_2PI))
 #: Smaller deviations are taken as this: the logarithm of no improvement is no number.
 _LEAST_DEVIATION = 1e-12
-#: Beyond so many deviations below the incumbent a series takes over, where the closed
-#: form has lost four digits and the series is right to ten.
+#: So many deviations below the incumbent a series takes over: the closed form has lost
+#: four digits there, and the series is right to ten.
 _FAR = -100.0
+#: So many above it, the improvement is the difference to all digits.
+_NEAR = 30.0
 
 
 @dataclass(frozen=True)
@@ -115,25 +118,20 @@ class LogEI:
 def log_improvement(a: Array) -> tuple[Array, Array, Array]:
     """Return log h(a), Phi(a) / h(a) and phi(a) / h(a), without under- or overflow.
 
-    For negative a all are expressed by Phi / phi, which is of a moderate size there.
+    All are expressed by Phi / phi, which is of a moderate size unless a is large.
     """
-    below = np.minimum(a, 0.0)
-    ratio = _SQRT_HALF_PI * erfcx(below * -np.sqrt(0.5))  # Phi / phi
-    h = _h_over_phi(below, ratio)
-    log_phi = -0.5 * a**2 - np.log(_SQRT_2PI)
-    above = np.maximum(a, 0.0)
-    pdf, cdf = np.exp(np.where(a < 0, 0.0, log_phi)), ndtr(above)
-    h_above = pdf + above * cdf
-    return (
-        np.where(a < 0, log_phi + np.log(h), np.log(h_above)),
-        np.where(a < 0, ratio / h, cdf / h_above),
-        np.where(a < 0, 1.0 / h, pdf / h_above),
-    )
+    ratio: Array = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * a)  # Phi / phi
+    h = 1.0 + a * ratio  # h / phi
+    if np.abs(a).max(initial=0.0) > _NEAR:
+        return _far_improvement(a, ratio, h)
+    return np.log(h) - (0.5 * a**2 + _LOG_SQRT_2PI), ratio / h, 1.0 / h
 
 
-def _h_over_phi(a: Array, ratio: Array) -> Array:
-    """Return h / phi = 1 + a Phi / phi for a <= 0, by its series where terms cancel."""
-    far = a < _FAR
-    q = np.where(far, a, _FAR) ** -2.0
-    series = q * (1.0 - 3.0 * q + 15.0 * q**2)
-    return np.where(far, series, 1.0 + a * ratio)
+def _far_improvement(a: Array, ratio: Array, h: Array) -> tuple[Array, Array, Array]:
+    """Return the same where terms cancel, far below, or overflow, far above."""
+    above = a > _NEAR
+    q = np.where(a < _FAR, a, _FAR) ** -2.0
+    h = np.where(a < _FAR, q * (1.0 - 3.0 * q + 15.0 * q**2), np.where(above, a, h))
+    log_phi = np.where(above, 0.0, -(0.5 * a**2 + _LOG_SQRT_2PI))
+    cdf = np.where(above, 1.0, ratio)
+    return np.log(h) + log_phi, cdf / h, np.where(above, 0.0, 1.0 / h)
