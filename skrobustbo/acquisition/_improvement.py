@@ -120,18 +120,25 @@ def log_improvement(a: Array) -> tuple[Array, Array, Array]:
 
     All are expressed by Phi / phi, which is of a moderate size unless a is large.
     """
-    ratio: Array = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * a)  # Phi / phi
-    h = 1.0 + a * ratio  # h / phi
     if np.abs(a).max(initial=0.0) > _NEAR:
-        return _far_improvement(a, ratio, h)
+        return _far_improvement(a)
+    ratio = _phi_ratio(a)
+    h = 1.0 + a * ratio  # h / phi
     return np.log(h) - (0.5 * a**2 + _LOG_SQRT_2PI), ratio / h, 1.0 / h
 
 
-def _far_improvement(a: Array, ratio: Array, h: Array) -> tuple[Array, Array, Array]:
+def _far_improvement(a: Array) -> tuple[Array, Array, Array]:
     """Return the same where terms cancel, far below, or overflow, far above."""
-    above = a > _NEAR
+    above, near = a > _NEAR, np.minimum(a, _NEAR)
+    ratio = np.where(above, 1.0, _phi_ratio(near))
     q = np.where(a < _FAR, a, _FAR) ** -2.0
-    h = np.where(a < _FAR, q * (1.0 - 3.0 * q + 15.0 * q**2), np.where(above, a, h))
-    log_phi = np.where(above, 0.0, -(0.5 * a**2 + _LOG_SQRT_2PI))
-    cdf = np.where(above, 1.0, ratio)
-    return np.log(h) + log_phi, cdf / h, np.where(above, 0.0, 1.0 / h)
+    series = q * (1.0 - 3.0 * q + 15.0 * q**2)
+    h = np.where(a < _FAR, series, np.where(above, a, 1.0 + near * ratio))
+    log_phi = np.where(above, 0.0, -(0.5 * near**2 + _LOG_SQRT_2PI))
+    return np.log(h) + log_phi, ratio / h, np.where(above, 0.0, 1.0 / h)
+
+
+def _phi_ratio(a: Array) -> Array:
+    """Return Phi(a) / phi(a)."""
+    ratio: Array = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * a)
+    return ratio

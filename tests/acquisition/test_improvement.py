@@ -64,6 +64,21 @@ def test_improvement_is_exact_in_the_middle_and_far_out():
         np.testing.assert_allclose(found, exact, rtol=3e-10)
 
 
+@pytest.mark.filterwarnings("error")
+def test_improvement_grows_without_overflow_and_its_slope_is_the_cdf():
+    a = np.concatenate([-np.logspace(9, -9, 800), np.logspace(-9, 9, 800)])
+    log_h, cdf, pdf = log_improvement(a)
+    assert (np.diff(log_h) > 0).all()
+    assert (cdf > 0).all()
+    assert (pdf >= 0).all()
+    # h = phi + a Phi, in units of h. The terms cancel far below.
+    near = a > -30
+    np.testing.assert_allclose((pdf + a * cdf)[near], 1.0, rtol=1e-9)
+    for i in range(0, len(a), 40):  # alone, by the short way where that will do
+        found = np.ravel(log_improvement(a[i : i + 1]))
+        np.testing.assert_allclose(found, [log_h[i], cdf[i], pdf[i]], rtol=1e-9)
+
+
 def test_logarithm_is_that_of_the_improvement(Z):
     model = posterior()
     for incumbent in (-2.0, 0.0, 1.5):

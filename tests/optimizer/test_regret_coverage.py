@@ -14,7 +14,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo import Integer, Optimizer, Real, _regret_bound
-from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB
+from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB
 
 pytestmark = pytest.mark.slow
 
@@ -134,7 +134,8 @@ def default_failures(seed, deltas):
     K = Matern(rng.uniform(0.1, 0.5), nu=2.5)(GRID[:, None])
     root = np.linalg.cholesky(K + 1e-8 * np.eye(len(GRID)))
     f = root @ rng.standard_normal(len(GRID))
-    optimizer, found = Optimizer({"x": Real(0, 1)}, random_state=seed), []
+    policy = RobustUCB(n_ucb=4, beta=1.0)  # what "robust" is in a search with `tol`
+    optimizer, found = Optimizer({"x": Real(0, 1)}, policy, random_state=seed), []
     for n in range(1, max(CHECKED) + 1):
         params = optimizer.ask()
         optimizer.tell(params, float(np.interp(params["x"], GRID, f)))
