@@ -435,6 +435,8 @@ def test_each_part_is_named(path):
         ("the scoring was None", {"scoring": make_scorer(accuracy_score)}),
         ("the setting batch_size was 1 and is now 2", {"batch_size": 2}),
         ("the setting policy was .*RobustUCB.*", {"policy": "gp-ucb"}),
+        # With a tolerance the default policy is another one.
+        (r"the setting policy was .*RobustUCB\(.*n_ucb=4", {"tol": 0.1}),
         ("the setting error_score was nan and is now 0", {"error_score": 0}),
         ("the setting return_train_score was", {"return_train_score": True}),
         ("the setting n_initial_points was None", {"n_initial_points": 1}),
@@ -446,6 +448,11 @@ def test_each_part_is_named(path):
             fit(**changes)
     assert path.read_bytes() == before
     fit()
+
+
+def test_a_tolerance_may_come_later_where_the_policy_is_given(path):
+    make(path, n_iter=2, policy="map-gp-ucb").fit(X, y)
+    assert make(path, n_iter=3, policy="map-gp-ucb", tol=1e-9).fit(X, y).n_iter_ == 3
 
 
 def test_another_estimator_is_named(path):
