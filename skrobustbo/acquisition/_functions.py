@@ -51,7 +51,19 @@ def reach_of(acq: Acquisition) -> Array:
 
 
 @dataclass(frozen=True)
-class UCB:
+class OfPosterior:
+    """What functions of one posterior share: it, and over which distance they vary."""
+
+    posterior: Belief
+
+    @property
+    def reach(self) -> Array:
+        """Distance over which the function varies: that of the posterior."""
+        return self.posterior.reach
+
+
+@dataclass(frozen=True)
+class UCB(OfPosterior):
     """Upper confidence bound, mu(x) + beta sigma(x).
 
     Parameters
@@ -63,13 +75,7 @@ class UCB:
         the lower confidence bound.
     """
 
-    posterior: Belief
     beta: float
-
-    @property
-    def reach(self) -> Array:
-        """Distance over which the bound varies: that of the posterior."""
-        return self.posterior.reach
 
     def __call__(self, Z: Array) -> Array:
         """Return the bound at points of shape (m, n_columns)."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
-from skrobustbo.acquisition._functions import Belief
+from skrobustbo.acquisition._functions import OfPosterior
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ _NEAR = 30.0
 
 
 @dataclass(frozen=True)
-class EI:
+class EI(OfPosterior):
     """Expected improvement over an incumbent, s (a Phi(a) + phi(a)), s = nu sigma.
 
     Here a = (mu - incumbent) / s. Wang and de Freitas (2014), equation (4), where nu
@@ -43,14 +43,8 @@ class EI:
         Factor on the deviation.
     """
 
-    posterior: Belief
     incumbent: float
     nu: float = 1.0
-
-    @property
-    def reach(self) -> Array:
-        """Distance over which the improvement varies: that of the posterior."""
-        return self.posterior.reach
 
     def __call__(self, Z: Array) -> Array:
         """Return the expected improvement at points of shape (m, n_columns)."""
@@ -74,7 +68,7 @@ class EI:
 
 
 @dataclass(frozen=True)
-class LogEI:
+class LogEI(OfPosterior):
     """Logarithm of the expected improvement, log(s h(a)) with h(a) = a Phi(a) + phi(a).
 
     It has its maximum where `EI` has it, and a slope that leads there from where the
@@ -88,13 +82,7 @@ class LogEI:
         The value to improve on, in the units of the posterior.
     """
 
-    posterior: Belief
     incumbent: float
-
-    @property
-    def reach(self) -> Array:
-        """Distance over which the improvement varies: that of the posterior."""
-        return self.posterior.reach
 
     def __call__(self, Z: Array) -> Array:
         """Return the logarithm at points of shape (m, n_columns)."""

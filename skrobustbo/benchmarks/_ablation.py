@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._compare import LEAST_SHARE, YARDSTICK, methods_of
+from skrobustbo.benchmarks._compare import LEAST_SHARE, YARDSTICK, methods_of, yard_of
 from skrobustbo.benchmarks._markdown import number, table
-from skrobustbo.benchmarks._scores import Score, Scores, median_final
+from skrobustbo.benchmarks._scores import Score, Scores
 
 #: Fields of `Score` that are compared, and what the table calls them.
 _MEASURES = {"final": "final regret", "area": "area"}
@@ -76,16 +76,14 @@ def pairs_of(all_scores: Scores, method: str, reference: str) -> list[Pair]:
     """Return the problems that both have runs of and random search leaves unsolved."""
     pairs = []
     for of_task in all_scores.values():
-        if not {method, reference, YARDSTICK} <= of_task.keys():
+        yard = yard_of(of_task)
+        if yard is None:
             continue
-        yard = median_final(of_task[YARDSTICK])
-        common = of_task[method].keys() & of_task[reference].keys()
-        if common and 0 < yard < math.inf:
-            ours, theirs = (
-                {seed: of_task[name][seed] for seed in sorted(common)}
-                for name in (method, reference)
+        ours, theirs = of_task.get(method, {}), of_task.get(reference, {})
+        if common := sorted(ours.keys() & theirs.keys()):
+            pairs.append(
+                Pair({s: ours[s] for s in common}, {s: theirs[s] for s in common}, yard)
             )
-            pairs.append(Pair(ours, theirs, yard))
     return pairs
 
 

@@ -80,11 +80,17 @@ def mean_share(
     """
     shares = []
     for of_task in of_tasks:
-        yard = median_final(of_task[YARDSTICK]) if YARDSTICK in of_task else 0.0
-        if 0 < yard < math.inf:
+        yard = yard_of(of_task)
+        if yard is not None:
             mean = np.mean([score.final for score in of_task[method].values()])
             shares.append(max(float(mean) / yard, LEAST_SHARE))
     return float(np.exp(np.mean(np.log(shares)))) if shares else math.nan
+
+
+def yard_of(of_task: Mapping[str, Mapping[int, Score]]) -> float | None:
+    """Return what random search leaves in the median; None if nothing, or no runs."""
+    yard = median_final(of_task[YARDSTICK]) if YARDSTICK in of_task else 0.0
+    return yard if 0 < yard < math.inf else None
 
 
 def mean_ranks(
