@@ -30,6 +30,8 @@ _REST = 10
 #: Below the lower quartile by so many times the distance of the quartiles, values are
 #: raised even for predictions: they say that a fit diverged, not by how much.
 _FENCE = 10.0
+#: Values closer to the best than this share of it are the same.
+_ROUNDING = 1e-9
 #: A value further from its prediction than so many deviations calls for an estimate
 #: so many times sooner.
 _SURPRISE, _HASTE = 4.0, 4
@@ -46,7 +48,7 @@ class LadderState:
     horizon : int or None
         Evaluations planned.
     counts : list of int
-        Queries told of each rung.
+        Turns of each rung of which the value is told.
     theta : list of float
         The latest estimate, one length scale per parameter; empty at first.
     n_fitted : int
@@ -201,8 +203,12 @@ class RobustUCB(UCBPolicy):
         return LogEI(posterior, best_mean(posterior))
 
     def is_endgame(self, state: LadderState, n: int) -> bool:
-        """Return whether the query after `n` others is in the last share."""
-        return state.horizon is not None and n >= (1 - self.endgame) * state.horizon
+        """Return whether the query after `n` others is in the last share.
+
+        Beyond the horizon there is time again: nobody knows for how much longer.
+        """
+        horizon = state.horizon
+        return horizon is not None and (1 - self.endgame) * horizon <= n < horizon
 
     def _candidate(
         self, state: LadderState, models: Models, theta: Array, n: int, rung: int
@@ -274,10 +280,8 @@ class RobustUCB(UCBPolicy):
         """Return the values as the model sees them, the lower tail raised."""
         finite = values[np.isfinite(values)]
         if self.tail is not None and len(finite):
-            # The median by hand: np.median would cost more than all the rest.
-            ordered, n = np.sort(finite).tolist(), len(finite)
-            middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
-            values = np.maximum(values, middle - self.tail * (ordered[-1] - middle))
+            middle, best = middle_and_best(np.sort(finite).tolist())
+            values = np.maximum(values, middle - self.tail * (best - middle))
         return super().targets(values)
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
@@ -295,14 +299,32 @@ class RobustUCB(UCBPolicy):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        known = len(self.weights) > 0 and min(self.weights) > 0
+        known = len(self.weights) > 0 and all(0 < w < math.inf for w in self.weights)
         require(known, self, "weights", "one or more positive numbers")
         require(0 < self.resolution < math.inf, self, "resolution", "positive")
-        require(self.tail is None or self.tail >= 0, self, "tail", ">= 0 or None")
+        tail = 0.0 if self.tail is None else self.tail
+        require(0 <= tail < math.inf, self, "tail", ">= 0 and finite, or None")
         require(self.n_ucb >= 0, self, "n_ucb", ">= 0")
         require(self.gain >= 0, self, "gain", ">= 0")
         require(0 <= self.endgame <= 1, self, "endgame", "from 0 to 1")
-        require(self.endgame_beta >= 0, self, "endgame_beta", ">= 0")
+        width = self.endgame_beta
+        require(0 <= width < math.inf, self, "endgame_beta", ">= 0 and finite")
+
+
+def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
+    """Return the median of values in order, and the largest.
+
+    Where half of them equal the largest, a floor at their median would leave nothing
+    of the rest: there it is the upper median of the rest.
+    """
+    # By hand: np.median would cost more than all else that is done to the values.
+    n, best = len(ordered), ordered[-1]
+    middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
+    same = best - _ROUNDING * max(abs(best), abs(middle))
+    if middle < same:
+        return middle, best
+    others = [value for value in ordered if value < same]
+    return (others[len(others) // 2] if others else best), best
 
 
 def expected_gain(posterior: Posterior, x: Array) -> float:

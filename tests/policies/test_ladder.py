@@ -145,10 +145,22 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
     assert max(divisors[:-6]) > 1.0
 
 
+def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
+    policy, state = RobustUCB(endgame=0.2), LadderState(1, 10, [0])
+    assert [n for n in range(15) if policy.is_endgame(state, n)] == [8, 9]
+    never = RobustUCB(endgame=0.0)
+    assert not any(never.is_endgame(state, n) for n in range(15))
+
+
 def test_settings_out_of_range_are_refused():
     for name in ("gain", "endgame", "endgame_beta"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
             RobustUCB(**{name: -0.1}).start(Setup(1), None)
+    for name in ("tail", "endgame_beta"):
+        with pytest.raises(ValueError, match=f"'{name}' of RobustUCB .* finite"):
+            RobustUCB(**{name: np.inf}).start(Setup(1), None)
+    with pytest.raises(ValueError, match="'weights' of RobustUCB"):
+        RobustUCB(weights=(np.inf, 1)).start(Setup(1), None)
     with pytest.raises(ValueError, match="'n_ucb' of RobustUCB must be >= 0"):
         RobustUCB(n_ucb=-1).start(Setup(1), None)
 
@@ -156,7 +168,7 @@ def test_settings_out_of_range_are_refused():
 def test_predictions_are_of_the_values_as_they_are():
     # Half of the range is good, the rest falls off steeply: the search clips that.
     def cliff(params):
-        return -(max(0.0, params["a"] - 0.5) ** 2)
+        return -(max(0.0, params["a"] - 0.45) ** 2)
 
     optimizer = Optimizer({"a": Real(0, 1)}, random_state=0)
     points = [{"a": a} for a in np.linspace(0, 1, 21)]

@@ -135,6 +135,23 @@ def test_tail_is_raised_by_hand():
     np.testing.assert_allclose(z, [-1e6, 0.0, 1.0, 2.0, -1e6])
 
 
+@pytest.mark.parametrize("best", [1.0, np.nextafter(1.0, 2.0)])
+def test_a_tail_below_a_plateau_stays(best):
+    # Most values equal the best: a floor at their median would leave one value only.
+    values = np.array([0.2, 1.0, best, 1.0, 0.5, np.nan])
+    z, *_ = RobustUCB(normalize_y=False).targets(values)
+    np.testing.assert_allclose(z, [0.2, 1.0, 1.0, 1.0, 0.5, 0.2])
+
+
+def test_a_fit_that_diverged_below_a_plateau_is_raised():
+    # Of those below the best the upper median is 0.9: the floor is 0.9 - 3 * 0.1.
+    values = np.array([1.0, -1e9, 1.0, 0.9, 1.0])
+    z, *_ = RobustUCB(normalize_y=False).targets(values)
+    np.testing.assert_allclose(z, [1.0, 0.6, 1.0, 0.9, 1.0])
+    z, *_ = RobustUCB(normalize_y=False).targets(np.full(4, 7.0))
+    np.testing.assert_allclose(z, 7.0)
+
+
 def test_standardisation_by_hand():
     z, shift, scale = GPUCB().targets(np.array([1.0, 3.0, np.nan, 5.0]))
     assert shift == pytest.approx(3.0)
