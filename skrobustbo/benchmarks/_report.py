@@ -6,7 +6,7 @@ import argparse
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,13 +29,14 @@ from skrobustbo.benchmarks._per_run import write_per_run
 from skrobustbo.benchmarks._scores import (
     GroupKey,
     Scores,
-    area,
+    best_values,
     model_seconds,
+    percentiles,
+    score,
     scores,
-    simple_regrets,
 )
 from skrobustbo.benchmarks._spelling import method_list
-from skrobustbo.benchmarks._table import Run, Table
+from skrobustbo.benchmarks._table import Run, RunKey, Table
 from skrobustbo.benchmarks._tails import tails_section
 from skrobustbo.benchmarks._versions import made_with
 
@@ -56,13 +57,14 @@ class Summary:
     n_seeds : int
         Number of runs.
     best : float
-        Median of the best value (noise-free) at the end.
+        Median of the best value (noise-free) at the end, -inf of a run without one.
     regret, regret_90 : float
-        Median and 90th percentile of the optimum minus the best value at the end; nan
-        where the optimum is not known.
+        Median and 90th percentile of the optimum minus the best value at the end, inf
+        for a run without one; nan where the optimum is not known.
     cumulative, cumulative_se : float
         Mean and its standard error of the sum over all evaluations (failed ones left
-        out) of the optimum minus the noise-free value; the error of one run is nan.
+        out, inf if all failed) of the optimum minus the noise-free value; the error of
+        one run, and of an infinite mean, is nan.
     area : float
         Mean over seeds and evaluations after the initial design of the optimum minus
         the best value so far.
@@ -127,7 +129,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `selected_runs` reads."""
+    """Add the arguments that `complete_runs` and `selection` read."""
     parser.add_argument("csv", type=Path, help="file written by 'run'")
     parser.add_argument("--problems", nargs="+", metavar="NAME", help="default: all")
     parser.add_argument("--policies", nargs="+", metavar="NAME", help="default: all")
@@ -135,9 +137,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Print one table line per problem, run length and policy, and what follows."""
-    groups = selected_runs(args)
+    runs = complete_runs(args.csv)
+    groups = selection(runs, args)
     sections = [] if args.title is None else [f"# {args.title}"]
-    found = scores(groups)
+    # What stands in for an optimum must not depend on what is shown.
+    found = scores(groups, runs.values())
     if args.ablation:
         sections.append(ablation_section(found, _reference(args, methods_of(found))))
     else:
@@ -203,13 +207,20 @@ def _failure_cells(key: GroupKey, failures: Sequence[Failure]) -> tuple[str, ...
     return key.problem, str(key.n_iter), key.policy, str(n_failed), str(n_late)
 
 
-def selected_runs(args: argparse.Namespace) -> dict[GroupKey, list[Run]]:
-    """Return the complete runs of the table that the arguments name, grouped."""
-    if not args.csv.is_file():
-        raise CommandError(f"There is no file {args.csv}: make it with 'run --out'.")
-    runs, is_clean = Table(args.csv).read()
+def complete_runs(path: Path) -> dict[RunKey, Run]:
+    """Return the complete runs of the table in a file."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}: make it with 'run --out'.")
+    runs, is_clean = Table(path).read()
     if not is_clean:
         print("Incomplete runs are left out.", file=sys.stderr)
+    return runs
+
+
+def selection(
+    runs: Mapping[RunKey, Run], args: argparse.Namespace
+) -> dict[GroupKey, list[Run]]:
+    """Return those runs of a table that the arguments name, grouped."""
     problems = _chosen("problem", args.problems, {key.problem for key in runs})
     policies = _chosen("policy", args.policies, {key.policy for key in runs})
     groups = defaultdict(list)
@@ -236,37 +247,34 @@ def _named(kind: str, tokens: Sequence[str], present: Collection[str]) -> list[s
 
 def summarise(key: GroupKey, runs: Sequence[Run]) -> Summary:
     """Return the report's line for the runs of one problem and policy."""
-    regrets = final_regrets(runs)
+    found = [score(run) for run in runs]
+    regrets = np.array([each.final for each in found])
     sums = np.array([_cumulative_regret(run) for run in runs])
     cpu = np.array([1e3 * seconds for run in runs for seconds in model_seconds(run)])
     return Summary(
         key=key,
         n_seeds=len(runs),
-        best=float(np.median([run[-1].best for run in runs])),
+        best=float(np.median([best_values(run)[-1] for run in runs])),
         regret=float(np.median(regrets)),
-        regret_90=float(np.percentile(regrets, 90)),
+        regret_90=float(percentiles(regrets, [90])[0]),
         cumulative=float(sums.mean()),
         cumulative_se=_standard_error(sums),
-        area=float(np.mean([area(run) for run in runs])),
+        area=float(np.mean([each.area for each in found])),
         cpu_median=float(np.median(cpu)) if cpu.size else math.nan,
         cpu_mean=float(cpu.mean()) if cpu.size else math.nan,
         n_stuck=_count_stuck(runs),
     )
 
 
-def final_regrets(runs: Sequence[Run]) -> NDArray[np.float64]:
-    """Return the optimum minus the best value at the end, shape (n_runs,)."""
-    return np.array([simple_regrets(run)[-1] for run in runs])
-
-
 def _cumulative_regret(run: Run) -> float:
     if math.isnan(run[0].optimum):
         return math.nan
-    return float(np.nansum([row.optimum - row.value for row in run]))
+    regrets = [row.optimum - row.value for row in run if not math.isnan(row.value)]
+    return float(np.sum(regrets)) if regrets else math.inf
 
 
 def _standard_error(sample: NDArray[np.float64]) -> float:
-    if len(sample) < 2:
+    if len(sample) < 2 or not np.isfinite(sample).all():
         return math.nan
     return float(sample.std(ddof=1) / math.sqrt(len(sample)))
 

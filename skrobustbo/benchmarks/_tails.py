@@ -38,7 +38,8 @@ def ahead(
         if not common:
             continue
         tails = [tail({s: of_task[name][s] for s in common}) for name in names]
-        signs.append(np.sign(min(tails[1:]) - tails[0]))
+        best = min(tails[1:])  # not their difference: both may be infinite
+        signs.append((best > tails[0]) - (best < tails[0]))
         counts.append(len(common))
     n_ahead, n_level, n_behind = (signs.count(sign) for sign in (1, 0, -1))
     return n_ahead, n_level, n_behind, min(counts, default=0)

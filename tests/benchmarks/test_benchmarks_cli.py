@@ -415,6 +415,32 @@ class TestReport:
         run = made_run("p", 0, [math.nan, 8.0])
         assert summarise(GroupKey("toy", 2, "p"), [run]).cumulative == 2.0
 
+    def test_run_without_a_value_is_infinitely_bad_and_blanks_nothing(self):
+        lost = made_run("good", 3, [math.nan] * 3)
+        summary = summarise(GroupKey("toy", 3, "good"), [*self.RUNS, lost])
+        # Best values 9, 6, 8 and none.
+        assert (summary.best, summary.regret) == (7.0, 3.0)
+        assert summary.regret_90 == summary.area == summary.cumulative == math.inf
+        assert math.isnan(summary.cumulative_se)
+        row = markdown([summary]).splitlines()[-1]
+        assert row.startswith("| toy | 3 | good | 4 | 7 | 3 | inf | inf ± - | inf |")
+
+    def test_percentile_beside_a_run_without_a_value_is_a_number(self):
+        # The percentile is the tenth of eleven, and no mean with the last.
+        runs = [made_run("p", i, [0.0, 9.0 - i]) for i in range(10)]
+        runs.append(made_run("p", 10, [math.nan, math.nan]))
+        assert summarise(GroupKey("toy", 2, "p"), runs).regret_90 == 10.0
+
+    @pytest.mark.parametrize("optimum", [10.0, math.nan])
+    def test_policy_without_a_value_comes_last(self, optimum):
+        values = {"a": math.nan, "b": 1.0, "c": math.nan, "d": 2.0}
+        lines = [
+            summarise(GroupKey("toy", 1, p), [made_run(p, 0, [v], optimum=optimum)])
+            for p, v in values.items()
+        ]
+        names = [line.split(" | ")[2] for line in markdown(lines).splitlines()[2:]]
+        assert names == ["d", "b", "a", "c"]
+
     def test_without_optimum_trap_and_model_steps(self):
         run = made_run("p", 0, [1.0], optimum=math.nan, stuck_below=math.nan)
         summary = summarise(GroupKey("toy", 1, "p"), [run])
@@ -477,6 +503,12 @@ class TestPlot:
         runs = [made_run("p", 0, [1.0, 10.0]), made_run("p", 1, [4.0, 2.0, 5.0])]
         expected = [[9.0, FLOOR, FLOOR], [6.0, 6.0, 5.0]]
         np.testing.assert_array_equal(curves(runs), expected)
+
+    def test_optimum_is_that_of_the_run_and_the_step(self):
+        ours = made_run("p", 0, [1.0, 4.0])
+        moving = made_run("p", 1, [1.0, 2.0], optimum=5.0)
+        moving[1] = replace(moving[1], optimum=8.0)
+        np.testing.assert_array_equal(curves([ours, moving]), [[9, 6], [4, 6]])
 
     def test_curves_are_best_values_without_optimum(self):
         run = made_run("p", 0, [1.0, 0.5], optimum=math.nan)

@@ -90,6 +90,22 @@ class TestScores:
         run = made_run("a", 0, [1.0, 2.0], n_initial=2)
         assert scores(grouped([run]))[Task("toy", 2)]["a"][0].area == 8.0
 
+    def test_run_that_exhausted_its_space_keeps_its_last_regret(self):
+        run = made_run("a", 0, [1.0, 2.0, 6.0], n_iter=6)
+        # Regrets 8, 4 and then thrice 4.
+        assert scores(grouped([run]))[Task("toy", 6)]["a"][0].area == 4.8
+
+    def test_run_that_exhausted_its_space_at_once(self):
+        run = made_run("a", 0, [1.0, 6.0], n_initial=4, n_iter=6)
+        assert scores(grouped([run]))[Task("toy", 6)]["a"][0].area == 4.0
+
+    def test_best_run_of_the_table_stands_in_for_an_unknown_optimum(self):
+        runs = finals("a", [3.0], optimum=math.nan)
+        longer = made_run("b", 0, [0.0, 1.0, 9.0], optimum=math.nan)
+        other = finals("b", [50.0], "other", optimum=math.nan)
+        found = scores(grouped(runs), [*runs, longer, *other])
+        assert found == {Task("toy", 2): {"a": {0: Score(6.0, 6.0)}}}
+
     def test_best_run_stands_in_for_an_unknown_optimum(self):
         runs = finals("a", [3.0, 7.0], optimum=math.nan)
         more = finals("b", [5.0], optimum=math.nan)
@@ -216,6 +232,16 @@ class TestTails:
         assert ahead(found, "a", ["b", "c"]) == (0, 1, 1, 2)
         assert ahead(found, "a", ["d"]) == (0, 0, 0, 0)
 
+    def test_lost_tails_are_compared_too(self):
+        lost = [math.nan, math.nan]
+        groups = grouped(
+            *([made_run(name, 0, lost, problem="one")] for name in ("a", "b")),
+            [made_run("a", 0, lost, problem="two")],
+            finals("b", [1.0], "two"),
+        )
+        assert ahead(scores(groups), "a", ["b"]) == (0, 1, 1, 1)
+        assert ahead(scores(groups), "b", ["a"]) == (1, 1, 0, 1)
+
 
 class TestReportOfSeveral:
     @pytest.fixture
@@ -316,6 +342,14 @@ class TestReportOfSeveral:
             main(["report", str(path), "--out", str(tmp_path / "no" / "r.md")])
         assert "Could not write" in capsys.readouterr().err
 
+    def test_stand_in_is_of_the_whole_table(self, path, tmp_path):
+        ours = finals("robust", [3.0], optimum=math.nan)
+        write_table(path, [*ours, *finals("skopt", [9.0], optimum=math.nan)])
+        runs = tmp_path / "runs.csv"
+        main(["report", str(path), "--policies", "robust", "--runs", str(runs)])
+        (line,) = csv.DictReader(runs.read_text().splitlines())
+        assert float(line["final_regret"]) == 6.0
+
     def test_lost_runs_are_counted(self, path, capsys):
         log = FailureLog(path)
         for seed, kind in [(20, "failed"), (21, "timeout"), (22, "timeout")]:
@@ -410,6 +444,12 @@ class TestFigure:
     def test_bands_are_quartiles(self):
         low, middle, high = bands(finals("a", [1.0, 2.0, 3.0, 4.0, 5.0]))
         assert (low[1], middle[1], high[1]) == (6.0, 7.0, 8.0)
+
+    def test_bands_stand_runs_without_a_value(self):
+        lost = [made_run("a", i, [math.nan, math.nan]) for i in (7, 8)]
+        low, middle, high = bands([*finals("a", [4.0, 5.0, 6.0]), *lost])
+        # Regrets 4, 5, 6, inf, inf.
+        assert (low[1], middle[1], high[1]) == (5.0, 6.0, math.inf)
 
     def test_ten_methods_all_look_different(self):
         pytest.importorskip("matplotlib")
