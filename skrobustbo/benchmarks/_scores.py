@@ -140,6 +140,17 @@ def _first_of_model(run: Run) -> int:
     return min(run[0].n_initial, run[0].n_iter - 1)
 
 
+def on_common_seeds(
+    of_task: Mapping[str, Mapping[int, Score]],
+) -> dict[str, dict[int, Score]]:
+    """Return the scores of a task's methods over the seeds that all of them have."""
+    common = sorted(set.intersection(*map(set, of_task.values())))
+    return {
+        method: {seed: of_seeds[seed] for seed in common}
+        for method, of_seeds in of_task.items()
+    }
+
+
 def paired(
     ours: Mapping[int, Score], theirs: Mapping[int, Score]
 ) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from skrobustbo.benchmarks._markdown import table
-from skrobustbo.benchmarks._scores import Score, Scores
+from skrobustbo.benchmarks._scores import Score, Scores, on_common_seeds
 
 #: Share of the runs that end no worse than the figure compared.
 PERCENTILE = 90
@@ -33,14 +33,13 @@ def ahead(
         present = [rival for rival in rivals if rival in of_task]
         if method not in of_task or not present:
             continue
-        names = [method, *present]
-        common = set.intersection(*(set(of_task[name]) for name in names))
-        if not common:
+        common = on_common_seeds({name: of_task[name] for name in [method, *present]})
+        if not common[method]:
             continue
-        tails = [tail({s: of_task[name][s] for s in common}) for name in names]
+        tails = [tail(common[name]) for name in [method, *present]]
         best = min(tails[1:])  # not their difference: both may be infinite
         signs.append((best > tails[0]) - (best < tails[0]))
-        counts.append(len(common))
+        counts.append(len(common[method]))
     n_ahead, n_level, n_behind = (signs.count(sign) for sign in (1, 0, -1))
     return n_ahead, n_level, n_behind, min(counts, default=0)
 

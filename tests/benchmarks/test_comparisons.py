@@ -3,6 +3,7 @@
 import csv
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from test_benchmarks_cli import all_rows, made_run, run_command, write_table
 
 from skrobustbo.benchmarks import _pool, _run, _step_cost, _step_times
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._compare import mean_ranks, mean_share, seeds_needed, wins
+from skrobustbo.benchmarks._compare import (
+    mean_ranks,
+    mean_share,
+    ranks_section,
+    seeds_needed,
+    wins,
+    wins_section,
+)
 from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._margins import compare
 from skrobustbo.benchmarks._plot import bands, draw
@@ -148,6 +156,39 @@ class TestRanksAndWins:
         assert math.isnan(mean_share([solved], "a"))
         assert mean_share([solved, tasks[0]], "a") == pytest.approx(0.5)
 
+    def test_ranks_and_shares_are_of_common_seeds(self):
+        # Over its own seeds a would be behind b, and random search leave another yard.
+        groups = grouped(
+            finals("a", [9.0, 9.0, 0.0, 0.0, 0.0]),
+            finals("b", [8.0, 8.0]),
+            finals("random", [6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0]),
+        )
+        text = ranks_section(scores(groups))
+        assert "Over 1 problem with runs of these 3, on 2 seeds or more:" in text
+        assert "| a | 1.00 | 1.00 | 0.25 |\n| b | 2.00 | 2.00 | 0.5 |" in text
+
+    def test_task_without_common_seeds_is_not_ranked(self):
+        (late,) = finals("b", [8.0])
+        late = [replace(row, seed=7) for row in late]
+        text = ranks_section(scores(grouped(finals("a", [9.0]), [late])))
+        assert "Over" not in text
+
+    def test_lengths_of_a_problem_are_tasks(self):
+        longer = [made_run(name, 0, [0.0, 1.0, 2.0]) for name in ("a", "b")]
+        groups = grouped(finals("a", [1.0]), finals("b", [2.0]), longer)
+        found = scores(groups)
+        assert "Over 2 tasks with runs" in ranks_section(found)
+        assert "## Wins\n\nTasks (problem and length) on which" in wins_section(found)
+
+    def test_clear_wins_are_in_the_direction_of_the_median(self):
+        # Sixteen of a's runs are a little better than b's, fifteen are far worse.
+        ours = np.concatenate([np.linspace(5.01, 5.06, 16), np.linspace(1.0, 2.0, 15)])
+        found = scores(grouped(finals("a", ours), finals("b", np.full(31, 5.0))))
+        of_task = found[Task("toy", 2)]
+        assert p_differ(paired(of_task["a"], of_task["b"])) <= 0.05
+        assert wins(found, "a", "b") == (1, 0)
+        assert wins(found, "b", "a") == (0, 0)
+
     def test_wins_and_clear_wins(self):
         good = np.linspace(8.0, 9.0, 10)
         groups = grouped(
@@ -259,7 +300,8 @@ class TestReportOfSeveral:
     def test_sections(self, path, capsys):
         assert main(["report", str(path)]) == 0
         text = capsys.readouterr().out
-        assert "Over 2 problems with runs of these 3:" in text
+        assert "Over 2 problems with runs of these 3, on 10 seeds or more:" in text
+        assert "## Wins\n\nProblems on which the method of the row" in text
         assert (
             "| robust | 1.00 | 1.00 | 0.216 |\n| skopt | 2.00 | 2.00 | 0.412 |" in text
         )
@@ -273,7 +315,7 @@ class TestReportOfSeveral:
         write_table(path, [*runs, *Table(path).read()[0].values()])
         main(["report", str(path)])
         text = capsys.readouterr().out
-        assert text.index("of these 3:") < text.index("1 problem with runs of these 2:")
+        assert text.index("of these 3,") < text.index("1 problem with runs of these 2,")
         assert "| robust | 1.00 | 1.00 | 0.2 |\n| random | 2.00 | 2.00 | 1 |" in text
 
     def test_bad_runs(self, path, capsys):
