@@ -20,7 +20,7 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
-from skrobustbo.benchmarks._files import write_csv
+from skrobustbo.benchmarks._files import check_can_write, write_csv
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed, distributions
 from skrobustbo.benchmarks._spelling import checked_methods
@@ -81,8 +81,8 @@ def main(args: argparse.Namespace) -> int:
     peers = checked_names("peer", args.peers, PEERS) if args.peers else []
     if min(args.n) < N_MIN:
         raise CommandError(f"--n must be at least {N_MIN}. Got {min(args.n)}.")
-    if args.csv is not None and not args.csv.parent.is_dir():
-        raise CommandError(f"The folder of {args.csv} does not exist: create it.")
+    if args.csv is not None:
+        check_can_write(args.csv, "--csv")
     check_installed(peers)
     if not is_one_thread():
         return rerun_with_one_thread(args.argv)

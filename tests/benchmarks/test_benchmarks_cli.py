@@ -327,7 +327,7 @@ class TestRunCommand:
         assert "mixes" not in capsys.readouterr().err
         note.write_text(json.dumps([versions | {"numpy": "1.0"}]))
         run_command(path, seeds="1")
-        assert "mixes runs of different versions" in capsys.readouterr().err
+        assert "mixes runs of different versions of numpy." in capsys.readouterr().err
         assert len(json.loads(note.read_text())) == 2
 
     def test_failed_run_leaves_the_others(self, tmp_path, capsys, monkeypatch):
