@@ -6,13 +6,21 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from skrobustbo import problems
-from skrobustbo.benchmarks import _methods, _run, _single, _step_times, _threads
-from skrobustbo.benchmarks._args import name_list, seed_list
+from skrobustbo.benchmarks import (
+    _methods,
+    _run,
+    _single,
+    _step_cost,
+    _step_times,
+    _threads,
+)
+from skrobustbo.benchmarks._args import CommandError, name_list, seed_list
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, curves
 from skrobustbo.benchmarks._report import markdown, summarise
@@ -27,6 +35,7 @@ from skrobustbo.benchmarks._table import (
     format_rows,
     parse_rows,
 )
+from skrobustbo.policies import RobustUCB
 from skrobustbo.problems import Problem
 from skrobustbo.space import Space
 
@@ -589,6 +598,57 @@ class TestStepCost:
         assert [line[1] for line in written[1:]] == ["6"] * 4 + ["9"] * 4
         mean = np.mean([float(line[3]) for line in written[1:5]])
         assert float(lines[2].split(" | ")[3]) == pytest.approx(mean, abs=0.006)
+
+    @pytest.mark.parametrize("n", [330, 400, 800, 3000])
+    def test_steps_are_as_many_as_an_estimate_takes(self, n, monkeypatch):
+        monkeypatch.setattr(RobustUCB, "_fit", lambda *args: np.array([0.3]))
+        told = range(n, n + _step_times.default_repeats(n))
+        fitted = [n - 1]  # the last step before the timed ones has an estimate
+        state = SimpleNamespace(latest=lambda _: ([0.3], fitted[-1]), n_surprised=0)
+        for k in told:
+            models = SimpleNamespace(n=k)
+            fitted.append(RobustUCB()._estimate(state, models, [])[1])
+        assert fitted == [n - 1] * len(told) + [told[-1]]
+
+    @pytest.mark.parametrize(("n", "steps"), [(4, 20), (325, 20), (326, 21)])
+    def test_least_number_of_steps(self, n, steps):
+        assert _step_times.default_repeats(n) == steps
+
+    def test_number_of_steps_is_told(self, monkeypatch, capsys):
+        asked = []
+
+        def measure(methods, n, d, *, repeats, seeds):
+            asked.append((n, repeats))
+            times = np.ones(repeats * len(seeds))
+            return dict.fromkeys(methods, _step_times.StepCost(times, times))
+
+        monkeypatch.setattr(_step_cost, "is_one_thread", lambda: True)
+        monkeypatch.setattr(_step_cost, "measure", measure)
+        words = "step-cost --policies random --n 100 400 --seeds 0,1"
+        assert main(words.split()) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].endswith("| steps timed |")
+        assert [line.split(" | ")[-1] for line in lines[2:4]] == ["40 |", "50 |"]
+        assert main([*words.split(), "--repeats", "3"]) == 0
+        assert asked == [(100, 20), (400, 25), (100, 3), (400, 3)]
+
+    @pytest.mark.parametrize(
+        ("policy", "message"),
+        [
+            ("robust(beta=-1)", "robust(beta=-1): The 'beta' of a policy must be"),
+            ("robust(n_initial=4)", "leave n_initial out of 'robust(n_initial=4)'"),
+        ],
+    )
+    def test_setting_that_will_not_do(self, policy, message, capsys):
+        with pytest.raises(SystemExit) as end:
+            main(["step-cost", "--policies", policy])
+        assert end.value.code == 2
+        assert message in capsys.readouterr().err
+
+    def test_setting_that_the_space_will_not_have(self):
+        kernel = "gp-ucb(kernel=Matern(length_scale=(1.0, 1.0, 1.0)))"
+        with pytest.raises(CommandError, match=r"^gp-ucb\(.*same number of dim"):
+            _step_times.measure([kernel], 8, 2, repeats=1, seeds=[0])
 
     def test_folder_is_looked_for_before_anything_is_timed(self, capsys, tmp_path):
         with pytest.raises(SystemExit):
