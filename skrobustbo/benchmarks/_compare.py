@@ -43,14 +43,14 @@ def ranks_section(all_scores: Scores) -> str:
         common = on_common_seeds(of_task)
         if len(of_task) > 1 and all(common.values()):
             groups.setdefault(tuple(sorted(of_task)), []).append(common)
+    unit, counted = unit_of(all_scores)
     title = (
         "## Mean ranks\n\n1 is best, equals share their rank. Of the median final "
         "regret, and of the mean area under the regret. Last, the mean final regret "
         f"in shares of {YARDSTICK} search's median, at least {LEAST_SHARE:g}: the "
-        f"geometric mean over the problems that {YARDSTICK} search leaves unsolved. "
+        f"geometric mean over the {counted} that {YARDSTICK} search leaves unsolved. "
         "All over the seeds that the methods of a table have in common."
     )
-    unit = unit_of(all_scores)[0]
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return "\n\n".join([title, *(_ranks_table(*item, unit) for item in ordered)])
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._args import CommandError, Subparsers
+from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._report import add_selection, complete_runs, selection
 from skrobustbo.benchmarks._scores import (
     GroupKey,
@@ -50,6 +51,7 @@ def register(subparsers: Subparsers) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Write the figure, one panel per problem and run length."""
+    check_can_write(args.out)
     groups = selection(complete_runs(args.csv), args)
     save(draw(groups), args.out)
     print(args.out)

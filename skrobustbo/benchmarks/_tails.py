@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from skrobustbo.benchmarks._compare import unit_of
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._scores import Score, Scores, on_common_seeds
 
@@ -46,11 +47,12 @@ def ahead(
 
 def tails_section(all_scores: Scores, method: str, rivals: Sequence[str]) -> str:
     """Return the comparison with each rival, and with all at once, as markdown."""
+    counted = unit_of(all_scores)[1]
     title = (
-        f"## Bad runs\n\nProblems on which the {PERCENTILE}th percentile of the final "
-        f"regret of {method}, over common seeds, is smaller than that of a rival "
-        "(ahead), equal to it, or larger. In the last line it is compared with the "
-        "best of the rivals on each problem."
+        f"## Bad runs\n\n{counted.capitalize()} on which the {PERCENTILE}th percentile "
+        f"of the final regret of {method}, over common seeds, is smaller than that of "
+        "a rival (ahead), equal to it, or larger. In the last line it is compared with "
+        "the best of the rivals on each of them."
     )
     groups = [(rival, [rival]) for rival in rivals]
     groups += [("all of them", list(rivals))] if len(rivals) > 1 else []

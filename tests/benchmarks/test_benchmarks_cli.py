@@ -23,10 +23,10 @@ from skrobustbo.benchmarks import (
 from skrobustbo.benchmarks._args import CommandError, name_list, seed_list
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, curves
-from skrobustbo.benchmarks._report import markdown, summarise
 from skrobustbo.benchmarks._run import RunFailedError, execute, run_in_child
 from skrobustbo.benchmarks._scores import GroupKey
 from skrobustbo.benchmarks._single import initial_count, run_one
+from skrobustbo.benchmarks._summary import markdown, summarise
 from skrobustbo.benchmarks._table import (
     COLUMNS,
     Evaluation,

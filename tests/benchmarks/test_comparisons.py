@@ -35,7 +35,7 @@ from skrobustbo.benchmarks._scores import (
 from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
 from skrobustbo.benchmarks._single import run_one
 from skrobustbo.benchmarks._table import RunKey, Table
-from skrobustbo.benchmarks._tails import ahead, tail
+from skrobustbo.benchmarks._tails import ahead, tail, tails_section
 
 rng = np.random.default_rng(0)
 
@@ -179,6 +179,7 @@ class TestRanksAndWins:
         found = scores(groups)
         assert "Over 2 tasks with runs" in ranks_section(found)
         assert "## Wins\n\nTasks (problem and length) on which" in wins_section(found)
+        assert "Tasks (problem and length)" in tails_section(found, "a", ["b"])
 
     def test_clear_wins_are_in_the_direction_of_the_median(self):
         # Sixteen of a's runs are a little better than b's, fifteen are far worse.

@@ -31,6 +31,7 @@ WRITERS = [
     "batches --out",
     "batches --out {free} --plot",
     "step-cost --csv",
+    "plot {table} --out",
     "conformance --out",
     "conformance --page",
     "reproduce --out {folder} --page",
@@ -69,7 +70,7 @@ def error_of(words, capsys):
 @pytest.mark.parametrize("words", WRITERS)
 @pytest.mark.parametrize("name", ["", "{folder}"])
 def test_folder_in_place_of_a_file(words, name, tmp_path, capsys):
-    names = {"folder": tmp_path, "free": tmp_path / "free.csv"}
+    names = {"folder": tmp_path, "free": tmp_path / "free.csv", "table": "r.csv"}
     *before, option = words.format(**names).split()
     message = error_of([*before, option, name.format(**names)], capsys)
     assert f"{option} should be the name of a file. Got the folder" in message
@@ -78,7 +79,8 @@ def test_folder_in_place_of_a_file(words, name, tmp_path, capsys):
 @pytest.mark.parametrize("words", [w for w in WRITERS if "reproduce" not in w])
 def test_folder_that_does_not_exist(words, tmp_path, capsys):
     path, free = tmp_path / "no" / "x.csv", tmp_path / "free.csv"
-    message = error_of([*words.format(free=free).split(), str(path)], capsys)
+    words = words.format(free=free, table="r.csv")
+    message = error_of([*words.split(), str(path)], capsys)
     assert f"The folder of {path} does not exist: create it, or give" in message
     assert list(tmp_path.iterdir()) == []
 
