@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -123,11 +124,25 @@ def _log_share(value: float, yard: float) -> float:
 def jackknife_error(pairs: Sequence[Pair], measure: str) -> float:
     """Return the standard error of the mean difference, from leaving out one seed.
 
-    A seed is left out on all problems at once, where it has a run on several.
+    A seed is left out on all problems of equal seeds at once, as they may err together.
+    Such groups of problems are taken to err independently of each other.
     """
-    seeds = sorted({seed for pair in pairs for seed in pair.variant})
-    if min(len(pair.variant) for pair in pairs) < 2:
+    groups: dict[frozenset[int], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        groups[frozenset(pair.variant)].append(pair)
+    if min(map(len, groups)) < 2:
         return math.nan
-    means = [differences(pairs, measure, {seed}).mean() for seed in seeds]
+    variances = [
+        _jackknife_variance(group, measure, sorted(seeds), len(pairs))
+        for seeds, group in groups.items()
+    ]
+    return math.sqrt(sum(variances))
+
+
+def _jackknife_variance(
+    group: Sequence[Pair], measure: str, seeds: Sequence[int], n_problems: int
+) -> float:
+    """Return what problems of equal seeds add to the variance of the mean."""
+    sums = [differences(group, measure, {seed}).sum() for seed in seeds]
     n = len(seeds)
-    return float(np.sqrt((n - 1) / n * np.sum((means - np.mean(means)) ** 2)))
+    return float((n - 1) * np.var(np.array(sums) / n_problems))

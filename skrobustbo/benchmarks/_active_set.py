@@ -84,7 +84,8 @@ def at_most(rows: int) -> Iterator[None]:
     """Let models see at most so many points, and fit length scales to half of them."""
     names = ("MOST_ROWS", "REFRESH", "MOST_FITTED")
     before = {name: getattr(_active, name) for name in names}
-    for name, value in zip(names, (rows, max(1, rows // 8), rows // 2), strict=True):
+    values = rows, max(1, rows // 8), max(1, rows // 2)
+    for name, value in zip(names, values, strict=True):
         setattr(_active, name, value)
     try:
         yield

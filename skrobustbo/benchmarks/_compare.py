@@ -14,9 +14,10 @@ from skrobustbo.benchmarks._scores import (
     Scores,
     mean_area,
     median_final,
+    on_common_seeds,
     paired,
 )
-from skrobustbo.benchmarks._signed_rank import holm, p_differ
+from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
 
 #: Level of all tests.
 LEVEL = 0.05
@@ -39,20 +40,32 @@ def ranks_section(all_scores: Scores) -> str:
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Mapping[int, Score]]]] = {}
     for of_task in all_scores.values():
-        if len(of_task) > 1:
-            groups.setdefault(tuple(sorted(of_task)), []).append(of_task)
+        common = on_common_seeds(of_task)
+        if len(of_task) > 1 and all(common.values()):
+            groups.setdefault(tuple(sorted(of_task)), []).append(common)
+    unit, counted = unit_of(all_scores)
     title = (
         "## Mean ranks\n\n1 is best, equals share their rank. Of the median final "
         "regret, and of the mean area under the regret. Last, the mean final regret "
         f"in shares of {YARDSTICK} search's median, at least {LEAST_SHARE:g}: the "
-        f"geometric mean over the problems that {YARDSTICK} search leaves unsolved."
+        f"geometric mean over the {counted} that {YARDSTICK} search leaves unsolved. "
+        "All over the seeds that the methods of a table have in common."
     )
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    return "\n\n".join([title, *(_ranks_table(*item) for item in ordered)])
+    return "\n\n".join([title, *(_ranks_table(*item, unit) for item in ordered)])
+
+
+def unit_of(all_scores: Scores) -> tuple[str, str]:
+    """Return what is counted, in one word, and with what it stands for if need be."""
+    if len({task.problem for task in all_scores}) == len(all_scores):
+        return "problem", "problems"
+    return "task", "tasks (problem and length)"
 
 
 def _ranks_table(
-    methods: Sequence[str], of_tasks: Sequence[Mapping[str, Mapping[int, Score]]]
+    methods: Sequence[str],
+    of_tasks: Sequence[Mapping[str, Mapping[int, Score]]],
+    unit: str,
 ) -> str:
     final = mean_ranks(of_tasks, methods, median_final)
     areas = mean_ranks(of_tasks, methods, mean_area)
@@ -66,7 +79,11 @@ def _ranks_table(
         for method in sorted(methods, key=lambda method: final[method])
     ]
     n = len(of_tasks)
-    which = f"Over {n} problem{'s' if n > 1 else ''} with runs of these {len(methods)}:"
+    n_seeds = min(len(of_seeds) for of in of_tasks for of_seeds in of.values())
+    which = (
+        f"Over {n} {unit}{'s' if n > 1 else ''} with runs of these {len(methods)}, on "
+        f"{n_seeds} seeds or more:"
+    )
     header = ("method", "final regret", "area", f"share of {YARDSTICK}'s")
     return f"{which}\n\n{table(header, rows)}"
 
@@ -109,11 +126,14 @@ def mean_ranks(
 def wins_section(all_scores: Scores) -> str:
     """Return the win matrix as markdown."""
     methods = methods_of(all_scores)
+    counted = unit_of(all_scores)[1]
     title = (
-        "## Wins\n\nProblems on which the method of the row has a smaller final regret "
-        "than that of the column in the median over their common seeds, and in "
-        "parentheses on how many of them the two differ in Wilcoxon's signed-rank "
-        f"test (two-sided, {LEVEL:.0%}, Holm's correction over the problems)."
+        f"## Wins\n\n{counted.capitalize()} on which the method of the row has a "
+        "smaller final regret than that of the column, in the median of the "
+        "differences, seed by seed, and in parentheses on how many of them it is "
+        "clearly smaller: the two differ in Wilcoxon's signed-rank test (two-sided, "
+        f"{LEVEL:.0%}, Holm's correction over the {counted.partition(' ')[0]}), and "
+        "in this direction."
     )
     rows = []
     for row in methods:
@@ -138,8 +158,9 @@ def wins(all_scores: Scores, ours: str, theirs: str) -> tuple[int, int]:
     ]
     samples = [sample for sample in samples if len(sample)]
     p_values = holm([p_differ(sample) for sample in samples])
+    # Median and ranks of the differences need not point the same way.
     clear = [
-        p <= LEVEL
+        p <= LEVEL and p_below(sample) < p_below(-sample)
         for sample, p in zip(samples, p_values, strict=True)
         if np.median(sample) < 0
     ]

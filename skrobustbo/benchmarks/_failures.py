@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._files import read_text, replace_file
 from skrobustbo.benchmarks._table import RunKey
 
 
@@ -61,11 +62,11 @@ class FailureLog:
         """
         if not self.path.exists():
             return {}
-        text = self.path.read_text(encoding="utf-8")
+        text = read_text(self.path)
         header, _, body = text[: text.rfind("\n") + 1].partition("\n")
         try:
             failures = [_parse(row) for row in csv.reader(io.StringIO(body))]
-        except ValueError as error:
+        except (ValueError, csv.Error) as error:
             raise self._damaged(f"a line is damaged ({error})") from error
         if header not in ("", _HEADER):
             raise self._damaged("its first line is another")
@@ -79,11 +80,11 @@ class FailureLog:
 
     def add(self, failure: Failure) -> None:
         """Write a failure to the file, after a torn last line if there is one."""
-        before = self.path.read_text("utf-8") if self.path.exists() else ""
+        before = read_text(self.path) if self.path.exists() else ""
         whole = before[: before.rfind("\n") + 1] or _HEADER + "\n"
         row = io.StringIO()
         csv.writer(row, lineterminator="\n").writerow(astuple(failure))
-        self.path.write_text(whole + row.getvalue(), encoding="utf-8")
+        replace_file(self.path, whole + row.getvalue())
 
 
 def _parse(cells: list[str]) -> Failure:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -18,11 +17,23 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from skrobustbo.benchmarks._args import Subparsers, positive_int, seed_list
+from skrobustbo.benchmarks._args import (
+    CommandError,
+    Subparsers,
+    positive_int,
+    seed_list,
+)
+from skrobustbo.benchmarks._lines import LineTable
 from skrobustbo.benchmarks._pool import say
+from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
+from skrobustbo.benchmarks._versions import notes_beside
 
 DATA = {"digits": load_digits, "breast-cancer": load_breast_cancer}
 MODELS = ("svc", "forest", "neighbours")
+N_FOLDS = 3
+MOST_NEIGHBOURS = 40
+#: Samples of which two folds of three are enough for so many neighbours.
+LEAST_SAMPLES = MOST_NEIGHBOURS * N_FOLDS // (N_FOLDS - 1)
 
 #: Settings at which the support vector machine is the worst of the three.
 DECEPTIVE = [
@@ -30,6 +41,16 @@ DECEPTIVE = [
     {"model__max_depth": 20, "model__min_samples_leaf": 1, "model__max_features": 0.3},
     {"model__n_neighbors": 5, "model__p": 2.0, "model__weights": "uniform"},
 ]
+
+
+class Key(NamedTuple):
+    """What tells one comparison from another."""
+
+    data: str
+    start: str
+    n_iter: int
+    n_samples: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +73,8 @@ class Pair:
         Best mean accuracy of the search over one model.
     last : float
         Share of the best model in the second half of the joint search.
+    n_samples : int
+        Samples of the data, at most.
     """
 
     data: str
@@ -63,6 +86,12 @@ class Pair:
     forest: float
     neighbours: float
     last: float
+    n_samples: int = 10_000
+
+    @property
+    def key(self) -> Key:
+        """What tells the comparison from others."""
+        return Key(*(getattr(self, name) for name in Key._fields))
 
     @property
     def points(self) -> float:
@@ -78,10 +107,11 @@ def register(subparsers: Subparsers) -> None:
         description="Tune pipelines of a support vector machine, a forest and nearest "
         "neighbours: in one search over all three, and in three of the same budget. "
         "With --start deceptive every model's first candidate is given, such that the "
-        "later winner looks worst.",
+        "later winner looks worst. One process with one thread; comparisons that the "
+        "csv file holds already are skipped, so the same command resumes.",
     )
     add = parser.add_argument
-    add("--out", type=Path, required=True, metavar="CSV", help="file to append to")
+    add("--out", type=Path, required=True, metavar="CSV", help="file of results")
     add("--data", choices=tuple(DATA), default="digits", help="default: digits")
     add("--start", choices=("default", "deceptive"), default="default")
     add("--seeds", type=seed_list, default="0-4", help="0-4 or 0,3 (default 0-4)")
@@ -91,19 +121,34 @@ def register(subparsers: Subparsers) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Make the comparisons, append them to the file and print a report."""
-    pairs = []
-    for seed in args.seeds:
-        pair = compare(args.data, args.start, args.n_iter, seed, args.n_samples)
-        _append(args.out, pair)
-        say(f"seed {seed}: {pair.points:+.2f} points, last half {pair.last:.2f}")
-        pairs.append(pair)
-    print("\n".join(report(pairs)))
+    """Make the comparisons that are missing from the file, and print a report."""
+    if args.n_samples < LEAST_SAMPLES:
+        raise CommandError(
+            f"--n-samples must be at least {LEAST_SAMPLES}, for {N_FOLDS} folds and "
+            f"{MOST_NEIGHBOURS} neighbours. Got {args.n_samples}."
+        )
+    table = LineTable(args.out, Pair, "joint")
+    held = table.open()
+    if not is_one_thread():
+        return rerun_with_one_thread(args.argv)
+    settings = args.data, args.start, args.n_iter, args.n_samples
+    wanted = [Key(*settings, seed) for seed in args.seeds]
+    missing = [key for key in wanted if key not in held]
+    say(f"{args.out}: {len(wanted) - len(missing)} of {len(wanted)} seeds are there.")
+    if missing and (mixed := notes_beside(args.out).add()):
+        say(f"{args.out} mixes runs of {mixed}.")
+    for key in missing:
+        pair = compare(key)
+        table.append(pair)
+        say(f"seed {key.seed}: {pair.points:+.2f} points, last half {pair.last:.2f}")
+    pairs = table.read()
+    print("\n".join(report([pairs[key] for key in wanted])))
     return 0
 
 
-def compare(data: str, start: str, n_iter: int, seed: int, n_samples: int) -> Pair:
+def compare(key: Key) -> Pair:
     """Return the best scores of the joint search and of those over one model."""
+    data, start, n_iter, n_samples, seed = key
     X, y = DATA[data](return_X_y=True)
     X, y = X[:n_samples], y[:n_samples]
     spaces, first = _branches(seed), DECEPTIVE if start == "deceptive" else None
@@ -116,9 +161,7 @@ def compare(data: str, start: str, n_iter: int, seed: int, n_samples: int) -> Pa
     half = joint.cv_results_["params"][n_iter // 2 :]
     last = np.mean([isinstance(params["model"], winner) for params in half])
     scores = dict(zip(MODELS, alone, strict=True))
-    return Pair(
-        data, start, n_iter, seed, joint=joint.best_score_, last=float(last), **scores
-    )
+    return Pair(**key._asdict(), joint=joint.best_score_, last=float(last), **scores)
 
 
 def _branches(seed: int) -> list[dict[str, Any]]:
@@ -139,7 +182,7 @@ def _branches(seed: int) -> list[dict[str, Any]]:
         },
         {
             "model": [KNeighborsClassifier()],
-            "model__n_neighbors": Integer(1, 40),
+            "model__n_neighbors": Integer(1, MOST_NEIGHBOURS),
             "model__p": Real(1, 3),
             "model__weights": ["uniform", "distance"],
         },
@@ -156,19 +199,10 @@ def _search(
         space,
         n_iter=n_iter,
         initial_params=first,
-        cv=StratifiedKFold(3, shuffle=True, random_state=seed),
+        cv=StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed),
         random_state=seed,
         refit=False,
     )
-
-
-def _append(path: Path, pair: Pair) -> None:
-    new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Pair)])
-        if new:
-            writer.writeheader()
-        writer.writerow(asdict(pair))
 
 
 def report(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -10,12 +10,12 @@ import io
 import json
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import Field, asdict, fields
+from dataclasses import MISSING, Field, asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._files import replace_file
+from skrobustbo.benchmarks._files import check_can_write, read_text, replace_file
 
 
 class Line(Protocol):
@@ -47,7 +47,7 @@ class LineTable(Generic[L]):
     path : Path
         The file, which need not exist.
     kind : type
-        What a line holds.
+        What a line holds. A file may lack the columns that have a default.
     command : str
         Name of the command that writes such files, for messages.
     """
@@ -55,6 +55,7 @@ class LineTable(Generic[L]):
     def __init__(self, path: Path, kind: type[L], command: str):
         self.path = path
         self.columns = tuple(column.name for column in fields(kind))
+        self._needed = tuple(c.name for c in fields(kind) if c.default is MISSING)
         self._kind: Any = kind
         self._command = command
 
@@ -66,11 +67,12 @@ class LineTable(Generic[L]):
         CommandError
             If the file is not a table of this kind.
         """
-        text = self.path.read_text(encoding="utf-8")
+        text = read_text(self.path)
         whole = text[: text.rfind("\n") + 1]
         reader = csv.DictReader(io.StringIO(whole), strict=True)
         try:
-            if whole and tuple(reader.fieldnames or ()) != self.columns:
+            header = tuple(reader.fieldnames or ())
+            if whole and header not in (self.columns, self._needed):
                 raise ValueError("its first line is not the header of such a table")
             rows = [self._parse(row) for row in reader]
         except (ValueError, TypeError, csv.Error) as error:
@@ -87,6 +89,7 @@ class LineTable(Generic[L]):
         read = {
             column.name: _READERS[str(column.type)](row[column.name])
             for column in fields(self._kind)
+            if column.name in row
         }
         run: L = self._kind(**read)
         return run
@@ -100,11 +103,7 @@ class LineTable(Generic[L]):
     def open(self) -> set[Any]:
         """Make the file ready for `append` and return the keys of the runs in it."""
         path = self.path
-        if not path.parent.is_dir():
-            raise CommandError(
-                f"The folder of {path} does not exist: create it, or give another "
-                "--out."
-            )
+        check_can_write(path)
         runs = self.read() if path.exists() else {}
         text = ",".join(self.columns) + "\n" + self._format(runs.values())
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -7,7 +7,6 @@ running folds, keeping results. Searches take turns in one process with one thre
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import warnings
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from sklearn.base import BaseEstimator
 from skrobustbo.benchmarks._args import CommandError, Subparsers, positive_int
 from skrobustbo.benchmarks._conformance._peers import PEERS, Peer
 from skrobustbo.benchmarks._conformance._task import Choice, Floats, NeutralSpace
+from skrobustbo.benchmarks._files import check_can_write, write_csv
 from skrobustbo.benchmarks._pool import say
 from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 
@@ -117,10 +117,12 @@ def main(args: argparse.Namespace) -> int:
     peers = [PEERS[name] for name in args.estimators if PEERS[name].is_installed]
     if not peers:
         raise CommandError(f"None of {', '.join(args.estimators)} is installed here.")
+    if args.out is not None:
+        check_can_write(args.out)
     if not is_one_thread():
         return rerun_with_one_thread(args.argv)
     runs = measure(peers, n_iter=args.n_iter, repeats=args.repeats)
-    if args.out:
+    if args.out is not None:
         write(args.out, runs)
     print(markdown(runs))
     return 0
@@ -154,10 +156,7 @@ def _run(peer: Peer, n_iter: int, seed: int) -> Run:
 
 def write(path: Path, runs: Sequence[Run]) -> None:
     """Write the runs as a csv file in place of what is there."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(column.name for column in fields(Run))
-        writer.writerows(map(astuple, runs))
+    write_csv(path, [column.name for column in fields(Run)], map(astuple, runs))
 
 
 _HEADER = (

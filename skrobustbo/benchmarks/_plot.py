@@ -14,8 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._args import CommandError, Subparsers
-from skrobustbo.benchmarks._report import add_selection, selected_runs
-from skrobustbo.benchmarks._scores import GroupKey
+from skrobustbo.benchmarks._files import check_can_write
+from skrobustbo.benchmarks._report import add_selection, complete_runs, selection
+from skrobustbo.benchmarks._scores import (
+    GroupKey,
+    best_values,
+    padded,
+    percentiles,
+    simple_regrets,
+)
 from skrobustbo.benchmarks._table import Run
 
 if TYPE_CHECKING:
@@ -44,7 +51,8 @@ def register(subparsers: Subparsers) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Write the figure, one panel per problem and run length."""
-    groups = selected_runs(args)
+    check_can_write(args.out)
+    groups = selection(complete_runs(args.csv), args)
     save(draw(groups), args.out)
     print(args.out)
 
@@ -133,8 +141,7 @@ def _draw_panel(
 
 def bands(runs: Sequence[Run]) -> NDArray[np.float64]:
     """Return the quartiles and the median of the curves, shape (3, evaluations)."""
-    quartiles: NDArray[np.float64] = np.percentile(curves(runs), [25, 50, 75], axis=0)
-    return quartiles
+    return percentiles(curves(runs), [25, 50, 75])
 
 
 def _mark_initial(ax: Axes, runs: Sequence[Run]) -> None:
@@ -153,15 +160,13 @@ def curves(runs: Sequence[Run]) -> NDArray[np.float64]:
     """Return what is drawn of each run, shape (n_runs, evaluations).
 
     It is the simple regret, at least `FLOOR`, or the best value where the optimum is
-    not known. A run that exhausted its space keeps its last value.
+    not known. The optimum is that of the run and the step. A run that exhausted its
+    space keeps its last value.
     """
     length = max(len(run) for run in runs)
-    best = np.array([_padded([row.best for row in run], length) for run in runs])
-    return np.maximum(runs[0][0].optimum - best, FLOOR) if has_optimum(runs) else best
-
-
-def _padded(values: list[float], length: int) -> list[float]:
-    return values + values[-1:] * (length - len(values))
+    of_run = simple_regrets if has_optimum(runs) else best_values
+    drawn = np.array([padded(of_run(run), length) for run in runs])
+    return np.maximum(drawn, FLOOR) if has_optimum(runs) else drawn
 
 
 def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:

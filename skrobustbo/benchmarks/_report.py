@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo._names import unknown_name
 from skrobustbo.benchmarks._ablation import ablation_section
@@ -23,19 +18,17 @@ from skrobustbo.benchmarks._compare import methods_of, ranks_section, wins_secti
 from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._files import write_file
 from skrobustbo.benchmarks._margins import margins_section
-from skrobustbo.benchmarks._markdown import number, table
+from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS
 from skrobustbo.benchmarks._per_run import write_per_run
 from skrobustbo.benchmarks._scores import (
     GroupKey,
     Scores,
-    area,
-    model_seconds,
     scores,
-    simple_regrets,
 )
 from skrobustbo.benchmarks._spelling import method_list
-from skrobustbo.benchmarks._table import Run, Table
+from skrobustbo.benchmarks._summary import markdown, summarise
+from skrobustbo.benchmarks._table import Run, RunKey, Table
 from skrobustbo.benchmarks._tails import tails_section
 from skrobustbo.benchmarks._versions import made_with
 
@@ -43,48 +36,6 @@ from skrobustbo.benchmarks._versions import made_with
 _REFERENCE = "robust"
 #: What a name that is not found should have been.
 _METHOD = "method in the table"
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One line of the report, over the seeds of a problem and policy.
-
-    Parameters
-    ----------
-    key : GroupKey
-        Problem, length of the runs and policy.
-    n_seeds : int
-        Number of runs.
-    best : float
-        Median of the best value (noise-free) at the end.
-    regret, regret_90 : float
-        Median and 90th percentile of the optimum minus the best value at the end; nan
-        where the optimum is not known.
-    cumulative, cumulative_se : float
-        Mean and its standard error of the sum over all evaluations (failed ones left
-        out) of the optimum minus the noise-free value; the error of one run is nan.
-    area : float
-        Mean over seeds and evaluations after the initial design of the optimum minus
-        the best value so far.
-    cpu_median, cpu_mean : float
-        CPU time of ask + tell in milliseconds, over the steps of all runs after the
-        initial design.
-    n_stuck : int or None
-        Runs whose best value ends below the problem's `stuck_below`, None where it has
-        none.
-    """
-
-    key: GroupKey
-    n_seeds: int
-    best: float
-    regret: float
-    regret_90: float
-    cumulative: float
-    cumulative_se: float
-    area: float
-    cpu_median: float
-    cpu_mean: float
-    n_stuck: int | None
 
 
 def register(subparsers: Subparsers) -> None:
@@ -127,7 +78,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `selected_runs` reads."""
+    """Add the arguments that `complete_runs` and `selection` read."""
     parser.add_argument("csv", type=Path, help="file written by 'run'")
     parser.add_argument("--problems", nargs="+", metavar="NAME", help="default: all")
     parser.add_argument("--policies", nargs="+", metavar="NAME", help="default: all")
@@ -135,9 +86,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Print one table line per problem, run length and policy, and what follows."""
-    groups = selected_runs(args)
+    runs = complete_runs(args.csv)
+    groups = selection(runs, args)
     sections = [] if args.title is None else [f"# {args.title}"]
-    found = scores(groups)
+    # What stands in for an optimum must not depend on what is shown.
+    found = scores(groups, runs.values())
     if args.ablation:
         sections.append(ablation_section(found, _reference(args, methods_of(found))))
     else:
@@ -203,13 +156,20 @@ def _failure_cells(key: GroupKey, failures: Sequence[Failure]) -> tuple[str, ...
     return key.problem, str(key.n_iter), key.policy, str(n_failed), str(n_late)
 
 
-def selected_runs(args: argparse.Namespace) -> dict[GroupKey, list[Run]]:
-    """Return the complete runs of the table that the arguments name, grouped."""
-    if not args.csv.is_file():
-        raise CommandError(f"There is no file {args.csv}: make it with 'run --out'.")
-    runs, is_clean = Table(args.csv).read()
+def complete_runs(path: Path) -> dict[RunKey, Run]:
+    """Return the complete runs of the table in a file."""
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}: make it with 'run --out'.")
+    runs, is_clean = Table(path).read()
     if not is_clean:
         print("Incomplete runs are left out.", file=sys.stderr)
+    return runs
+
+
+def selection(
+    runs: Mapping[RunKey, Run], args: argparse.Namespace
+) -> dict[GroupKey, list[Run]]:
+    """Return those runs of a table that the arguments name, grouped."""
     problems = _chosen("problem", args.problems, {key.problem for key in runs})
     policies = _chosen("policy", args.policies, {key.policy for key in runs})
     groups = defaultdict(list)
@@ -232,96 +192,3 @@ def _named(kind: str, tokens: Sequence[str], present: Collection[str]) -> list[s
         if name not in present:
             raise CommandError(str(unknown_name(f"name of a {kind}", name, present)))
     return names
-
-
-def summarise(key: GroupKey, runs: Sequence[Run]) -> Summary:
-    """Return the report's line for the runs of one problem and policy."""
-    regrets = final_regrets(runs)
-    sums = np.array([_cumulative_regret(run) for run in runs])
-    cpu = np.array([1e3 * seconds for run in runs for seconds in model_seconds(run)])
-    return Summary(
-        key=key,
-        n_seeds=len(runs),
-        best=float(np.median([run[-1].best for run in runs])),
-        regret=float(np.median(regrets)),
-        regret_90=float(np.percentile(regrets, 90)),
-        cumulative=float(sums.mean()),
-        cumulative_se=_standard_error(sums),
-        area=float(np.mean([area(run) for run in runs])),
-        cpu_median=float(np.median(cpu)) if cpu.size else math.nan,
-        cpu_mean=float(cpu.mean()) if cpu.size else math.nan,
-        n_stuck=_count_stuck(runs),
-    )
-
-
-def final_regrets(runs: Sequence[Run]) -> NDArray[np.float64]:
-    """Return the optimum minus the best value at the end, shape (n_runs,)."""
-    return np.array([simple_regrets(run)[-1] for run in runs])
-
-
-def _cumulative_regret(run: Run) -> float:
-    if math.isnan(run[0].optimum):
-        return math.nan
-    return float(np.nansum([row.optimum - row.value for row in run]))
-
-
-def _standard_error(sample: NDArray[np.float64]) -> float:
-    if len(sample) < 2:
-        return math.nan
-    return float(sample.std(ddof=1) / math.sqrt(len(sample)))
-
-
-def _count_stuck(runs: Sequence[Run]) -> int | None:
-    threshold = runs[0][0].stuck_below
-    if math.isnan(threshold):
-        return None
-    # A run without a single finite value is stuck, too.
-    return sum(not run[-1].best >= threshold for run in runs)
-
-
-_HEADER = (
-    "problem",
-    "evaluations",
-    "policy",
-    "seeds",
-    "best, median",
-    "regret, median",
-    "regret, 90%",
-    "cumulative regret, mean ± s.e.",
-    "area, mean",
-    "CPU ms/step, median",
-    "CPU ms/step, mean",
-    "stuck",
-)
-
-
-def markdown(summaries: Sequence[Summary]) -> str:
-    """Return the report: by problem, the smallest median regret first."""
-    rows = [_cells(summary) for summary in sorted(summaries, key=_rank)]
-    return table(_HEADER, rows, n_left=3)
-
-
-def _rank(summary: Summary) -> tuple[str, int, float, str]:
-    # Where the optimum is not known, the largest best value comes first.
-    problem, n_iter, policy = summary.key
-    regret = summary.regret
-    return problem, n_iter, -summary.best if math.isnan(regret) else regret, policy
-
-
-def _cells(summary: Summary) -> tuple[str, ...]:
-    problem, n_iter, policy = summary.key
-    stuck = summary.n_stuck
-    return (
-        problem,
-        str(n_iter),
-        policy,
-        str(summary.n_seeds),
-        number(summary.best, ".5g"),
-        number(summary.regret),
-        number(summary.regret_90),
-        f"{number(summary.cumulative, '.4g')} ± {number(summary.cumulative_se)}",
-        number(summary.area),
-        number(summary.cpu_median),
-        number(summary.cpu_mean),
-        "-" if stuck is None else f"{stuck}/{summary.n_seeds}",
-    )

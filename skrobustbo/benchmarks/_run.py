@@ -98,15 +98,15 @@ def register(subparsers: Subparsers) -> None:
 def main(args: argparse.Namespace) -> int:
     """Make the runs that are missing from the csv file."""
     wanted = plan(args)
-    table, log = Table(args.out), FailureLog(args.out)
-    held = table.open()
+    table = Table(args.out)
+    held, log = table.open(), FailureLog(args.out)
     absent = [key for key in wanted if key not in held]
     lost = {} if args.retry else log.read()
     missing = [key for key in absent if key not in lost]
     methods = {key.policy for key in missing}
     check_installed(sorted(methods & PEERS.keys()))
-    if missing and not table.versions.add(distributions(methods)):
-        say(f"{args.out} mixes runs of different versions of the packages.")
+    if missing and (mixed := table.versions.add(distributions(methods))):
+        say(f"{args.out} mixes runs of {mixed}.")
     n_failed = execute(missing, table, args.jobs, timeout=args.timeout)
     say(
         f"{args.out}: {len(wanted) - len(absent)} runs were there, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,8 @@ class Score(NamedTuple):
     final : float
         Simple regret at the end, inf without a single finite value.
     area : float
-        Mean simple regret over the evaluations after the initial design.
+        Mean simple regret over the evaluations after the initial design; a run that
+        exhausted its space keeps its last regret.
     """
 
     final: float
@@ -51,37 +52,53 @@ def task_of(key: GroupKey) -> Task:
 Scores = dict[Task, dict[str, dict[int, Score]]]
 
 
-def scores(groups: Mapping[GroupKey, Sequence[Run]]) -> Scores:
+def scores(
+    groups: Mapping[GroupKey, Sequence[Run]], table: Iterable[Run] | None = None
+) -> Scores:
     """Return the scores by task, method and seed.
 
-    Where the optimum is not known, the largest value of any run of the task stands in
-    for it.
+    Parameters
+    ----------
+    groups : dict of GroupKey to list of Run
+        The runs.
+    table : iterable of Run, optional
+        Runs that `groups` are a part of, all of them by default: where the optimum of
+        a problem is not known, the largest value of any of them stands in for it.
     """
-    tasks: dict[Task, dict[str, Sequence[Run]]] = defaultdict(dict)
+    all_runs = [run for runs in groups.values() for run in runs]
+    stand_ins = _largest_values(all_runs if table is None else table)
+    found: Scores = defaultdict(dict)
     for key, runs in groups.items():
-        tasks[task_of(key)][key.policy] = runs
-    return {task: _scores_of(runs_of) for task, runs_of in tasks.items()}
+        found[task_of(key)][key.policy] = {
+            run[0].seed: score(run, stand_ins[key.problem]) for run in runs
+        }
+    return dict(found)
 
 
-def _scores_of(
-    runs_of: Mapping[str, Sequence[Run]],
-) -> dict[str, dict[int, Score]]:
-    bests = [run[-1].best for runs in runs_of.values() for run in runs]
-    stand_in = float(np.fmax.reduce(bests))
-    return {
-        method: {run[0].seed: _score(run, stand_in) for run in runs}
-        for method, runs in runs_of.items()
-    }
+def _largest_values(runs: Iterable[Run]) -> dict[str, float]:
+    """Return the largest value that was found on each problem, nan for none."""
+    bests: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        bests[run[0].problem].append(run[-1].best)
+    return {problem: float(np.fmax.reduce(found)) for problem, found in bests.items()}
 
 
-def _score(run: Run, stand_in: float) -> Score:
+def score(run: Run, stand_in: float = math.nan) -> Score:
+    """Return how a run went; nan where neither optimum nor `stand_in` is known."""
     regrets = simple_regrets(run, stand_in)
-    worst = np.where(np.isnan(regrets), math.inf, regrets)
-    return Score(float(worst[-1]), float(worst[_first_of_model(run) :].mean()))
+    after = padded(regrets, run[0].n_iter)[_first_of_model(run) :]
+    return Score(float(regrets[-1]), float(after.mean()))
+
+
+def padded(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Return the values, the last one repeated up to a length."""
+    return np.append(values, np.repeat(values[-1], length - len(values)))
 
 
 def simple_regrets(run: Run, stand_in: float = math.nan) -> NDArray[np.float64]:
     """Return the optimum minus the best value so far, shape (n_evals,).
+
+    It is inf where there is an optimum, and no finite value yet.
 
     Parameters
     ----------
@@ -91,12 +108,26 @@ def simple_regrets(run: Run, stand_in: float = math.nan) -> NDArray[np.float64]:
         What takes the optimum's place where it is not known.
     """
     optima = np.array([row.optimum for row in run])
-    return np.where(np.isnan(optima), stand_in, optima) - [row.best for row in run]
+    known = np.where(np.isnan(optima), stand_in, optima)
+    return np.asarray(known - best_values(run), dtype=float)
 
 
-def area(run: Run) -> float:
-    """Return the mean simple regret after the initial design, nan without optimum."""
-    return float(simple_regrets(run)[_first_of_model(run) :].mean())
+def best_values(run: Run) -> NDArray[np.float64]:
+    """Return the best value so far, -inf before the first finite one."""
+    bests = np.array([row.best for row in run])
+    return np.where(np.isnan(bests), -math.inf, bests)
+
+
+def percentiles(sample: NDArray[np.float64], q: Sequence[float]) -> NDArray[np.float64]:
+    """Return percentiles over the first axis, also where values are infinite.
+
+    Between two values of which one is infinite it is the larger: their mean would be
+    no number.
+    """
+    with np.errstate(invalid="ignore"):
+        between = np.percentile(sample, q, axis=0)
+    larger = np.percentile(sample, q, axis=0, method="higher")
+    return np.where(np.isnan(between), larger, between)
 
 
 def model_seconds(run: Run) -> list[float]:
@@ -106,7 +137,18 @@ def model_seconds(run: Run) -> list[float]:
 
 def _first_of_model(run: Run) -> int:
     """Return the index of the first evaluation whose regret is a method's own doing."""
-    return min(run[0].n_initial, len(run) - 1)
+    return min(run[0].n_initial, run[0].n_iter - 1)
+
+
+def on_common_seeds(
+    of_task: Mapping[str, Mapping[int, Score]],
+) -> dict[str, dict[int, Score]]:
+    """Return the scores of a task's methods over the seeds that all of them have."""
+    common = sorted(set.intersection(*map(set, of_task.values())))
+    return {
+        method: {seed: of_seeds[seed] for seed in common}
+        for method, of_seeds in of_task.items()
+    }
 
 
 def paired(

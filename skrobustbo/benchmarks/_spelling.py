@@ -99,6 +99,12 @@ def _tidy(text: str) -> str:
     return canonical(name) + bracket + re.sub(r"\s+", " ", rest)
 
 
+def _check(policy: Any) -> None:
+    """Raise a ValueError for settings out of range; some policies have none."""
+    if hasattr(policy, "check"):
+        policy.check()
+
+
 def checked_methods(tokens: Iterable[str], known: Collection[str]) -> list[str]:
     """Return the methods in `tokens`; CommandError names the first that is unknown.
 
@@ -113,7 +119,8 @@ def checked_methods(tokens: Iterable[str], known: Collection[str]) -> list[str]:
         if settings and name not in available():
             raise CommandError(f"{name} takes no settings here. Got {text!r}.")
         try:
-            make_policy(name, **split_settings(settings)[0]) if settings else None
+            if settings:
+                _check(make_policy(name, **split_settings(settings)[0]))
         except (TypeError, ValueError) as error:
             raise CommandError(f"{text}: {error}") from error
     return methods

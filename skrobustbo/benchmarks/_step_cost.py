@@ -7,6 +7,7 @@ step of a peer, measured in turns with them in the same process, hardly does.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -20,11 +21,22 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
-from skrobustbo.benchmarks._files import write_csv
+from skrobustbo.benchmarks._files import check_can_write, write_csv
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed, distributions
-from skrobustbo.benchmarks._spelling import checked_methods
-from skrobustbo.benchmarks._step_times import N_MIN, N_PREDICTED, StepCost, measure
+from skrobustbo.benchmarks._spelling import (
+    checked_methods,
+    split_method,
+    split_settings,
+)
+from skrobustbo.benchmarks._step_times import (
+    N_INITIAL,
+    N_MIN,
+    N_PREDICTED,
+    StepCost,
+    default_repeats,
+    measure,
+)
 from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 from skrobustbo.benchmarks._versions import in_words, versions
 
@@ -62,7 +74,12 @@ def register(subparsers: Subparsers) -> None:
         help=f"separated by commas or spaces, of {', '.join(PEERS)} (none)",
     )
     parser.add_argument(
-        "--repeats", type=positive_int, default=20, metavar="N", help="timed steps (20)"
+        "--repeats",
+        type=positive_int,
+        metavar="N",
+        help="timed steps, of peers too (default: 20, or more where there are many "
+        "observations, such that length scales of the default policy are estimated in "
+        "one of them)",
     )
     parser.add_argument(
         "--seeds", type=seed_list, default="0", help="of data and optimizers (0)"
@@ -78,11 +95,12 @@ def main(args: argparse.Namespace) -> int:
     from skrobustbo import policies
 
     names = checked_methods(args.policies, policies.available())
+    _refuse_initial(names)
     peers = checked_names("peer", args.peers, PEERS) if args.peers else []
     if min(args.n) < N_MIN:
         raise CommandError(f"--n must be at least {N_MIN}. Got {min(args.n)}.")
-    if args.csv is not None and not args.csv.parent.is_dir():
-        raise CommandError(f"The folder of {args.csv} does not exist: create it.")
+    if args.csv is not None:
+        check_can_write(args.csv, "--csv")
     check_installed(peers)
     if not is_one_thread():
         return rerun_with_one_thread(args.argv)
@@ -93,6 +111,16 @@ def main(args: argparse.Namespace) -> int:
     if args.csv is not None:
         _write(args.csv, costs)
     return 0
+
+
+def _refuse_initial(methods: Sequence[str]) -> None:
+    """Raise a CommandError for a setting of runs, which are not what is timed."""
+    for method in methods:
+        if split_settings(split_method(method)[1])[1] is not None:
+            raise CommandError(
+                f"step-cost has an initial design of its own, of {N_INITIAL} points: "
+                f"leave n_initial out of {method!r}."
+            )
 
 
 def _write(path: Path, costs: Costs) -> None:
@@ -113,7 +141,8 @@ def _print_costs(args: argparse.Namespace, methods: list[str]) -> Costs:
     print(table(_HEADER, []), flush=True)
     costs: Costs = {d: {} for d in args.dims}
     for d, n in product(args.dims, args.n):
-        costs[d][n] = measure(methods, n, d, repeats=args.repeats, seeds=args.seeds)
+        repeats = args.repeats or default_repeats(n)
+        costs[d][n] = measure(methods, n, d, repeats=repeats, seeds=args.seeds)
         for method, cost in costs[d][n].items():
             cells = [method, str(n), str(d), *_figures(cost)]
             print(f"| {' | '.join(cells)} |", flush=True)
@@ -156,6 +185,7 @@ _HEADER = (
     f"predict {N_PREDICTED} ms, median",
     "ratio of means",
     "ratio of medians",
+    "steps timed",
 )
 
 
@@ -168,4 +198,4 @@ def _figures(cost: StepCost) -> list[str]:
         cost.ratio_of_means,
         cost.ratio_of_medians,
     )
-    return [format(figure, ".2f") for figure in figures]
+    return [*(format(figure, ".2f") for figure in figures), str(len(cost.steps))]

@@ -5,6 +5,7 @@ What disturbs a machine for a while then disturbs all of them alike, and ratios 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ N_PREDICTED = 512
 N_INITIAL = 3
 #: Smallest number of observations: the initial design and one step of the model.
 N_MIN = N_INITIAL + 1
+#: Timed steps, at least.
+_LEAST_REPEATS = 20
 
 
 class Asked(Protocol):
@@ -67,6 +70,15 @@ class StepCost:
     def ratio_of_medians(self) -> float:
         """Median step over median prediction."""
         return float(np.median(self.steps) / np.median(self.predictions))
+
+
+def default_repeats(n: int) -> int:
+    """Return how many steps from `n` observations on hold an estimate of length scales.
+
+    The default policy makes one when there are more values than at the latest by a
+    sixteenth of those beyond 25, which grow meanwhile: after a fifteenth of the `n`.
+    """
+    return max(_LEAST_REPEATS, math.ceil((n - 25) / 15))
 
 
 def measure(
@@ -182,7 +194,13 @@ def _warm_optimizer(
         params = data.random_params()
         optimizer.tell(params, data.observe(params))
     # The first fit to the points told at once is no step of a running search.
-    step(optimizer, data)
+    try:
+        step(optimizer, data)
+    except ValueError as error:
+        if not settings:
+            raise
+        # Whether a kernel goes with the space is seen by its first use only.
+        raise CommandError(f"{policy}: {error}") from error
     _check_model_has_spoken(optimizer)
     return optimizer
 

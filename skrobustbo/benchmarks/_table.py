@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._files import replace_file
-from skrobustbo.benchmarks._versions import VersionNotes
+from skrobustbo.benchmarks._files import check_can_write, read_text, replace_file
+from skrobustbo.benchmarks._versions import VersionNotes, notes_beside
 
 
 class RunKey(NamedTuple):
@@ -121,14 +121,14 @@ class Table:
         CommandError
             If the file is not a table of this kind.
         """
-        text = self.path.read_text(encoding="utf-8")
+        text = read_text(self.path)
         whole = text[: text.rfind("\n") + 1]
         header, _, body = whole.partition("\n")
         if whole and header != ",".join(COLUMNS):
             raise self._damaged("its first line is not the header of a results table")
         try:
             blocks = list(_blocks(parse_rows(body)))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, csv.Error) as error:
             raise self._damaged(f"a line is damaged ({error})") from error
         runs: dict[RunKey, Run] = {}
         for run in filter(_is_complete, blocks):
@@ -146,11 +146,7 @@ class Table:
 
         The file is created if it does not exist; incomplete runs are cut out.
         """
-        if not self.path.parent.is_dir():
-            raise CommandError(
-                f"The folder of {self.path} does not exist: create it, or give another "
-                "--out."
-            )
+        check_can_write(self.path)
         runs, is_clean = self.read() if self.path.exists() else ({}, False)
         if not is_clean:
             rows = (row for run in runs.values() for row in run)
@@ -167,7 +163,7 @@ class Table:
     @property
     def versions(self) -> VersionNotes:
         """The note beside the table of what it was made with."""
-        return VersionNotes(self.path.with_suffix(".versions.json"))
+        return notes_beside(self.path)
 
 
 def _blocks(rows: Iterable[Evaluation]) -> Iterator[Run]:

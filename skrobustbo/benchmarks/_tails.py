@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from skrobustbo.benchmarks._compare import unit_of
 from skrobustbo.benchmarks._markdown import table
-from skrobustbo.benchmarks._scores import Score, Scores
+from skrobustbo.benchmarks._scores import Score, Scores, on_common_seeds
 
 #: Share of the runs that end no worse than the figure compared.
 PERCENTILE = 90
@@ -33,24 +34,25 @@ def ahead(
         present = [rival for rival in rivals if rival in of_task]
         if method not in of_task or not present:
             continue
-        names = [method, *present]
-        common = set.intersection(*(set(of_task[name]) for name in names))
-        if not common:
+        common = on_common_seeds({name: of_task[name] for name in [method, *present]})
+        if not common[method]:
             continue
-        tails = [tail({s: of_task[name][s] for s in common}) for name in names]
-        signs.append(np.sign(min(tails[1:]) - tails[0]))
-        counts.append(len(common))
+        tails = [tail(common[name]) for name in [method, *present]]
+        best = min(tails[1:])  # not their difference: both may be infinite
+        signs.append((best > tails[0]) - (best < tails[0]))
+        counts.append(len(common[method]))
     n_ahead, n_level, n_behind = (signs.count(sign) for sign in (1, 0, -1))
     return n_ahead, n_level, n_behind, min(counts, default=0)
 
 
 def tails_section(all_scores: Scores, method: str, rivals: Sequence[str]) -> str:
     """Return the comparison with each rival, and with all at once, as markdown."""
+    counted = unit_of(all_scores)[1]
     title = (
-        f"## Bad runs\n\nProblems on which the {PERCENTILE}th percentile of the final "
-        f"regret of {method}, over common seeds, is smaller than that of a rival "
-        "(ahead), equal to it, or larger. In the last line it is compared with the "
-        "best of the rivals on each problem."
+        f"## Bad runs\n\n{counted.capitalize()} on which the {PERCENTILE}th percentile "
+        f"of the final regret of {method}, over common seeds, is smaller than that of "
+        "a rival (ahead), equal to it, or larger. In the last line it is compared with "
+        "the best of the rivals on each of them."
     )
     groups = [(rival, [rival]) for rival in rivals]
     groups += [("all of them", list(rivals))] if len(rivals) > 1 else []

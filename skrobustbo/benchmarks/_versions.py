@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from skrobustbo.benchmarks._files import replace_file
+from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._files import read_text, replace_file
 
 Note = dict[str, str]
+#: What a note names besides versions, and how several of each are called.
+_PLACES = {"machine": "machines", "processor": "processors"}
 
 
 def versions(distributions: Iterable[str] = ()) -> Note:
@@ -62,17 +65,41 @@ class VersionNotes:
         """Return the notes; none if there is no file."""
         if not self.path.exists():
             return []
-        notes: list[Note] = json.loads(self.path.read_text("utf-8"))
+        try:
+            notes: list[Note] = json.loads(read_text(self.path))
+        except ValueError as error:
+            raise CommandError(
+                f"{self.path} should hold notes of versions as JSON, but {error}: mend "
+                "or remove the file."
+            ) from error
         return notes
 
-    def add(self, distributions: Iterable[str] = ()) -> bool:
-        """Note what results are made with now; return whether all notes agree.
+    def add(self, distributions: Iterable[str] = ()) -> str:
+        """Note what results are made with now; return in words what differs.
 
-        They agree if none names another version of what an earlier one names, too.
+        That is nothing, "", if no note names another version of what an earlier one
+        names, too.
         """
         notes = self.read()
         if (note := versions(distributions)) not in notes:
             notes.append(note)
             replace_file(self.path, json.dumps(notes, indent=2) + "\n")
-        named = {item for note in notes for item in note.items()}
-        return len(named) == len({name for name, _ in named})
+        return _mixture(notes)
+
+
+def notes_beside(table: Path) -> VersionNotes:
+    """Return the notes on a csv file, in a file of the same name beside it."""
+    return VersionNotes(table.with_suffix(".versions.json"))
+
+
+def _mixture(notes: Sequence[Note]) -> str:
+    """Return what notes disagree on, such as "different versions of numpy"."""
+    named: dict[str, set[str]] = {}
+    for note in notes:
+        for name, value in note.items():
+            named.setdefault(name, set()).add(value)
+    differing = [name for name, values in named.items() if len(values) > 1]
+    packages = ", ".join(name for name in differing if name not in _PLACES)
+    parts = [f"different versions of {packages}"] if packages else []
+    parts += [f"different {_PLACES[name]}" for name in differing if name in _PLACES]
+    return " and ".join(parts)

@@ -55,6 +55,22 @@ def test_jackknife_of_a_mean_is_its_standard_error():
     assert jackknife_error(pairs, "final") == pytest.approx(expected, rel=1e-4)
 
 
+def test_problems_of_other_seeds_err_by_themselves():
+    few = 1.0 + 1e-6 * np.array([3.0, -1.0, 4.0])
+    many = 1.0 + 1e-6 * np.array([1.0, -5.0, 9.0, 2.0, -6.0, 5.0])
+    pairs = [
+        pair
+        for values in (few, many)
+        for pair in pairs_of(
+            found(of(*values), of(*np.ones(len(values)))), "variant", "robust"
+        )
+    ]
+    # The error of the mean of two independent means.
+    errors = [values.std(ddof=1) / math.sqrt(len(values)) for values in (few, many)]
+    expected = math.hypot(*errors) / 2 / math.log(10)
+    assert jackknife_error(pairs, "final") == pytest.approx(expected, rel=1e-4)
+
+
 def test_one_seed_has_no_error():
     pairs = pairs_of(found(of(1.0), of(2.0)), "variant", "robust")
     assert math.isnan(jackknife_error(pairs, "final"))
@@ -84,7 +100,7 @@ def test_a_line_for_each_variant(path, capsys):
 
 
 def test_what_is_missing_is_said(path, capsys):
-    for arguments in (["--policies", "robust"], ["--policies", "random"]):
+    for present, missing in (("robust", "random"), ("random", "robust")):
         with pytest.raises(SystemExit):
-            main(["report", str(path), "--ablation", *arguments])
-        assert "takes runs of r" in capsys.readouterr().err
+            main(["report", str(path), "--ablation", "--policies", present])
+        assert f"takes runs of {missing}; there are none" in capsys.readouterr().err

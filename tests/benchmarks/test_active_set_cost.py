@@ -1,18 +1,44 @@
 """The command that measures what bounded models cost."""
 
+import pytest
+
 from skrobustbo.benchmarks import _active_set
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.surrogate import _active
 
-WORDS = ["active-set", "--problems", "branin", "--rows", "8", "--seeds", "0"]
+WORDS = ["active-set", "--problems", "branin", "--n-iter", "20"]
 
 
-def test_a_line_for_each_bound_and_one_without(capsys, monkeypatch):
+@pytest.fixture(autouse=True)
+def bounds(monkeypatch):
+    """Note the seed and the bound of each run."""
+    seen = []
+
+    def run_one(key):
+        seen.append((key.seed, _active.MOST_ROWS))
+        return made(key)
+
+    made = _active_set.run_one
+    monkeypatch.setattr(_active_set, "run_one", run_one)
     monkeypatch.setattr(_active_set, "is_one_thread", lambda: True)
-    assert main([*WORDS, "--n-iter", "20"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split("|")[2].strip() for line in lines[2:]] == ["8", "all"]
-    assert lines[2] != lines[3].replace("all", "8")
+    return seen
+
+
+def test_a_line_for_each_bound_and_one_without(capsys, bounds):
+    before = _active.MOST_ROWS
+    assert main([*WORDS, "--rows", "8", "40", "--seeds", "0,3"]) == 0
+    assert bounds == [(seed, rows) for rows in (8, 40, before) for seed in (0, 3)]
+    lines = capsys.readouterr().out.splitlines()[2:]
+    cells = [[cell.strip() for cell in line.split("|")] for line in lines]
+    assert [row[2] for row in cells] == ["8", "40", "all"]
+    # A bound that no run of 20 reaches, nor half of it, does nothing.
+    few, enough, all_of_them = (row[3:5] for row in cells)
+    assert few != enough == all_of_them
+
+
+def test_the_least_bound(bounds):
+    assert main([*WORDS, "--rows", "1", "--seeds", "0"]) == 0
+    assert bounds[0] == (0, 1)
 
 
 def test_bounds_are_those_of_the_block_alone():

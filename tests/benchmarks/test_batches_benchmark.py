@@ -248,9 +248,11 @@ def row_of(text, size):
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
-def test_area_begins_where_the_initial_design_ends():
+def test_area_begins_after_the_initial_design():
     (run,) = runs_of([1], [0], n_iter=4)
-    assert _report.area(run) == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
+    assert _report.area(run) == pytest.approx((1 / 3 + 1 / 4) / 2)
+    (run,) = runs_of([1], [0], n_iter=2)
+    assert _report.area(run) == pytest.approx(1 / 2)
 
 
 def test_regrets_are_compared_seed_by_seed():

@@ -6,19 +6,27 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from skrobustbo import problems
-from skrobustbo.benchmarks import _methods, _run, _single, _step_times, _threads
-from skrobustbo.benchmarks._args import name_list, seed_list
+from skrobustbo.benchmarks import (
+    _methods,
+    _run,
+    _single,
+    _step_cost,
+    _step_times,
+    _threads,
+)
+from skrobustbo.benchmarks._args import CommandError, name_list, seed_list
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, curves
-from skrobustbo.benchmarks._report import markdown, summarise
 from skrobustbo.benchmarks._run import RunFailedError, execute, run_in_child
 from skrobustbo.benchmarks._scores import GroupKey
 from skrobustbo.benchmarks._single import initial_count, run_one
+from skrobustbo.benchmarks._summary import markdown, summarise
 from skrobustbo.benchmarks._table import (
     COLUMNS,
     Evaluation,
@@ -27,6 +35,7 @@ from skrobustbo.benchmarks._table import (
     format_rows,
     parse_rows,
 )
+from skrobustbo.policies import RobustUCB
 from skrobustbo.problems import Problem
 from skrobustbo.space import Space
 
@@ -327,7 +336,7 @@ class TestRunCommand:
         assert "mixes" not in capsys.readouterr().err
         note.write_text(json.dumps([versions | {"numpy": "1.0"}]))
         run_command(path, seeds="1")
-        assert "mixes runs of different versions" in capsys.readouterr().err
+        assert "mixes runs of different versions of numpy." in capsys.readouterr().err
         assert len(json.loads(note.read_text())) == 2
 
     def test_failed_run_leaves_the_others(self, tmp_path, capsys, monkeypatch):
@@ -415,6 +424,32 @@ class TestReport:
         run = made_run("p", 0, [math.nan, 8.0])
         assert summarise(GroupKey("toy", 2, "p"), [run]).cumulative == 2.0
 
+    def test_run_without_a_value_is_infinitely_bad_and_blanks_nothing(self):
+        lost = made_run("good", 3, [math.nan] * 3)
+        summary = summarise(GroupKey("toy", 3, "good"), [*self.RUNS, lost])
+        # Best values 9, 6, 8 and none.
+        assert (summary.best, summary.regret) == (7.0, 3.0)
+        assert summary.regret_90 == summary.area == summary.cumulative == math.inf
+        assert math.isnan(summary.cumulative_se)
+        row = markdown([summary]).splitlines()[-1]
+        assert row.startswith("| toy | 3 | good | 4 | 7 | 3 | inf | inf ± - | inf |")
+
+    def test_percentile_beside_a_run_without_a_value_is_a_number(self):
+        # The percentile is the tenth of eleven, and no mean with the last.
+        runs = [made_run("p", i, [0.0, 9.0 - i]) for i in range(10)]
+        runs.append(made_run("p", 10, [math.nan, math.nan]))
+        assert summarise(GroupKey("toy", 2, "p"), runs).regret_90 == 10.0
+
+    @pytest.mark.parametrize("optimum", [10.0, math.nan])
+    def test_policy_without_a_value_comes_last(self, optimum):
+        values = {"a": math.nan, "b": 1.0, "c": math.nan, "d": 2.0}
+        lines = [
+            summarise(GroupKey("toy", 1, p), [made_run(p, 0, [v], optimum=optimum)])
+            for p, v in values.items()
+        ]
+        names = [line.split(" | ")[2] for line in markdown(lines).splitlines()[2:]]
+        assert names == ["d", "b", "a", "c"]
+
     def test_without_optimum_trap_and_model_steps(self):
         run = made_run("p", 0, [1.0], optimum=math.nan, stuck_below=math.nan)
         summary = summarise(GroupKey("toy", 1, "p"), [run])
@@ -477,6 +512,12 @@ class TestPlot:
         runs = [made_run("p", 0, [1.0, 10.0]), made_run("p", 1, [4.0, 2.0, 5.0])]
         expected = [[9.0, FLOOR, FLOOR], [6.0, 6.0, 5.0]]
         np.testing.assert_array_equal(curves(runs), expected)
+
+    def test_optimum_is_that_of_the_run_and_the_step(self):
+        ours = made_run("p", 0, [1.0, 4.0])
+        moving = made_run("p", 1, [1.0, 2.0], optimum=5.0)
+        moving[1] = replace(moving[1], optimum=8.0)
+        np.testing.assert_array_equal(curves([ours, moving]), [[9, 6], [4, 6]])
 
     def test_curves_are_best_values_without_optimum(self):
         run = made_run("p", 0, [1.0, 0.5], optimum=math.nan)
@@ -557,6 +598,57 @@ class TestStepCost:
         assert [line[1] for line in written[1:]] == ["6"] * 4 + ["9"] * 4
         mean = np.mean([float(line[3]) for line in written[1:5]])
         assert float(lines[2].split(" | ")[3]) == pytest.approx(mean, abs=0.006)
+
+    @pytest.mark.parametrize("n", [330, 400, 800, 3000])
+    def test_steps_are_as_many_as_an_estimate_takes(self, n, monkeypatch):
+        monkeypatch.setattr(RobustUCB, "_fit", lambda *args: np.array([0.3]))
+        told = range(n, n + _step_times.default_repeats(n))
+        fitted = [n - 1]  # the last step before the timed ones has an estimate
+        state = SimpleNamespace(latest=lambda _: ([0.3], fitted[-1]), n_surprised=0)
+        for k in told:
+            models = SimpleNamespace(n=k)
+            fitted.append(RobustUCB()._estimate(state, models, [])[1])
+        assert fitted == [n - 1] * len(told) + [told[-1]]
+
+    @pytest.mark.parametrize(("n", "steps"), [(4, 20), (325, 20), (326, 21)])
+    def test_least_number_of_steps(self, n, steps):
+        assert _step_times.default_repeats(n) == steps
+
+    def test_number_of_steps_is_told(self, monkeypatch, capsys):
+        asked = []
+
+        def measure(methods, n, d, *, repeats, seeds):
+            asked.append((n, repeats))
+            times = np.ones(repeats * len(seeds))
+            return dict.fromkeys(methods, _step_times.StepCost(times, times))
+
+        monkeypatch.setattr(_step_cost, "is_one_thread", lambda: True)
+        monkeypatch.setattr(_step_cost, "measure", measure)
+        words = "step-cost --policies random --n 100 400 --seeds 0,1"
+        assert main(words.split()) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].endswith("| steps timed |")
+        assert [line.split(" | ")[-1] for line in lines[2:4]] == ["40 |", "50 |"]
+        assert main([*words.split(), "--repeats", "3"]) == 0
+        assert asked == [(100, 20), (400, 25), (100, 3), (400, 3)]
+
+    @pytest.mark.parametrize(
+        ("policy", "message"),
+        [
+            ("robust(beta=-1)", "robust(beta=-1): The 'beta' of a policy must be"),
+            ("robust(n_initial=4)", "leave n_initial out of 'robust(n_initial=4)'"),
+        ],
+    )
+    def test_setting_that_will_not_do(self, policy, message, capsys):
+        with pytest.raises(SystemExit) as end:
+            main(["step-cost", "--policies", policy])
+        assert end.value.code == 2
+        assert message in capsys.readouterr().err
+
+    def test_setting_that_the_space_will_not_have(self):
+        kernel = "gp-ucb(kernel=Matern(length_scale=(1.0, 1.0, 1.0)))"
+        with pytest.raises(CommandError, match=r"^gp-ucb\(.*same number of dim"):
+            _step_times.measure([kernel], 8, 2, repeats=1, seeds=[0])
 
     def test_folder_is_looked_for_before_anything_is_timed(self, capsys, tmp_path):
         with pytest.raises(SystemExit):

@@ -1,20 +1,61 @@
 """The benchmark of what a checkpoint costs."""
 
-import re
+from types import SimpleNamespace
+
+import pytest
 
 from skrobustbo.benchmarks import _checkpoint_cost
 from skrobustbo.benchmarks._cli import main
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """A clock that only the waiting of fits moves."""
+    now = [0.0]
+
+    def sleep(seconds):
+        now[0] += seconds
+
+    fake = SimpleNamespace(sleep=sleep, perf_counter=lambda: now[0])
+    monkeypatch.setattr(_checkpoint_cost, "time", fake)
+
+
 def test_fits_take_their_time_and_are_not_repeated(tmp_path):
-    without, with_one, resumed = _checkpoint_cost.measure(2, 0.05, 2, tmp_path)
-    assert len(without) == len(with_one) == len(resumed) == 2
-    assert min(without + with_one) > 2 * 5 * 0.05
+    without, with_one, resumed = _checkpoint_cost.measure(2, 0.5, 2, tmp_path)
+    # Two candidates in five folds.
+    assert without == with_one == [pytest.approx(2 * 5 * 0.5)] * 2
+    assert resumed == [0.0, 0.0]
     assert len(list(tmp_path.glob("*.ckpt"))) == 2
 
 
-def test_the_command_prints_a_table(capsys):
-    words = "checkpoint-cost --n-iter 2 --fit-ms 1 --repeats 1"
+def test_each_pair_is_in_the_other_order(tmp_path, monkeypatch):
+    turns = []
+
+    def timed(n_iter, seconds, checkpoint):
+        turns.append(checkpoint and checkpoint.name)
+        return float(len(turns))
+
+    monkeypatch.setattr(_checkpoint_cost, "_timed", timed)
+    times = _checkpoint_cost.measure(2, 0.5, 2, tmp_path)
+    first, second = "0.ckpt", "1.ckpt"
+    assert turns == [None, first, first, second, None, second]
+    assert times == ([1.0, 5.0], [2.0, 4.0], [3.0, 6.0])
+
+
+def test_the_command_prints_medians(capsys, monkeypatch):
+    found = [1.0, 2.0, 6.0], [1.0, 2.5, 7.0], [0.25, 0.5, 0.125]
+    asked = []
+
+    def measure(*settings):
+        asked.append(settings[:3])
+        return found
+
+    monkeypatch.setattr(_checkpoint_cost, "measure", measure)
+    words = "checkpoint-cost --n-iter 2 --fit-ms 20 --repeats 3"
     assert main(words.split()) == 0
-    out = capsys.readouterr().out
-    assert re.search(r"with one \| \d+\.\d{3} \([+-]\d+\.\d\d%\) \|", out)
+    assert asked == [(2, 0.02, 3)]
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "| without a checkpoint | 2.000 |",
+        "| with one | 2.500 (+25.00%) |",
+        "| finished, taken up again | 0.250 |",
+    ]

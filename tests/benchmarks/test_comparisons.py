@@ -3,6 +3,7 @@
 import csv
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from test_benchmarks_cli import all_rows, made_run, run_command, write_table
 
 from skrobustbo.benchmarks import _pool, _run, _step_cost, _step_times
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._compare import mean_ranks, mean_share, seeds_needed, wins
+from skrobustbo.benchmarks._compare import (
+    mean_ranks,
+    mean_share,
+    ranks_section,
+    seeds_needed,
+    wins,
+    wins_section,
+)
 from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._margins import compare
 from skrobustbo.benchmarks._plot import bands, draw
@@ -27,7 +35,7 @@ from skrobustbo.benchmarks._scores import (
 from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
 from skrobustbo.benchmarks._single import run_one
 from skrobustbo.benchmarks._table import RunKey, Table
-from skrobustbo.benchmarks._tails import ahead, tail
+from skrobustbo.benchmarks._tails import ahead, tail, tails_section
 
 rng = np.random.default_rng(0)
 
@@ -90,6 +98,22 @@ class TestScores:
         run = made_run("a", 0, [1.0, 2.0], n_initial=2)
         assert scores(grouped([run]))[Task("toy", 2)]["a"][0].area == 8.0
 
+    def test_run_that_exhausted_its_space_keeps_its_last_regret(self):
+        run = made_run("a", 0, [1.0, 2.0, 6.0], n_iter=6)
+        # Regrets 8, 4 and then thrice 4.
+        assert scores(grouped([run]))[Task("toy", 6)]["a"][0].area == 4.8
+
+    def test_run_that_exhausted_its_space_at_once(self):
+        run = made_run("a", 0, [1.0, 6.0], n_initial=4, n_iter=6)
+        assert scores(grouped([run]))[Task("toy", 6)]["a"][0].area == 4.0
+
+    def test_best_run_of_the_table_stands_in_for_an_unknown_optimum(self):
+        runs = finals("a", [3.0], optimum=math.nan)
+        longer = made_run("b", 0, [0.0, 1.0, 9.0], optimum=math.nan)
+        other = finals("b", [50.0], "other", optimum=math.nan)
+        found = scores(grouped(runs), [*runs, longer, *other])
+        assert found == {Task("toy", 2): {"a": {0: Score(6.0, 6.0)}}}
+
     def test_best_run_stands_in_for_an_unknown_optimum(self):
         runs = finals("a", [3.0, 7.0], optimum=math.nan)
         more = finals("b", [5.0], optimum=math.nan)
@@ -131,6 +155,40 @@ class TestRanksAndWins:
         solved = {"a": {0: Score(0.0, 0)}, "random": {0: Score(0.0, 0)}}
         assert math.isnan(mean_share([solved], "a"))
         assert mean_share([solved, tasks[0]], "a") == pytest.approx(0.5)
+
+    def test_ranks_and_shares_are_of_common_seeds(self):
+        # Over its own seeds a would be behind b, and random search leave another yard.
+        groups = grouped(
+            finals("a", [9.0, 9.0, 0.0, 0.0, 0.0]),
+            finals("b", [8.0, 8.0]),
+            finals("random", [6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0]),
+        )
+        text = ranks_section(scores(groups))
+        assert "Over 1 problem with runs of these 3, on 2 seeds or more:" in text
+        assert "| a | 1.00 | 1.00 | 0.25 |\n| b | 2.00 | 2.00 | 0.5 |" in text
+
+    def test_task_without_common_seeds_is_not_ranked(self):
+        (late,) = finals("b", [8.0])
+        late = [replace(row, seed=7) for row in late]
+        text = ranks_section(scores(grouped(finals("a", [9.0]), [late])))
+        assert "Over" not in text
+
+    def test_lengths_of_a_problem_are_tasks(self):
+        longer = [made_run(name, 0, [0.0, 1.0, 2.0]) for name in ("a", "b")]
+        groups = grouped(finals("a", [1.0]), finals("b", [2.0]), longer)
+        found = scores(groups)
+        assert "Over 2 tasks with runs" in ranks_section(found)
+        assert "## Wins\n\nTasks (problem and length) on which" in wins_section(found)
+        assert "Tasks (problem and length)" in tails_section(found, "a", ["b"])
+
+    def test_clear_wins_are_in_the_direction_of_the_median(self):
+        # Sixteen of a's runs are a little better than b's, fifteen are far worse.
+        ours = np.concatenate([np.linspace(5.01, 5.06, 16), np.linspace(1.0, 2.0, 15)])
+        found = scores(grouped(finals("a", ours), finals("b", np.full(31, 5.0))))
+        of_task = found[Task("toy", 2)]
+        assert p_differ(paired(of_task["a"], of_task["b"])) <= 0.05
+        assert wins(found, "a", "b") == (1, 0)
+        assert wins(found, "b", "a") == (0, 0)
 
     def test_wins_and_clear_wins(self):
         good = np.linspace(8.0, 9.0, 10)
@@ -216,6 +274,16 @@ class TestTails:
         assert ahead(found, "a", ["b", "c"]) == (0, 1, 1, 2)
         assert ahead(found, "a", ["d"]) == (0, 0, 0, 0)
 
+    def test_lost_tails_are_compared_too(self):
+        lost = [math.nan, math.nan]
+        groups = grouped(
+            *([made_run(name, 0, lost, problem="one")] for name in ("a", "b")),
+            [made_run("a", 0, lost, problem="two")],
+            finals("b", [1.0], "two"),
+        )
+        assert ahead(scores(groups), "a", ["b"]) == (0, 1, 1, 1)
+        assert ahead(scores(groups), "b", ["a"]) == (1, 1, 0, 1)
+
 
 class TestReportOfSeveral:
     @pytest.fixture
@@ -233,7 +301,8 @@ class TestReportOfSeveral:
     def test_sections(self, path, capsys):
         assert main(["report", str(path)]) == 0
         text = capsys.readouterr().out
-        assert "Over 2 problems with runs of these 3:" in text
+        assert "Over 2 problems with runs of these 3, on 10 seeds or more:" in text
+        assert "## Wins\n\nProblems on which the method of the row" in text
         assert (
             "| robust | 1.00 | 1.00 | 0.216 |\n| skopt | 2.00 | 2.00 | 0.412 |" in text
         )
@@ -247,7 +316,7 @@ class TestReportOfSeveral:
         write_table(path, [*runs, *Table(path).read()[0].values()])
         main(["report", str(path)])
         text = capsys.readouterr().out
-        assert text.index("of these 3:") < text.index("1 problem with runs of these 2:")
+        assert text.index("of these 3,") < text.index("1 problem with runs of these 2,")
         assert "| robust | 1.00 | 1.00 | 0.2 |\n| random | 2.00 | 2.00 | 1 |" in text
 
     def test_bad_runs(self, path, capsys):
@@ -315,6 +384,14 @@ class TestReportOfSeveral:
         with pytest.raises(SystemExit):
             main(["report", str(path), "--out", str(tmp_path / "no" / "r.md")])
         assert "Could not write" in capsys.readouterr().err
+
+    def test_stand_in_is_of_the_whole_table(self, path, tmp_path):
+        ours = finals("robust", [3.0], optimum=math.nan)
+        write_table(path, [*ours, *finals("skopt", [9.0], optimum=math.nan)])
+        runs = tmp_path / "runs.csv"
+        main(["report", str(path), "--policies", "robust", "--runs", str(runs)])
+        (line,) = csv.DictReader(runs.read_text().splitlines())
+        assert float(line["final_regret"]) == 6.0
 
     def test_lost_runs_are_counted(self, path, capsys):
         log = FailureLog(path)
@@ -410,6 +487,12 @@ class TestFigure:
     def test_bands_are_quartiles(self):
         low, middle, high = bands(finals("a", [1.0, 2.0, 3.0, 4.0, 5.0]))
         assert (low[1], middle[1], high[1]) == (6.0, 7.0, 8.0)
+
+    def test_bands_stand_runs_without_a_value(self):
+        lost = [made_run("a", i, [math.nan, math.nan]) for i in (7, 8)]
+        low, middle, high = bands([*finals("a", [4.0, 5.0, 6.0]), *lost])
+        # Regrets 4, 5, 6, inf, inf.
+        assert (low[1], middle[1], high[1]) == (5.0, 6.0, math.inf)
 
     def test_ten_methods_all_look_different(self):
         pytest.importorskip("matplotlib")

@@ -22,6 +22,7 @@ from skrobustbo.benchmarks._args import (
 from skrobustbo.benchmarks._batches._draw import draw
 from skrobustbo.benchmarks._batches._report import report
 from skrobustbo.benchmarks._batches._search import Key, Run
+from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._lines import LineTable
 from skrobustbo.benchmarks._plot import save
 from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
@@ -105,6 +106,8 @@ def _seconds(text: str) -> float:
 def main(args: argparse.Namespace) -> int:
     """Make the runs that are missing; print the report and draw the figure."""
     table = LineTable(args.out, Run, "batches")
+    if args.plot is not None:
+        check_can_write(args.plot, "--plot")
     n_failed = 0 if args.report_only else _run_missing(args, table)
     if not args.out.is_file():
         raise CommandError(f"There is no file {args.out}: leave out --report-only.")

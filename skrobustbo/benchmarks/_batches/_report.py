@@ -83,9 +83,9 @@ def _regret_cells(of_seed: Mapping[int, Run], by_size: BySize) -> list[str]:
 def area(run: Run) -> float:
     """Return the area under the curve of regrets, for each evaluation: their mean.
 
-    It begins where the initial design ends: until then, batches make no difference.
+    It begins after the initial design: until then, batches make no difference.
     """
-    return float(run.regrets[run.n_initial - 1 :].mean())
+    return float(run.regrets[min(run.n_initial, len(run.best) - 1) :].mean())
 
 
 def first(by_size: BySize) -> dict[int, Run]:

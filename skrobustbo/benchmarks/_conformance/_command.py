@@ -19,6 +19,7 @@ from skrobustbo.benchmarks._conformance._page import page
 from skrobustbo.benchmarks._conformance._peers import PEERS, Peer
 from skrobustbo.benchmarks._conformance._probes import PROBES
 from skrobustbo.benchmarks._conformance._table import Answer, keyed, read, write
+from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._pool import say
 from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 
@@ -58,6 +59,9 @@ def register(subparsers: Subparsers) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Ask, keep and write; return 1 if a row of ours is not met, 0 otherwise."""
+    for path, option in ((args.out, "--out"), (args.page, "--page")):
+        if path is not None:
+            check_can_write(path, option)
     if args.only_page:
         return _only_page(args)
     if not is_one_thread():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from skrobustbo.benchmarks._args import CommandError
 from skrobustbo.benchmarks._conformance._peers import PEERS
 from skrobustbo.benchmarks._conformance._probes import PROBES
+from skrobustbo.benchmarks._files import read_text
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,7 @@ def read(path: Path) -> Answers:
     """
     if not path.exists():
         return {}
-    with path.open(newline="", encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = list(csv.reader(io.StringIO(read_text(path)))) or [[]]
     if header != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
         raise CommandError(f"{path} is not a table of the command 'conformance'.")
     return keyed(Answer(*row) for row in rows)

@@ -187,14 +187,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Within:
-    """The mean of a metric, or of the quotient of two, lies in a range.
+    """The mean of a metric, or the quotient of the means of two, lies in a range.
 
     Parameters
     ----------
     says, case, method : str
         What, and of what.
     metric, by : str
-        The metric, and what it is divided by, run by run; "" for nothing.
+        The metric, and the one whose mean its mean is divided by; "" for none.
     good, fair : (float, float)
         The range, and the wider one for "partly".
     """

@@ -17,6 +17,7 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
+from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
 from skrobustbo.benchmarks._reproduce._claims import TOO_FEW, overall
 from skrobustbo.benchmarks._reproduce._figure import draw
@@ -68,17 +69,36 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not args.names and args.page is None:
         raise CommandError("Expected the name of an experiment, --list or --page.")
-    folder: Path = args.out or (
-        args.page.with_suffix("") if args.page else Path("papers")
-    )
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = args.out or _folder_of(args.page)
     chosen = chosen_experiments(args.names)
+    _make_folder(folder, "--page" if args.out is None and args.page else "--out")
+    if args.page is not None:
+        _make_folder(args.page.parent, "--page")
+        check_can_write(args.page, "--page")
     n_failed = execute(chosen, folder, args)
     for experiment in chosen:
         _tell(experiment, folder, args.quick)
     if args.page is not None:
         write_page(args.page, folder)
     return int(n_failed > 0)
+
+
+def _folder_of(page: Path | None) -> Path:
+    """Return the folder of the files of a page, or of none."""
+    if page is None:
+        return Path("papers")
+    if page.is_dir():
+        check_can_write(page, "--page")
+    return page.with_suffix("")
+
+
+def _make_folder(path: Path, option: str) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(
+            f"{option} needs the folder {path}, but {error}: give another {option}."
+        ) from error
 
 
 def chosen_experiments(names: Sequence[str]) -> list[Experiment]:
@@ -164,8 +184,8 @@ def execute(
     for name, missing in absent.items():
         say(f"{name} was not run: {missing}")
     possible = [batch for batch in batches if batch.case.name not in absent]
-    if possible and not versions_of(folder).add():
-        say(f"{folder} mixes runs of different versions of the packages.")
+    if possible and (mixed := versions_of(folder).add()):
+        say(f"{folder} mixes runs of {mixed}.")
 
     def keep(runs: list[Run]) -> str:
         return f"{len(runs)} runs, {sum(run.seconds for run in runs):.1f} s of CPU"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -124,7 +125,7 @@ def _section(
     yield f"*The paper:* {experiment.reports}\n"
     figure = path_of(folder, experiment, quick=False)
     if figure.exists():
-        link = figure.relative_to(path.parent).as_posix()
+        link = Path(os.path.relpath(figure, path.parent)).as_posix()
         yield f"![{experiment.title}, as it comes out here]({link})\n"
     for panel in experiment.panels:
         yield from _panel(experiment, panel, results)

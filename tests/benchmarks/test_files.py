@@ -1,0 +1,196 @@
+"""Files that cannot be written or read are refused before any work."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from test_comparisons import finals, write_table
+
+from skrobustbo.benchmarks import _files, _run
+from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._cli import main
+from skrobustbo.benchmarks._failures import Failure, FailureLog
+from skrobustbo.benchmarks._files import check_can_write
+from skrobustbo.benchmarks._reproduce import _command as reproduce_command
+from skrobustbo.benchmarks._reproduce import _page
+from skrobustbo.benchmarks._reproduce._figure import path_of
+from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS
+from skrobustbo.benchmarks._table import COLUMNS, Table
+from skrobustbo.benchmarks._threads import VARIABLES
+from skrobustbo.benchmarks._versions import VersionNotes, versions
+
+RUN = "run --problems branin --policies sobol --seeds 0 --n-iter 4 --out"
+#: Commands that end with a file to be written.
+WRITERS = [
+    RUN,
+    "overhead --out",
+    "joint --out",
+    "mnist --data digits --n-train 99 --out",
+    "batches --out",
+    "batches --out {free} --plot",
+    "step-cost --csv",
+    "plot {table} --out",
+    "conformance --out",
+    "conformance --page",
+    "reproduce --out {folder} --page",
+]
+#: Those that read a table from it first.
+READERS = [
+    RUN,
+    "joint --out",
+    "batches --out",
+    "mnist --data digits --n-train 99 --out",
+]
+
+
+@pytest.fixture(autouse=True)
+def no_work(monkeypatch):
+    """Let no command begin: it would start processes."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+    run = subprocess.run
+
+    def refuse(program, *args, **options):
+        assert program[0] != sys.executable, "the command went to work"
+        return run(program, *args, **options)
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+
+
+def error_of(words, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("words", WRITERS)
+@pytest.mark.parametrize("name", ["", "{folder}"])
+def test_folder_in_place_of_a_file(words, name, tmp_path, capsys):
+    names = {"folder": tmp_path, "free": tmp_path / "free.csv", "table": "r.csv"}
+    *before, option = words.format(**names).split()
+    message = error_of([*before, option, name.format(**names)], capsys)
+    assert f"{option} should be the name of a file. Got the folder" in message
+
+
+@pytest.mark.parametrize("words", [w for w in WRITERS if "reproduce" not in w])
+def test_folder_that_does_not_exist(words, tmp_path, capsys):
+    path, free = tmp_path / "no" / "x.csv", tmp_path / "free.csv"
+    words = words.format(free=free, table="r.csv")
+    message = error_of([*words.split(), str(path)], capsys)
+    assert f"The folder of {path} does not exist: create it, or give" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_file_that_may_not_be_written(tmp_path, monkeypatch):
+    check_can_write(tmp_path / "x.csv")
+    monkeypatch.setattr(_files.os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(CommandError, match="mend its permissions"):
+        check_can_write(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_table_that_is_no_text(words, tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"\xff\xfe\x00a,b\n")
+    message = error_of([*words.split(), str(path)], capsys)
+    assert f"{path} should hold text in UTF-8, but" in message
+    assert path.read_bytes() == b"\xff\xfe\x00a,b\n"
+
+
+def test_table_to_report_that_is_no_text(tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    path.write_bytes((",".join(COLUMNS) + "\n").encode() + b"\xe9\n")
+    assert "should hold text in UTF-8" in error_of(["report", str(path)], capsys)
+
+
+@pytest.mark.parametrize("name", ["x.failures.csv", "x.versions.json"])
+def test_what_stands_beside_a_table_may_be_no_text(name, tmp_path, capsys):
+    (tmp_path / name).write_bytes(b"\xff\n")
+    message = error_of([*RUN.split(), str(tmp_path / "x.csv")], capsys)
+    assert f"{tmp_path / name} should hold text in UTF-8" in message
+
+
+def test_notes_that_are_no_json(tmp_path, capsys):
+    (tmp_path / "x.versions.json").write_text("{")
+    message = error_of([*RUN.split(), str(tmp_path / "x.csv")], capsys)
+    assert "x.versions.json should hold notes of versions as JSON" in message
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\n"])
+def test_answers_that_are_none(content, tmp_path, capsys, monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.setenv(name, "1")
+    path = tmp_path / "x.csv"
+    path.write_bytes(content)
+    assert "x.csv" in error_of(["conformance", "--out", str(path)], capsys)
+
+
+class TestReproduce:
+    @pytest.fixture(autouse=True)
+    def no_runs(self, monkeypatch):
+        monkeypatch.setattr(reproduce_command, "execute", lambda *args: 0)
+        monkeypatch.setattr(_page, "draw", lambda *args, **options: None)
+
+    def test_page_outside_the_folder_of_its_files(self, tmp_path):
+        folder, page = tmp_path / "elsewhere", tmp_path / "x" / "page.md"
+        folder.mkdir()
+        figure = path_of(folder, next(iter(EXPERIMENTS.values())), quick=False)
+        figure.touch()
+        assert main(["reproduce", "--page", str(page), "--out", str(folder)]) == 0
+        assert f"](../elsewhere/{figure.name})" in page.read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize("option", ["--out", "--page"])
+    def test_file_in_place_of_a_folder(self, option, tmp_path, capsys):
+        (tmp_path / "file").touch()
+        name = tmp_path / "file" / "x.md"
+        message = error_of(["reproduce", "--page", "p.md", option, str(name)], capsys)
+        assert f"give another {option}" in message
+
+
+def test_failures_are_added_in_one_go(tmp_path, monkeypatch):
+    log = FailureLog(tmp_path / "r.csv")
+    first = Failure("p", 3, "m", 0, "failed", 1.0, "why")
+    log.add(first)
+    before = log.path.read_text()
+
+    def crash(fd):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_files.os, "fsync", crash)
+    with pytest.raises(KeyboardInterrupt):
+        log.add(Failure("p", 3, "m", 1, "failed", 1.0, "why"))
+    assert log.path.read_text() == before
+
+
+class TestVersionNotes:
+    @pytest.mark.parametrize(
+        ("other", "words"),
+        [
+            ({}, ""),
+            ({"optuna": "5"}, ""),
+            ({"numpy": "1.0"}, "different versions of numpy"),
+            ({"processor": "abacus"}, "different processors"),
+            (
+                {"machine": "a", "numpy": "1.0", "scipy": "1.0"},
+                "different versions of numpy, scipy and different machines",
+            ),
+        ],
+    )
+    def test_what_differs_is_named(self, other, words, tmp_path):
+        notes = VersionNotes(tmp_path / "v.json")
+        notes.path.write_text(json.dumps([versions() | other]))
+        assert notes.add() == words
+
+    def test_the_command_says_so(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(_run, "execute", lambda *args, **options: 0)
+        path = tmp_path / "r.csv"
+        write_table(path, finals("random", [1.0]))
+        note = versions() | {"processor": "abacus"}
+        Table(path).versions.path.write_text(json.dumps([note]))
+        main([*RUN.split(), str(path)])
+        err = capsys.readouterr().err
+        assert f"{path} mixes runs of different processors.\n" in err
