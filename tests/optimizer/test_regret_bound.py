@@ -264,6 +264,16 @@ def test_with_a_tolerance_the_default_goes_by_bounds():
     assert asked(tol=1e-12) == asked(policy=FOR_BOUNDS) != asked()
 
 
+@pytest.mark.parametrize("name", ["robust", "Robust", " ROBUST"])
+def test_the_default_is_known_by_any_spelling_of_its_name(name, tmp_path):
+    settings = {"policy": name, "checkpoint": tmp_path / "search.ckpt"}
+    ours = search(tol=1e-12, n_iter=2, **settings).fit(X, y)
+    assert repr(ours.optimizer_.policy) == repr(FOR_BOUNDS)
+    again = {**settings, "policy": FOR_BOUNDS}
+    assert search(tol=1e-12, n_iter=3, **again).fit(X, y).n_iter_ == 3
+    assert repr(search(policy=name)._source().optimizer.policy) == repr(RobustUCB())
+
+
 def test_the_noise_of_the_folds_as_a_tolerance():
     ours = search(tol="noise", spread=0.1).fit(X, y)
     assert ours.stop_reason_ == "tol"
