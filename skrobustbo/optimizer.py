@@ -378,8 +378,8 @@ class Optimizer:
         best value at the points told by no more than that, *if* the policy's assumption
         is true: that the objective is drawn from one of its surviving models, or, with
         a policy or a `beta` that is about norms, within the norm bound of one. Without
-        a model of its own, a policy is given that of `predict`. For "robust", one of
-        the length scales between the estimate and half of it has to be right.
+        a model of its own, a policy is given that of `predict`. For "robust", the
+        right length scales have to be those of the estimate, or half of them.
 
         Parameters
         ----------
