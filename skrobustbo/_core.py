@@ -135,8 +135,8 @@ class Core:
 
     def point(self, params: Mapping[str, Any]) -> Point:
         """Return the place of a params dict; ValueError if it has none."""
-        branch = self.space.owner(params)
-        return Point(branch, dict(params), self.branches[branch].encode(params))
+        branch, x = self.space.place(params)
+        return Point(branch, dict(params), x)
 
     # Ask -----------------------------------------------------------------------------
 

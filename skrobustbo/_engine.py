@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,7 @@ class Engine:
             shift=shift,
             scale=scale,
             groups=self.space.groups,
-            rng=np.random.default_rng([self.seed, n_asked, 1]),
+            rng=partial(np.random.default_rng, [self.seed, n_asked, 1]),
             ground=self._ground,
             ball=self.region.ball,
             values=self.history.values,
