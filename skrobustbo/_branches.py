@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,8 +59,8 @@ class BranchBalancer:
         1  B = all branches; S(b) = {} for every b in B
         2  for t = 1, 2, ...
         3      for b in B: U(b) = max over x in b of mu(x) + 2 sigma(x)
-        4          M(b) = max over the points told of mu(x)
-        5      s = max of U - max of M
+        4          M(b) = max over the points told, failures left out, of mu(x)
+        5      s = max of U - max of M, both over branches with a success
         6      R(b, n) = n min(2, (max of U - U(b)) / s) + 3 sqrt(n)
         7      b_t = argmin over b in B of R(b, |S(b)| + 1); ties to the first
         8      x_t = what the policy proposes in b_t
@@ -81,11 +81,18 @@ class BranchBalancer:
     at most 2: every branch is asked again, ever more rarely, until it is eliminated,
     and that no sooner than after 3 queries.
 
+    A branch that has only failed may yet succeed, but promises nothing that the others
+    would have to be measured by. It enters with a model in units of all values, its
+    failures as the worst of them. Its n counts as n (n / 3)**2 in line 6 beyond 3
+    queries, so that it gets of the order of the cube root of what the others get.
+
     Line 14 is the paper's test: where the policy asks the maximum of the bound itself,
     w = 4 sigma, its 2 beta sigma; values are on one scale, that of all of them.
     xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)), delta = 0.1, B_0 all branches. A
     branch that attains the maximum in line 14 stays, so the last is never removed.
-    Queries under way count in line 7; initial points belong to no S.
+    Failed queries count in lines 7 and 11, not in the means and sums; a branch that has
+    no others is not judged. Queries under way count in line 7; initial points belong to
+    no S.
 
     Parameters
     ----------
@@ -103,7 +110,11 @@ class BranchBalancer:
         self.state = BranchState(0, list(k), [[] for _ in k], [[] for _ in k])  # line 1
 
     def choose(
-        self, upper: Mapping[int, float], reached: float, pending: Sequence[int]
+        self,
+        upper: Mapping[int, float],
+        reached: float,
+        pending: Sequence[int],
+        failing: Collection[int] = (),
     ) -> int:
         """Return the branch whose turn it is.
 
@@ -115,16 +126,27 @@ class BranchBalancer:
             The largest of M.
         pending : list of int
             Branches of the queries under way.
+        failing : list of int, default=()
+            Branches without a success so far.
         """
         n = [len(queries) + 1 for queries in self.state.members]
         for branch in pending:
             n[branch] += 1
-        top = max(upper.values())
+        known = [U for b, U in upper.items() if b not in failing]
+        top = max(known or upper.values())
         left = top - reached  # line 5
-        R = {b: self.regret(top - U, left, n[b]) for b, U in upper.items()}
+        R = {
+            b: self.regret(max(0.0, top - U), left, self._counted(n[b], b in failing))
+            for b, U in upper.items()
+        }
         return min(R, key=R.__getitem__)  # line 7
 
-    def regret(self, gap: float, left: float, n: int) -> float:
+    @staticmethod
+    def _counted(n: int, failing: bool) -> float:
+        """Return the number of queries as line 6 sees it."""
+        return n * max(1.0, n / _LEAST) ** 2 if failing else n
+
+    def regret(self, gap: float, left: float, n: float) -> float:
         """Return R, what a branch is suspected to lose in `n` queries."""
         share = _MOST if gap >= _MOST * left else gap / left
         return n * share * (gap > 0) + _GROWTH * math.sqrt(n)  # line 6
@@ -154,8 +176,12 @@ class BranchBalancer:
             self._eliminate(z, scale)
 
     def _eliminate(self, z: Array, scale: float) -> None:
-        S = {b: self._told(b, z) for b in self.state.alive}
-        if not all(len(values) for values, _ in S.values()):  # line 11
+        alive = self.state.alive
+        if not all(self.state.members[b] for b in alive):  # line 11
+            return
+        told = {b: self._told(b, z) for b in alive}
+        S = {b: queries for b, queries in told.items() if len(queries[0])}
+        if not S:
             return
         xi = self.xi(len(self.state.members), self.state.t)
         m = {b: float(values.mean()) for b, (values, _) in S.items()}  # line 12
@@ -163,7 +189,7 @@ class BranchBalancer:
         best = max(m[b] - r[b] for b in S)  # line 13
         self.state.alive = [
             b
-            for b, (_, widths) in S.items()
+            for b, (_, widths) in told.items()
             if len(widths) < _LEAST  # line 14
             or m[b] + r[b] + widths.mean() / scale >= best  # line 14
         ]

@@ -83,7 +83,7 @@ class Core:
         self.n_initial = self._n_initial(n_initial)
         self.log, self.n_asked = Log(), 0
         self.engines = [
-            Engine(i, *spaces, policy, horizon, seed)
+            Engine(i, *spaces, policy, horizon, seed, self.log)
             for i, spaces in enumerate(zip(self.branches, self._regions(), strict=True))
         ]
         for point in self.first:
@@ -135,8 +135,8 @@ class Core:
 
     def point(self, params: Mapping[str, Any]) -> Point:
         """Return the place of a params dict; ValueError if it has none."""
-        branch = self.space.owner(params)
-        return Point(branch, dict(params), self.branches[branch].encode(params))
+        branch, x = self.space.place(params)
+        return Point(branch, dict(params), x)
 
     # Ask -----------------------------------------------------------------------------
 
@@ -171,19 +171,25 @@ class Core:
 
     def _design_trial(self) -> Trial:
         """Return a design point of the branch that is furthest from its share."""
-        n = [len(engine.history.trials) for engine in self.engines]
-
-        def fill(i: int) -> tuple[bool, float]:
-            return n[i] >= _LEAST, (n[i] + 1) / _share(self.branches[i])
-
-        for i in sorted(range(len(n)), key=fill):
-            position = n[i] - sum(point.branch == i for point in self.first)
+        for i in sorted(range(len(self.engines)), key=self._fill):
             try:
-                x = self.engines[i].initial_point(position, self.n_asked)
+                return self._designed(i)
             except SpaceExhausted:
                 continue
-            return self.engines[i].trial(x, label="initial")
         raise self._exhausted()
+
+    def _fill(self, i: int) -> tuple[bool, float]:
+        """Return how full a branch is, to be compared: the least comes first."""
+        n = len(self.engines[i].history.trials)
+        return n >= _LEAST, (n + 1) / _share(self.branches[i])
+
+    def _designed(self, i: int) -> Trial:
+        """Return the next design point of a branch; SpaceExhausted if none is left."""
+        engine = self.engines[i]
+        given = sum(point.branch == i for point in self.first)
+        position = len(engine.history.trials) - given
+        x = engine.initial_point(position, self.n_asked)
+        return engine.trial(x, label="initial")
 
     def _exhausted(self) -> SpaceExhausted:
         size = sum(engine.region.size for engine in self.engines)
@@ -200,7 +206,7 @@ class Core:
         while left:
             i = self._turn(self._eligible(left), promises)
             try:
-                trial = self.engines[i].propose(self.n_asked)  # line 8
+                trial = self._proposed(i)  # line 8
             except SpaceExhausted:
                 left.remove(i)
             else:
@@ -208,6 +214,15 @@ class Core:
                 trial.width = promises[i].width(trial.x) if i in promises else math.nan
                 return trial
         raise self._exhausted()
+
+    def _proposed(self, i: int) -> Trial:
+        """Return what the policy asks in a branch; a design point while none is told.
+
+        That happens where points are under way there, and the others are used up.
+        """
+        if not len(self.engines[i].history):
+            return self._designed(i)
+        return self.engines[i].propose(self.n_asked)
 
     def _eligible(self, left: Sequence[int]) -> list[int]:
         """Return the branches to choose from: survivors with values, if there are."""
@@ -217,6 +232,8 @@ class Core:
 
     def _turn(self, among: Sequence[int], promises: dict[int, Promise]) -> int:
         """Return the branch to ask; its promise and those compared are noted."""
+        if not any(len(self.engines[i].history) for i in among):
+            return min(among, key=self._fill)
         if len(among) == 1:
             return among[0]
         promises |= {i: self.engines[i].promise() for i in among}
@@ -225,6 +242,7 @@ class Core:
             {i: promises[i].upper for i in among},
             max(promises[i].reached for i in among),
             pending,
+            [i for i in among if self.engines[i].failing],
         )
 
     # Tell ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from skrobustbo._design import Design
 from skrobustbo._regret_bound import Band, bands
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.history import History, Trial
+from skrobustbo.history import History, Log, Trial
 from skrobustbo.policies._base import Policy, map_posterior
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
@@ -38,7 +38,7 @@ class Promise:
     upper : float
         U: the most optimistic value anywhere in the branch.
     reached : float
-        The largest mean at a point told.
+        The largest mean at a point told that did not fail; minus infinity if all did.
     posterior : Posterior
         The model, for which a value y is ``(y - shift) / scale``.
     shift, scale : float
@@ -61,6 +61,7 @@ class Engine:
 
     It sees its own points and values only, and so asks what a search of the branch
     alone would ask: a branch of much larger differences does not flatten the others.
+    Only where its values have no scale of their own is that of all values taken.
 
     Parameters
     ----------
@@ -76,6 +77,8 @@ class Engine:
         Evaluations planned.
     seed : int
         Seeds everything random, together with the number of asks so far.
+    log : Log
+        The trials of all branches.
     """
 
     def __init__(
@@ -86,17 +89,18 @@ class Engine:
         policy: Policy,
         horizon: int | None,
         seed: int,
+        log: Log,
     ) -> None:
         self.index, self.space, self.region = index, space, region
         self.policy, self.horizon = policy, horizon
-        self.seed = seed + index
+        self.seed, self._log = seed + index, log
         self.history = History(space.n_columns)
         self.design = Design(region, self.seed)
         self.state: Any = None
         self._bank = FactorBank(policy.noise)
         # Promises are kept while the policy proposes: their factors are their own.
         self._promised = FactorBank(policy.noise)
-        self._promise: tuple[int, Promise] | None = None
+        self._promise: tuple[object, Promise] | None = None
 
     # Points --------------------------------------------------------------------------
 
@@ -117,6 +121,11 @@ class Engine:
         if self.region.constrained:
             return not len(self.design.pool)
         return self.region.size == 0
+
+    @property
+    def failing(self) -> bool:
+        """Whether no value told here is a number, if there are any."""
+        return self.history.best is None
 
     def holds(self, n: int) -> bool:
         """Tell whether the branch has `n` points, or all that it may have."""
@@ -161,8 +170,7 @@ class Engine:
         shaped: bool = True,
     ) -> Models:
         """Return the surrogate on the values told here, as the policy shapes them."""
-        shape = self.policy.targets if shaped else self.policy.outcomes
-        z, shift, scale = shape(self.history.values)
+        z, shift, scale = self._units(shaped)
         waiting = [trial.x for trial in self.history.pending if pending]
         return Models(
             bank or self._bank,
@@ -172,11 +180,28 @@ class Engine:
             shift=shift,
             scale=scale,
             groups=self.space.groups,
-            rng=np.random.default_rng([self.seed, n_asked, 1]),
+            rng=partial(np.random.default_rng, [self.seed, n_asked, 1]),
             ground=self._ground,
             ball=self.region.ball,
             values=self.history.values,
         )
+
+    def _units(self, shaped: bool) -> tuple[Array, float, float]:
+        """Return the values told here as models see them, their shift and their scale.
+
+        Where all are equal the scale is that of all branches' values, and where none is
+        a number the shift is, too, and failures are worth the worst of those: a scale
+        of 1 would say something of the objective's units.
+        """
+        shape = self.policy.targets if shaped else self.policy.outcomes
+        z, shift, scale = shape(self.history.values)
+        if len(z) and z.min() < z.max():
+            return z, shift, scale
+        every, common, unit = shape(self._log.values)
+        if self.failing:
+            worst = every.min() if len(every) else 0.0
+            return np.full(len(z), worst), common, unit
+        return z if scale == unit else z * scale / unit, shift, unit
 
     def _setup(self) -> Setup:
         size = self.region.size
@@ -250,7 +275,7 @@ class Engine:
 
     def bands(self, n_asked: int, delta: float) -> list[Band] | None:
         """Return the bands of the plausible models, None without a model so far."""
-        if self.state is None:
+        if self.state is None or not len(self.history):
             return None
         models = self.models(n_asked, pending=False)
         return bands(
@@ -271,11 +296,12 @@ class Engine:
     def promise(self) -> Promise:
         """Return what the branch promises, by a MAP model of the values told here.
 
-        It depends on those values alone, so it is kept until the next one.
+        It depends on those values and their units alone, and is kept until they change.
         """
-        n_told = len(self.history)
-        if self._promise is None or self._promise[0] != n_told:
-            self._promise = n_told, self._new_promise(n_told)
+        z, *units = self._units(shaped=True)
+        key = (z.tobytes(), *units)
+        if self._promise is None or self._promise[0] != key:
+            self._promise = key, self._new_promise(len(z))
         return self._promise[1]
 
     def _new_promise(self, n_told: int) -> Promise:
@@ -283,8 +309,13 @@ class Engine:
         posterior = map_posterior(self.policy, models)
         argmax = self.maximizer(n_told, repeats=True)
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
-        reached = float(posterior.predict(self.history.X)[0].max())  # line 4
+        mu, _ = posterior.predict(self.history.X)
+        reached = mu.max(where=np.isfinite(self.history.values), initial=-np.inf)
         shift, scale = models.shift, models.scale
         return Promise(
-            upper * scale + shift, reached * scale + shift, posterior, shift, scale
+            upper * scale + shift,
+            float(reached) * scale + shift,  # line 4
+            posterior,
+            shift,
+            scale,
         )

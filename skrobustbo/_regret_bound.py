@@ -27,7 +27,7 @@ class Band:
     upper : float
         No value of the objective exceeds this.
     lower : float
-        The best told point is worth this at least.
+        The best told point is worth this at least; minus infinity if all failed.
     """
 
     upper: float
@@ -71,8 +71,8 @@ def bands(
         else:
             beta = _bayes_beta(posterior, n_parameters, delta)
         _, upper = argmax(UCB(posterior, beta), inner=True)
-        lower = float(UCB(posterior, -beta)(models.X[told]).max())
-        units = [value * models.scale + models.shift for value in (upper, lower)]
+        lower = UCB(posterior, -beta)(models.X[told]).max(initial=-np.inf)
+        units = [float(v) * models.scale + models.shift for v in (upper, lower)]
         found.append(Band(*units))
     return found
 

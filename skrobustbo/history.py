@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+#: Values beyond are cut off before a model sees them: differences of two, and a mean
+#: with some deviations added, are then numbers, too.
+_LARGEST = 1e300
+
 
 @dataclass
 class Trial:
@@ -75,6 +79,11 @@ class Log:
 
     Values are kept raw. What a model sees of them, on which scale, is derived when
     asked for, as that scale changes with every value.
+
+    Attributes
+    ----------
+    best : int or None
+        Index of the best finite value among the told, None if there is none.
     """
 
     def __init__(self) -> None:
@@ -82,6 +91,7 @@ class Log:
         self.told: list[Trial] = []
         #: Trials asked and not told, in the order asked.
         self.pending: list[Trial] = []
+        self.best: int | None = None
         self._values = np.empty(16)
 
     def __len__(self) -> int:
@@ -100,19 +110,22 @@ class Log:
         n = len(self.told)
         if n == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
-        self._values[n] = value if math.isfinite(value) else math.nan
+        finite = math.isfinite(value)
+        self._values[n] = _limited(value) if finite else math.nan
         self.told.append(trial)
+        if finite and (self.best is None or value > self._value(self.best)):
+            self.best = n
+
+    def _value(self, i: int) -> float:
+        return self.told[i].value  # type: ignore[return-value] # it was told
 
     @property
     def values(self) -> Array:
-        """Raw values of the told points, shape (n,); nan where a point failed."""
-        return self._values[: len(self.told)]
+        """Values of the told points, shape (n,); nan where a point failed.
 
-    @property
-    def best(self) -> int | None:
-        """Index of the best finite value among the told, None if there is none."""
-        values = self.values
-        return int(np.nanargmax(values)) if np.isfinite(values).any() else None
+        They are as told, but for those near the largest float, which are +-1e300.
+        """
+        return self._values[: len(self.told)]
 
 
 class History(Log):
@@ -153,3 +166,7 @@ class History(Log):
         """Return the pending trial of an encoded point that was asked first."""
         key = x.tobytes()
         return next((t for t in self.pending if t.x.tobytes() == key), None)
+
+
+def _limited(value: float) -> float:
+    return min(max(value, -_LARGEST), _LARGEST)

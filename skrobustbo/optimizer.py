@@ -378,8 +378,8 @@ class Optimizer:
         best value at the points told by no more than that, *if* the policy's assumption
         is true: that the objective is drawn from one of its surviving models, or, with
         a policy or a `beta` that is about norms, within the norm bound of one. Without
-        a model of its own, a policy is given that of `predict`. For "robust", one of
-        the length scales between the estimate and half of it has to be right.
+        a model of its own, a policy is given that of `predict`. For "robust", the
+        right length scales have to be those of the estimate, or half of them.
 
         Parameters
         ----------
@@ -389,7 +389,8 @@ class Optimizer:
         Returns
         -------
         bound : float
-            In units of the objective; infinite while the initial design goes on.
+            In units of the objective; infinite while the initial design goes on, or
+            there is a branch that no model has asked yet.
 
         Raises
         ------
@@ -399,7 +400,10 @@ class Optimizer:
 
         Notes
         -----
-        Failed evaluations count as the worst value seen. The bands are those of theory,
+        Failed evaluations count as the worst value seen; in a branch that has only
+        failed, as the worst of all branches, whose mean and scale its model takes over.
+        So the bound is finite there, but for the model to be right is to assume that
+        points between failures fail as well. The bands are those of theory,
         wider than the ones that choose the points: the self-normalised one for norms,
         the Bayesian ones otherwise.
 

@@ -31,8 +31,8 @@ _LISTED = 2**20
 _PRECISION = 1e-5
 #: Spread of the points around the incumbents, in unit-cube coordinates.
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
-#: Steps tried around each start where a constraint may cut a climb short.
-_STEPS = 40
+#: Steps tried around each start where a constraint may cut a climb short, and rounds.
+_STEPS, _ROUNDS = 40, 3
 
 
 class Domain(Protocol):
@@ -278,11 +278,11 @@ class Maximizer:
         shares = np.array([1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02])
         way = X[:, None] + shares[:, None] * (ends - X)[:, None]
         rng = np.random.default_rng(self._step_seed)
-        for _ in range(4):
-            X = self._best_feasible(acq, X, way)
+        X = self._best_feasible(acq, X, way)
+        for _ in range(_ROUNDS):
             around = np.repeat(X, _STEPS, axis=0)
             way = neighbours(self.domain, around, rng)
-            way = way.reshape(len(X), _STEPS, -1)
+            X = self._best_feasible(acq, X, way.reshape(len(X), _STEPS, -1))
         return X
 
     def _best_feasible(self, acq: Acquisition, X: Array, trials: Array) -> Array:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skrobustbo._names import did_you_mean
+from skrobustbo._names import canonical, did_you_mean
+from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
@@ -108,6 +109,14 @@ def _check_inside(name: str, component: str, branch: Space) -> None:
 def _choices(branch: Space, name: str) -> Sequence[Any]:
     """Return the values of a parameter, none where they are not a list."""
     return getattr(branch.dimensions.get(name), "choices", ())
+
+
+def policy_of(policy: str | Policy, tol: float | str | None) -> Policy:
+    """Return the policy: for a search that a bound shall end, one of bounds."""
+    by_default = isinstance(policy, str) and canonical(policy) == "robust"
+    if by_default and tol is not None:
+        return RobustUCB(n_ucb=4, beta=1.0)
+    return make_policy(policy)
 
 
 def completed(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skrobustbo.checkpoint import describe
-from skrobustbo.policies import make_policy
+from skrobustbo.model_selection._before import policy_of
 from skrobustbo.space import Space
 
 #: Settings that are described in a part of their own, or have no influence on what has
@@ -54,7 +54,7 @@ def fingerprint(
         For each part its items, described.
     """
     settings = search.get_params(deep=False)
-    settings["policy"] = make_policy(search._policy())
+    settings["policy"] = policy_of(search.policy, search.tol)
     compared = {k: v for k, v in settings.items() if k not in _NOT_COMPARED}
     return {
         "data": _described(data),

@@ -29,6 +29,7 @@ from skrobustbo.model_selection._before import (
     check_pre_dispatch,
     check_scoring,
     completed,
+    policy_of,
 )
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._fingerprint import fingerprint
@@ -37,7 +38,7 @@ from skrobustbo.model_selection._notes import Notes
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
-from skrobustbo.policies import Policy, RobustUCB
+from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
@@ -153,8 +154,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     A `checkpoint` is a database without pickles: opening one executes nothing, whoever
     wrote it, and what is read is checked. Its scores are believed, though. Functions
     are compared by their names, random generators by their kind. It is locked while
-    `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit` and a larger `n_iter` may
-    change from call to call.
+    `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time`, `tol` and a
+    larger `n_iter` may change from call to call; under policy "robust", `tol` may not
+    come or go.
 
     Examples
     --------
@@ -349,7 +351,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         anew = partial(
             Optimizer,
             space,
-            self._policy(),
+            policy_of(self.policy, self.tol),
             n_initial_points=self.n_initial_points,
             initial_params=completed(self.initial_params, space, self.estimator),
             constraints=self.constraints,
@@ -373,12 +375,6 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             name=type(self.estimator).__name__,
             anew=anew,
         )
-
-    def _policy(self) -> str | Policy:
-        """Return the policy: for a search that a bound shall end, one of bounds."""
-        if self.tol is not None and self.policy == "robust":
-            return RobustUCB(n_ucb=4, beta=1.0)
-        return self.policy
 
     def _seed(self) -> tuple[int, bool]:
         """Return the seed, and whether it was drawn rather than given."""

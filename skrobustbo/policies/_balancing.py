@@ -20,7 +20,7 @@ from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, check_candidates
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import initial_length_scale, note, theta_label
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
 
@@ -268,7 +268,7 @@ class HBGPUCB(Balancing):
         """Raise a ValueError for settings out of range."""
         super().check()
         check_candidates(self, self.candidates)
-        require(self.norm_bound > 0, self, "norm_bound", "positive")
+        require_positive(self, "norm_bound")
         self._check_regret()
         when = self.proposing
         if when is not None and not callable(when):

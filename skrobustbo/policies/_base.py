@@ -193,10 +193,11 @@ def check_noise(noise: Any, normalize_y: Any) -> None:
             "instead; use a small one, such as 1e-3, where there is none."
         )
     pair = isinstance(normalize_y, tuple | list) and len(normalize_y) == 2
-    if not isinstance(normalize_y, bool) and not (pair and normalize_y[1] > 0):
+    known = pair and normalize_y[1] > 0 and np.isfinite(normalize_y).all()
+    if not isinstance(normalize_y, bool) and not known:
         raise ValueError(
             "The 'normalize_y' of a policy must be True, False or a pair of a mean and "
-            f"a positive scale. Got {normalize_y!r} instead."
+            f"a positive scale, both finite. Got {normalize_y!r} instead."
         )
 
 
@@ -208,7 +209,7 @@ def standardisation(
         return float(normalize_y[0]), float(normalize_y[1])
     if not normalize_y or not len(finite):
         return 0.0, 1.0
-    # Divided first, so that values near the largest float do not overflow.
+    # Divided first, so that sums and squares of large values do not overflow.
     size = float(np.abs(finite).max()) or 1.0
     scale = float(np.std(finite / size)) * size
     return float(np.mean(finite / size)) * size, scale or 1.0

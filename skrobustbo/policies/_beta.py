@@ -264,10 +264,10 @@ def resolve_beta(
 
 def check_beta(beta: Any, information_gain: str, delta: float) -> None:
     """Raise a ValueError for settings that `resolve_beta` would not understand."""
-    number = isinstance(beta, int | float) and not isinstance(beta, bool) and beta >= 0
-    if not number and beta not in _SCHEDULES:
+    number = isinstance(beta, int | float) and not isinstance(beta, bool)
+    if not (number and 0 <= beta < math.inf) and beta not in _SCHEDULES:
         raise ValueError(
-            f"The 'beta' of a policy must be a number >= 0 or one of "
+            f"The 'beta' of a policy must be a finite number >= 0 or one of "
             f"{sorted(_SCHEDULES)}. Got {beta!r} instead."
         )
     if information_gain not in _GAINS:

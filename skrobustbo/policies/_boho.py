@@ -18,7 +18,7 @@ from skrobustbo.policies._models import (
     note,
     theta_label,
 )
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
 
 #: Over-confident steps in a row after which the upper bounds shrink.
@@ -129,13 +129,17 @@ class BOHO(Policy):
         """Raise a ValueError for settings out of range."""
         super().check()
         lower = np.asarray(self.lower, dtype=float)
-        require(np.all(lower > 0), self, "lower", "positive")
+        positive = np.all((lower > 0) & np.isfinite(lower))
+        require(positive, self, "lower", "positive and finite")
         if self.upper is not None:
-            require(np.all(lower <= self.upper), self, "upper", "at least 'lower'")
+            above = np.all((lower <= self.upper) & np.isfinite(self.upper))
+            require(above, self, "upper", "at least 'lower' and finite")
         require(self.threshold > 0, self, "threshold", "positive")
         require(0 < self.shrink < 1, self, "shrink", "between 0 and 1")
-        require(self.nu is None or self.nu > 0, self, "nu", "positive or None")
-        pair = len(self.nu_range) == 2 and 0 < self.nu_range[0] < self.nu_range[1]
+        if self.nu is not None:
+            require_positive(self, "nu")
+        low, high = self.nu_range
+        pair = 0 < low < high < np.inf
         require(pair, self, "nu_range", "two positive numbers, the smaller first")
         require(self.incumbent in ("mu", "f"), self, "incumbent", "'mu' or 'f'")
         require(0 < self.delta < 1, self, "delta", "between 0 and 1")

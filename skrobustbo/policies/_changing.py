@@ -13,7 +13,7 @@ from skrobustbo.policies._base import OneModelUCB
 from skrobustbo.policies._beta import log_beta
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import note
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import Models, Posterior
 
 
@@ -62,8 +62,7 @@ class ChangingUCB(OneModelUCB):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        for name in ("c1", "c2"):
-            require(getattr(self, name) > 0, self, name, "positive")
+        require_positive(self, "c1", "c2")
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Fit the length scale once, unless the kernel was given."""

@@ -10,7 +10,7 @@ from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._models import note
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
 
@@ -144,4 +144,4 @@ class IGPUCB(GPUCB):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        require(self.norm_bound > 0, self, "norm_bound", "positive")
+        require_positive(self, "norm_bound")

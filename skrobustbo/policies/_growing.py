@@ -20,7 +20,7 @@ from skrobustbo.policies._models import (
     note,
     theta_label,
 )
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
 Growth = float | Callable[[int], float]
@@ -155,8 +155,9 @@ class AGPUCB(UCBPolicy):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        require(self.theta0 is None or self.theta0 > 0, self, "theta0", "positive")
-        require(self.norm_bound > 0, self, "norm_bound", "positive")
+        if self.theta0 is not None:
+            require_positive(self, "theta0")
+        require_positive(self, "norm_bound")
         for name, choices in (("matching", _MATCHINGS), ("combine", _COMBINATIONS)):
             among = f"one of {choices}"
             require(getattr(self, name) in choices, self, name, among)

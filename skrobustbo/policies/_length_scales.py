@@ -15,7 +15,7 @@ from skrobustbo.policies._balancing import (
 from skrobustbo.policies._beta import checked_smoothness
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._models import initial_length_scale
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
 _TIE = 1e-9  # q(l+1) may equal theta0 / g(t) exactly, but for rounding
@@ -90,10 +90,9 @@ class LBGPUCB(Balancing):
         """Raise a ValueError for settings out of range."""
         super().check()
         checked_smoothness(self.base_kernel())
-        for name in ("norm_bound", "n_candidates"):
-            require(getattr(self, name) > 0, self, name, "positive")
-        known = self.theta0 is None or self.theta0 > 0
-        require(known, self, "theta0", "positive")
+        require_positive(self, "norm_bound", "n_candidates")
+        if self.theta0 is not None:
+            require_positive(self, "theta0")
         _check_growth(self, "growth")
         self._check_ratio()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
@@ -71,6 +72,13 @@ def _inherited(cls: type, own: set[str]) -> dict[str, str]:
 
 def _written(default: Any) -> str:
     return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
+def require_positive(policy: Any, *names: str) -> None:
+    """Raise a ValueError that names a setting, unless it is positive and finite."""
+    for name in names:
+        holds = 0 < getattr(policy, name) < math.inf
+        require(holds, policy, name, "positive and finite")
 
 
 def require(holds: Any, policy: Any, name: str, expected: str) -> None:

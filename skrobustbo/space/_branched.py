@@ -90,17 +90,17 @@ class BranchedSpace(Space):
         """Number of points; an upper bound where large branches overlap."""
         return sum(branch.size for branch in self.owned)
 
-    def owner(self, params: Mapping[str, Any]) -> int:
+    def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
         errors: list[ValueError] = []
         checked_params(params)
         for i, branch in enumerate(self._branches):
             try:
-                branch.encode(params)
+                row = branch.encode(params)
             except ValueError as error:
                 if branch.dimensions.keys() == dict(params).keys():
                     errors.append(error)
             else:
-                return i
+                return i, row
         if len(errors) == 1:  # the others have different parameters
             raise errors[0]
         names = "; ".join(str(branch.names) for branch in self._branches)
@@ -113,9 +113,9 @@ class BranchedSpace(Space):
     # Encoding ------------------------------------------------------------------------
 
     def encode(self, params: Mapping[str, Any]) -> Rows:
-        i = self.owner(params)
-        row: Rows = self._joined(i, self._branches[i].encode(params)[None, :])[0]
-        return row
+        i, row = self.place(params)
+        joined: Rows = self._joined(i, row[None, :])[0]
+        return joined
 
     def _joined(self, i: int, X: Rows) -> Rows:
         joined = np.zeros((len(X), self.n_columns))

@@ -143,8 +143,11 @@ class Space:
         ValueError
             If none does.
         """
-        self.encode(params)
-        return 0
+        return self.place(params)[0]
+
+    def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
+        """Return the index of a params dict's `owner`, and its row as encoded there."""
+        return 0, self.encode(params)
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{k!r}: {v!r}" for k, v in self.dimensions.items())

@@ -161,7 +161,7 @@ def fit_length_scale(
         Shortest and longest length scale allowed, in unit-cube coordinates: the same
         for all, or one each.
     starts : list of arrays of shape (n_groups,)
-        Length scales to start from.
+        Length scales to start from. Without any data the first is returned.
     n_climbs : int, default=2
         Climbs, from the starts of highest posterior; the best end wins. Where all
         length scales are short the likelihood is flat, and a climb that lands there
@@ -169,6 +169,9 @@ def fit_length_scale(
     max_iter : int, default=50
         Iterations of L-BFGS-B for each start.
     """
+    if not len(likelihood.z):
+        first: Array = np.clip(starts[0], *bounds)
+        return first
     low, high = np.log(bounds[0]), np.log(bounds[1])
     points = [np.clip(np.log(start), low, high) for start in starts]
     if len(points) > n_climbs:

@@ -49,8 +49,8 @@ class Models:
         A value y of the objective is ``(y - shift) / scale`` to the model.
     groups : list of integer arrays
         Encoded columns of each parameter that varies.
-    rng : numpy.random.Generator, optional
-        Source of the draws of `sample`.
+    rng : numpy.random.Generator or callable, optional
+        Source of the draws of `sample`, or a function that makes it when first needed.
     ground : Ground, optional
         The feasible points, or a sample of them, for bounds of the information gain.
     ball : callable, optional
@@ -69,7 +69,7 @@ class Models:
         shift: float = 0.0,
         scale: float = 1.0,
         groups: Sequence[NDArray[np.intp]] | None = None,
-        rng: np.random.Generator | None = None,
+        rng: np.random.Generator | Callable[[], np.random.Generator] | None = None,
         ground: Ground | None = None,
         ball: Callable[..., Callable[[Array], Array]] | None = None,
         values: Array | None = None,
@@ -77,7 +77,7 @@ class Models:
         self._bank, self.X, self.z = bank, X, z
         self._values = z if values is None else values
         self.ground, self._ball = ground, ball
-        self.rng = np.random.default_rng(0) if rng is None else rng
+        self._rng = rng
         self._start = 0
         self._now: float | None = None
         self.shift, self.scale = shift, scale
@@ -85,6 +85,13 @@ class Models:
         pending = X[:0] if X_pending is None else X_pending
         self._rows = np.concatenate([X, pending])
         self._posteriors: dict[Candidate, Posterior] = {}
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Source of the draws of `sample`, which few policies need."""
+        if callable(self._rng):
+            return self._rng()
+        return np.random.default_rng(0) if self._rng is None else self._rng
 
     @property
     def noise(self) -> float:
@@ -185,7 +192,7 @@ class Models:
             shift=self.shift,
             scale=self.scale,
             groups=self.groups,
-            rng=self.rng,
+            rng=lambda: self.rng,
             ground=self.ground,
             ball=self._ball,
             values=self._values[len(self.z) - len(z) :],

@@ -305,6 +305,123 @@ def test_failures_of_a_whole_branch():
     assert optimizer.recommend()["kind"] == "b"
 
 
+PAIR = [{"a": Real(0, 1)}, {"b": Real(0, 1)}]
+#: Units of an objective: what its values are multiplied by, and what is added.
+UNITS = [(1.0, 0.0), (1e6, -3e6), (1e-6, 0.0), (1e-6, -5e-6), (1.0, 10.0)]
+
+
+def sequence(values, n, unit=(1.0, 0.0), space=PAIR, policy="robust"):
+    """Return which branch was asked at each step, and the optimizer."""
+    scale, shift = unit
+    optimizer = Optimizer(space, policy, horizon=n, random_state=0)
+    run(optimizer, n, lambda params: scale * values(params) + shift)
+    return [trial.branch for trial in optimizer._history.trials], optimizer
+
+
+def failing(params):
+    return math.nan if "b" in params else -((params["a"] - 0.3) ** 2)
+
+
+def constant(params):
+    return 0.5 if "b" in params else 1 - (params["a"] - 0.3) ** 2
+
+
+def nearly_constant(params):
+    """The first points of one branch are equal, as most scores of a stump."""
+    return 0.5 + 0.2 * (params["b"] > 0.9) if "b" in params else constant(params)
+
+
+@pytest.mark.parametrize("policy", ["robust", "map-gp-ucb", "sw-gp-ucb"])
+@pytest.mark.parametrize("values", [failing, constant, nearly_constant, score])
+def test_the_units_of_the_objective_do_not_matter(values, policy):
+    space = TWO if values is score else PAIR
+    expected, _ = sequence(values, 20, space=space, policy=policy)
+    for unit in UNITS[1:]:
+        assert sequence(values, 20, unit, space, policy)[0] == expected
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_branch_that_only_fails_gets_little(unit):
+    asked, optimizer = sequence(failing, 40, unit)
+    assert asked.count(1) <= 10
+    assert 1 <= asked[20:].count(1) <= 3  # it might yet succeed
+    assert optimizer.best_params_["a"] == pytest.approx(0.3, abs=0.01)
+    assert optimizer.regret_bound() < 0.1 * unit[0]
+
+
+def test_a_branch_that_fails_at_first_may_win():
+    count = iter(range(40))
+
+    def late(params):
+        if "a" in params:
+            return failing(params)
+        return math.nan if next(count) < 6 else 1.0 + params["b"]
+
+    asked, optimizer = sequence(late, 40)
+    assert optimizer.n_initial_points == 8
+    assert asked[8:20].count(1) <= 4
+    assert asked[30:].count(1) >= 8
+
+
+def test_a_branch_that_only_fails_saves_no_other():
+    def values(params):
+        return -3 - params["w"] if "w" in params else failing(params)
+
+    _, optimizer = sequence(values, 40, space=[*PAIR, {"w": Real(0, 1)}])
+    assert optimizer._core.balancer.state.alive == [0, 1]
+
+
+def test_a_constant_branch_promises_in_units_of_all():
+    _, optimizer = sequence(constant, 12, (1e-6, 0.0))
+    promises = [engine.promise() for engine in optimizer._core.engines]
+    assert promises[1].reached == pytest.approx(0.5e-6)
+    assert promises[1].upper < 2e-6
+    _, std = optimizer.predict({"b": 0.5}, return_std=True)
+    assert std < 1e-6
+
+
+def test_what_has_failed_has_reached_nothing():
+    _, optimizer = sequence(failing, 12)
+    assert optimizer._core.engines[1].promise().reached == -math.inf
+    optimizer.tell({"b": 0.5}, -2.0)
+    assert optimizer._core.engines[1].promise().reached == -2.0
+
+
+def test_promises_follow_the_units_of_all_values():
+    """A branch that failed is worth the worst of the others, which may change."""
+    _, optimizer = sequence(failing, 10)
+    before = optimizer._core.engines[1].promise()
+    optimizer.tell({"a": 0.99}, -1e3)
+    after = optimizer._core.engines[1].promise()
+    assert after.upper < before.upper
+
+
+@pytest.mark.parametrize("policy", ["robust", "mcmc-gp-ucb", "he-gp-ucb"])
+def test_a_branch_without_values_is_predicted_by_those_of_the_others(policy):
+    optimizer = Optimizer(PAIR, policy, random_state=0)
+    optimizer.tell([{"a": 0.2}, {"a": 0.7}], [3.0, 5.0])
+    mean, std = optimizer.predict([{"b": 0.1}, {"b": 0.9}], return_std=True)
+    np.testing.assert_allclose(mean, 4.0)
+    np.testing.assert_allclose(std, 1.0)
+
+
+@pytest.mark.parametrize("policy", policies.available())
+def test_a_branch_of_which_nothing_is_told_yet_is_asked_all_the_same(policy):
+    space = [{"i": [1, 2]}, {"x": Real(0, 1)}, {"y": Real(0, 1)}]
+    optimizer = Optimizer(space, policy, random_state=0)
+    asked = optimizer.ask(optimizer.n_initial_points)
+    optimizer.tell([p for p in asked if "i" in p], [1.0, 2.0])
+    more = optimizer.ask(6)
+    if not optimizer.policy.repeats:  # else it goes on where values are
+        assert [sum(name in params for params in more) for name in "xy"] == [3, 3]
+        points = {json.dumps(params) for params in [*asked, *more]}
+        assert len(points) == len(asked) + 6
+    if optimizer.policy.seeks_maximum:
+        assert optimizer.regret_bound() == math.inf
+    optimizer.tell(more[0], 3.0)
+    optimizer.ask()
+
+
 # Looking -----------------------------------------------------------------------------
 
 
@@ -379,6 +496,23 @@ def test_queries_are_balanced_against_the_promise():
     assert n[0] > n[1] > n[2] >= 4
 
 
+def test_failing_branches_get_ever_less():
+    rule, asked = balancer(3), []
+    for i in range(400):
+        asked.append(rule.choose({0: 1.0, 1: 1.5, 2: 1.0}, 0.5, [], [1]))
+        rule.learn(asked[-1], i, math.inf, np.zeros(i + 1), 1.0)
+    assert 3 <= asked.count(1) <= 16  # a promise of any height
+    assert asked.count(0) == pytest.approx(asked.count(2), abs=1)
+    assert asked[:9].count(1) == 3  # a few queries may have bad luck
+
+
+def test_branches_that_all_fail_take_turns():
+    rule = balancer()
+    for turn in (0, 1, 0, 1):
+        assert rule.choose({0: 1.0, 1: 2.0}, -math.inf, [], [0, 1]) == turn
+        rule.learn(turn, rule.state.t, 1.0, np.full(4, math.nan), 1.0)
+
+
 def test_pending_queries_count_in_the_balance():
     rule = balancer()
     assert rule.choose({0: 1.0, 1: 1.0}, 0.5, []) == 0
@@ -403,6 +537,8 @@ def test_elimination_is_the_test_of_the_paper():
     assert filled([[1.0] * 3, [0.0] * 3], math.nan) == [0, 1]  # no promise made
     assert filled([[1.0] * 3, [0.0] * 3], 0.5, eliminate=False) == [0, 1]
     assert filled([[1.0] * 3, [math.nan] * 3], 0.5) == [0, 1]  # nothing to compare
+    assert filled([[1.0] * 3, [math.nan] * 3, [0.0] * 3], 0.5) == [0, 1]
+    assert filled([[math.nan] * 3, [math.nan] * 3], 0.5) == [0, 1]
 
 
 def test_the_last_branch_is_never_eliminated():

@@ -16,7 +16,8 @@ from skrobustbo import (
     minimize,
     policies,
 )
-from skrobustbo.acquisition import Maximizer
+from skrobustbo.acquisition import Maximizer, _maximizer
+from skrobustbo.space._constraint import Constraint
 
 SQUARE = {"x": Real(-1, 1), "y": Real(-1, 1)}
 
@@ -273,3 +274,27 @@ def test_sweeps_and_climbs_return_feasible_points():
         assert allowed(region.decode(x))
         assert value > 0.8  # x + n / 20 < 0.9
         assert allowed(region.decode(argmax.random()))
+
+
+def test_every_step_along_a_border_is_looked_at(monkeypatch):
+    drawn, asked = [], []
+
+    def spied(domain, X, rng, neighbours=_maximizer.neighbours):
+        drawn.append(neighbours(domain, X, rng))
+        return drawn[-1]
+
+    class Slope:
+        def __call__(self, Z):
+            asked.extend(Z.tolist())
+            return Z.sum(axis=1)
+
+        def with_gradient(self, Z):
+            return Z.sum(axis=1), np.ones_like(Z)
+
+    monkeypatch.setattr(_maximizer, "neighbours", spied)
+    space = Space(SQUARE).within(Constraint(disc))
+    x, _ = Maximizer(space, rng=np.random.default_rng(0))(Slope())
+    assert corner(space.decode(x)) > 0.99
+    assert len(drawn) == 3  # after the climbs; around no incumbent, as there is none
+    seen = set(map(tuple, asked))
+    assert all(tuple(row) in seen for X in drawn for row in X.tolist())

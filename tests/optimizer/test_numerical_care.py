@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from skrobustbo import Optimizer, Real
+from skrobustbo import Optimizer, Real, policies
 
 SPACE = {"a": Real(0, 1), "b": Real(0, 1)}
 
@@ -81,6 +81,25 @@ def test_an_evaluation_that_diverged(size, at):
         return bowl(params) - size * (next(count) == at)
 
     assert miss(searched(diverging)) < 1e-3
+
+
+@pytest.mark.parametrize("name", sorted(set(policies.available()) - {"random"}))
+@pytest.mark.parametrize(
+    "values", [[1.7e308, -1.7e308], [1.7e308, 1.7e308, 0.0], [1.79e308, 0.0, 0.0, 0.0]]
+)
+def test_values_near_the_largest_float(name, values):
+    optimizer = Optimizer(SPACE, name, n_initial_points=2, random_state=0)
+    for i in range(7):
+        params = optimizer.ask()
+        optimizer.tell(params, values[i % len(values)])
+    for trial in optimizer.history_[2:]:
+        assert math.isfinite(trial["model_mean"])
+        assert math.isfinite(trial["model_std"])
+    assert optimizer.best_value_ == max(values)
+    assert optimizer.best_params_ == optimizer.history_[0]["params"]
+    assert all(np.isfinite(optimizer.predict(params, return_std=True)))
+    if optimizer.policy.seeks_maximum:
+        assert math.isfinite(optimizer.regret_bound())
 
 
 def test_a_value_far_too_good_does_not_end_the_search():

@@ -91,6 +91,38 @@ def test_warm_start_by_telling():
 # Telling ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("space", [SPACE, [{"u": Real(0, 1)}, SPACE]])
+def test_a_point_told_is_encoded_once(space, monkeypatch):
+    optimizer, encoded = Optimizer(space, random_state=0), []
+
+    def spied(self, params, encode=Space.encode):
+        if set(self.names) == set(params):
+            encoded.append(params)
+        return encode(self, params)
+
+    monkeypatch.setattr(Space, "encode", spied)
+    optimizer.tell({"x": 0.5, "y": 0.25}, 1.0)
+    assert len(encoded) == 1
+
+
+@pytest.mark.parametrize(("name", "expected"), [("robust", 0), ("mcmc-gp-ucb", 1)])
+def test_a_generator_is_made_where_something_is_sampled(name, expected, monkeypatch):
+    optimizer = Optimizer(SPACE, name, n_initial_points=3, random_state=0)
+    for _ in range(3):
+        params = optimizer.ask()
+        optimizer.tell(params, bowl(params))
+    seeds, make = [], np.random.default_rng
+
+    def spied(seed=None):
+        seeds.append(seed)
+        return make(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", spied)
+    optimizer.ask()
+    of_models = [seed for seed in seeds if isinstance(seed, list) and len(seed) == 3]
+    assert len(of_models) == expected
+
+
 def test_a_told_value_is_found_by_its_point_not_its_order():
     optimizer = Optimizer(SPACE, random_state=0)
     a, b = optimizer.ask(2)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
+from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
@@ -264,6 +265,16 @@ def test_with_a_tolerance_the_default_goes_by_bounds():
     assert asked(tol=1e-12) == asked(policy=FOR_BOUNDS) != asked()
 
 
+@pytest.mark.parametrize("name", ["robust", "Robust", " ROBUST"])
+def test_the_default_is_known_by_any_spelling_of_its_name(name, tmp_path):
+    settings = {"policy": name, "checkpoint": tmp_path / "search.ckpt"}
+    ours = search(tol=1e-12, n_iter=2, **settings).fit(X, y)
+    assert repr(ours.optimizer_.policy) == repr(FOR_BOUNDS)
+    again = {**settings, "policy": FOR_BOUNDS}
+    assert search(tol=1e-12, n_iter=3, **again).fit(X, y).n_iter_ == 3
+    assert repr(search(policy=name)._source().optimizer.policy) == repr(RobustUCB())
+
+
 def test_the_noise_of_the_folds_as_a_tolerance():
     ours = search(tol="noise", spread=0.1).fit(X, y)
     assert ours.stop_reason_ == "tol"
@@ -311,3 +322,66 @@ def test_a_branched_optimizer_has_a_bound():
         if len(optimizer.history_) == 4:
             assert optimizer.regret_bound() == math.inf
     assert 0.0 - optimizer.best_value_ <= optimizer.regret_bound() < math.inf
+
+
+def failing(params):
+    return np.nan if params["kind"] == "b" else -100.0 - (params["x"] - 0.3) ** 2
+
+
+@pytest.mark.parametrize("name", available())
+def test_a_branch_that_only_fails_does_not_prevent_a_bound(name):
+    space = [{"kind": ["a"], "x": Real(0, 1)}, {"kind": ["b"], "x": Real(0, 1)}]
+    optimizer = Optimizer(space, name, random_state=0)
+    if not optimizer.policy.seeks_maximum:
+        return
+    for _ in range(optimizer.n_initial_points):
+        params = optimizer.ask()
+        optimizer.tell(params, failing(params))
+    assert optimizer.regret_bound() == math.inf
+    for _ in range(8):
+        params = optimizer.ask()
+        optimizer.tell(params, failing(params))
+    bound = optimizer.regret_bound()
+    assert -100.0 - optimizer.best_value_ <= bound < 30.0
+
+
+def test_what_has_failed_is_bounded_in_units_of_all_values():
+    """More is left to gain in a branch of many parameters, where all failed so far."""
+    wide = {f"x{i}": Real(0, 1) for i in range(4)}
+    bounds = []
+    for scale in (1.0, 1e-6):
+        optimizer = Optimizer([{"x": Real(0, 1)}, wide], random_state=0)
+        for _ in range(24):
+            params = optimizer.ask()
+            value = -((params["x"] - 0.3) ** 2) if "x" in params else np.nan
+            optimizer.tell(params, scale * value)
+        assert optimizer._core.engines[1].bands(0, 0.05)[0].lower == -math.inf
+        bounds.append(optimizer.regret_bound() / scale)
+    np.testing.assert_allclose(*bounds, rtol=1e-3)
+
+
+class Sometimes(Fake):
+    """Its fits fail for one of two kinds."""
+
+    def __init__(self, a=0.0, kind="good"):
+        self.a, self.kind = a, kind
+
+    def fit(self, X, y=None):
+        if self.kind == "bad":
+            raise ArithmeticError("no")
+        return super().fit(X, y)
+
+    def score(self, X, y=None):
+        return -((self.a - 0.3) ** 2)
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_a_tolerance_beside_a_branch_that_only_fails():
+    space = [{"kind": [kind], "a": Real(-1, 1)} for kind in ("good", "bad")]
+    ours = RobustBayesSearchCV(
+        Sometimes(), space, n_iter=40, cv=2, tol=0.05, random_state=0, refit=False
+    )
+    with pytest.warns(FitFailedWarning, match="ArithmeticError: no"):
+        ours.fit(X, y)
+    assert ours.stop_reason_ == "tol"
+    assert ours.optimizer_.regret_bound() <= 0.05

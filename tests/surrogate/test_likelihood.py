@@ -213,6 +213,16 @@ def test_fit_returns_the_best_of_several_climbs():
         np.testing.assert_allclose(fit_length_scale(function, BOUNDS, order), best)
 
 
+@pytest.mark.parametrize(("start", "expected"), [(0.5, 0.5), (0.01, 0.1), (9.0, 2.0)])
+def test_fit_returns_its_first_start_where_there_are_no_data(start, expected):
+    nothing = likelihood(
+        Matern(nu=2.5), np.empty((0, 2)), np.empty(0), [[0], [1]], FlatPrior()
+    )
+    starts = [np.full(2, start), np.ones(2), np.full(2, 0.2)]
+    found = fit_length_scale(nothing, (0.1, 2.0), starts)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_fit_stays_within_bounds():
     X, z = sample(0)
     function = likelihood(RBF(), X, z, GROUPS["one"], FlatPrior())
