@@ -341,7 +341,8 @@ class Optimizer:
 
         Values enter that model as they are, even where the policy shapes them for its
         search. Only one that is far outside all others, as of a fit that diverged, is
-        raised under the default.
+        raised under the default. A branch of which no value has been told is predicted
+        by the mean and the deviation of all values.
 
         Parameters
         ----------
