@@ -222,7 +222,9 @@ class Core:
         """
         if not len(self.engines[i].history):
             return self._designed(i)
-        return self.engines[i].propose(self.n_asked)
+        engine = self.engines[i]
+        elsewhere = len(self.log.trials) - len(engine.history.trials)
+        return engine.propose(self.n_asked, elsewhere)
 
     def _eligible(self, left: Sequence[int]) -> list[int]:
         """Return the branches to choose from: survivors with values, if there are."""

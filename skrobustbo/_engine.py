@@ -16,7 +16,7 @@ from skrobustbo._regret_bound import Band, bands
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.history import History, Log, Trial
-from skrobustbo.policies._base import Policy, map_posterior
+from skrobustbo.policies._base import Policy
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
 from skrobustbo.surrogate import FactorBank, Models, Posterior
@@ -236,9 +236,13 @@ class Engine:
             pool=self.design.pool if self.region.constrained else None,
         )
 
-    def propose(self, n_asked: int) -> Trial:
-        """Return what the policy asks next here; SpaceExhausted if nothing is left."""
+    def propose(self, n_asked: int, n_elsewhere: int = 0) -> Trial:
+        """Return what the policy asks next here; SpaceExhausted if nothing is left.
+
+        `n_elsewhere` is the number of points of other branches, told or pending.
+        """
         models = self.models(n_asked)
+        models.n_elsewhere = n_elsewhere
         if self.state is None:
             told = self.models(n_asked, pending=False)
             self.state = self.policy.start(self._setup(), told)
@@ -270,7 +274,7 @@ class Engine:
 
     def _predict(self, X: Array, *, shaped: bool) -> tuple[Array, Array]:
         models = self.models(0, pending=False, shaped=shaped)
-        mu, sigma = map_posterior(self.policy, models).predict(X)
+        mu, sigma = models[self.policy.overall(models)].predict(X)
         return mu * models.scale + models.shift, sigma * models.scale
 
     def bands(self, n_asked: int, delta: float) -> list[Band] | None:
@@ -306,7 +310,7 @@ class Engine:
 
     def _new_promise(self, n_told: int) -> Promise:
         models = self.models(n_told, pending=False, bank=self._promised)
-        posterior = map_posterior(self.policy, models)
+        posterior = models[self.policy.overall(models)]
         argmax = self.maximizer(n_told, repeats=True)
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
         mu, _ = posterior.predict(self.history.X)

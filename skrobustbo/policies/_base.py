@@ -122,7 +122,7 @@ class Policy(BaseEstimator):
 
         `state` is None while the initial design goes on.
         """
-        mu, _ = map_posterior(self, models).predict(models.X)
+        mu, _ = models[self.overall(models)].predict(models.X)
         mu[~np.isfinite(history.values)] = -np.inf
         x: Array = models.X[int(np.argmax(mu))]
         return x
@@ -139,12 +139,21 @@ class Policy(BaseEstimator):
         """Return the index of the oldest of `n` told values that is remembered."""
         return 0
 
+    def overall(self, models: Models) -> Candidate:
+        """Return the one model of all the values that predictions are made with.
+
+        By default that of MAP length scales, whatever the policy goes by itself.
+        """
+        kernel = self.base_kernel()
+        theta = map_length_scales(kernel, models)
+        return length_scale_candidate(kernel, models.spread(theta))
+
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
         """Return the models of which one is assumed to be right, for regret bounds.
 
         By default that of MAP length scales.
         """
-        return [map_candidate(self, models)]
+        return [self.overall(models)]
 
     @property
     def norm_bounded(self) -> bool:
@@ -213,18 +222,6 @@ def standardisation(
     size = float(np.abs(finite).max()) or 1.0
     scale = float(np.std(finite / size)) * size
     return float(np.mean(finite / size)) * size, scale or 1.0
-
-
-def map_posterior(policy: Policy, models: Models) -> Posterior:
-    """Return the posterior of a MAP model on all the data, whatever the policy."""
-    return models[map_candidate(policy, models)]
-
-
-def map_candidate(policy: Policy, models: Models) -> Candidate:
-    """Return the model of MAP length scales on all the data, whatever the policy."""
-    kernel = policy.base_kernel()
-    theta = map_length_scales(kernel, models)
-    return length_scale_candidate(kernel, models.spread(theta))
 
 
 @settings

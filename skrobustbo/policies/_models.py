@@ -29,10 +29,14 @@ def theta_label(theta: Any) -> str:
     return f"theta={text}" if len(values) == 1 else f"theta=({text})"
 
 
-def length_scale_candidate(kernel: Kernel, theta: Any, label: str = "") -> Candidate:
+def length_scale_candidate(
+    kernel: Kernel, theta: Any, label: str = "", noise: float | None = None
+) -> Candidate:
     """Return the model with every length scale of `kernel` multiplied by `theta`."""
     return Candidate(
-        with_length_scale(kernel, theta), label=label or theta_label(theta)
+        with_length_scale(kernel, theta),
+        label=label or theta_label(theta),
+        noise=noise,
     )
 
 

@@ -153,7 +153,8 @@ def _to_json(name: str, value: Any) -> Any:
     if isinstance(value, Candidate) and value.mean is None:
         fields = {"kernel": value.kernel, "label": value.label}
         written = {k: _to_json(k, v) for k, v in fields.items()}
-        return {"candidate": {**written, "norm_bound": value.norm_bound}}
+        numbers = {"norm_bound": value.norm_bound, "noise": value.noise}
+        return {"candidate": {**written, **numbers}}
     if isinstance(value, dict):
         return {"dict": {str(k): _to_json(k, v) for k, v in value.items()}}
     raise TypeError(

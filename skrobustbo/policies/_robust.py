@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from skrobustbo.acquisition import EI, UCB, Acquisition, LogEI
 from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._models import length_scale_candidate, map_length_scales, note
+from skrobustbo.policies._models import (
+    LENGTH_SCALE_BOUNDS,
+    length_scale_candidate,
+    map_length_scales,
+    note,
+)
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
@@ -21,9 +26,9 @@ from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, P
 _DEFAULT_HORIZON = 50
 #: How far below the estimate the length scale may be for the regret bound to hold.
 REGRET_DIVISOR = 2.0
-#: Estimates are made at every step up to the first number of values, and then whenever
-#: there are more by a share of those beyond it, one over the second.
-_EVERY_STEP, _SPACING = 25, 16
+#: An estimate serves until there are more values by a share of those beyond the first
+#: number, one over the second: up to 40 values there is one at every step.
+_FREE, _SPACING = 25, 16
 #: A rung that has passed is not asked again until there are more values by one over
 #: this, one of them is the best so far, or one is far from its prediction.
 _REST = 10
@@ -32,9 +37,19 @@ _REST = 10
 _FENCE = 10.0
 #: Values closer to the best than this share of it are the same.
 _ROUNDING = 1e-9
+#: Longest length scale to look from for an estimate without noise, after one with it.
+_START = 0.5
 #: A value further from its prediction than so many deviations calls for an estimate
 #: so many times sooner.
 _SURPRISE, _HASTE = 4.0, 4
+
+
+class Estimate(NamedTuple):
+    """Length scales, the noise if it is most of the values, and of how many values."""
+
+    theta: list[float]
+    noise: float | None
+    n_fitted: int
 
 
 @dataclass
@@ -51,6 +66,8 @@ class LadderState:
         Turns of each rung of which the value is told.
     theta : list of float
         The latest estimate, one length scale per parameter; empty at first.
+    noise : float or None
+        Noise estimated with it; None unless the values are mostly noise.
     n_fitted : int
         Values that the estimate was made from.
     n_surprised : int
@@ -63,6 +80,7 @@ class LadderState:
     horizon: int | None
     counts: list[int]
     theta: list[float] = field(default_factory=list)
+    noise: float | None = None
     n_fitted: int = 0
     n_surprised: int = 0
     rests: list[int] = field(default_factory=list)
@@ -72,10 +90,11 @@ class LadderState:
         last = len(self.counts) - 1
         return [i for i in range(turn, last) if n >= self.rests[i]] + [last]
 
-    def latest(self, pending: Sequence[Memo]) -> tuple[list[float], int]:
+    def latest(self, pending: Sequence[Memo]) -> Estimate:
         """Return the estimate from most values, that of queries under way included."""
-        waiting = [(memo["theta"], memo["n_fitted"]) for memo in pending]
-        return max([(self.theta, self.n_fitted), *waiting], key=lambda fit: fit[1])
+        waiting = [Estimate(*(memo[k] for k in Estimate._fields)) for memo in pending]
+        own = Estimate(self.theta, self.noise, self.n_fitted)
+        return max([own, *waiting], key=lambda fit: fit.n_fitted)
 
 
 @settings
@@ -91,7 +110,8 @@ class RobustUCB(UCBPolicy):
     Pseudo-code (N: evaluations planned, d: parameters, w: the rungs' weights)::
 
         1  for t = 1, 2, ...
-        2      theta = argmax of log p(y | theta) + log p(theta), one per parameter
+        2      theta = argmax of log p(y | theta) + log p(theta), one per parameter;
+               with noise >= 1/2 as well if that is ahead by `evidence`
         3      D = max(1, max(theta) / (resolution N**(-1/d)))
         4      i = argmin over rungs of (n_i + 1) / w_i; ties to the longest
         5      for j = i, i + 1, ..., rungs - 1
@@ -109,7 +129,10 @@ class RobustUCB(UCBPolicy):
     profit from what exploring would find. Values far below the middle are raised before
     the model sees them: one diverged fit would otherwise flatten all the rest.
 
-    Beyond 25 values line 2 is left out in most steps, as more values change the
+    Line 2 takes values for noise only where they are mostly that: the ripples of a
+    smooth objective look like less of it, and are better believed.
+
+    Beyond 40 values line 2 is left out in most steps, as more values change the
     estimate less while each costs more: it comes when there are more values by a
     sixteenth of those beyond 25, or by a fourth of that after a value far from its
     prediction.
@@ -130,6 +153,9 @@ class RobustUCB(UCBPolicy):
         Rungs that go by the upper confidence bound, from the longest length scales.
         The others go by the logarithm of the expected improvement on the best mean of
         the points told.
+    evidence : float or None, default=8.0
+        Nats of log posterior by which noise of half the spread of the values, or more,
+        must be ahead of `noise` to take its place. None: `noise` is never questioned.
     gain : float, default=0.003
         Least expected improvement, in standard deviations of the values, for which a
         rung takes its turn instead of leaving it to the next. 0: it always does.
@@ -154,6 +180,7 @@ class RobustUCB(UCBPolicy):
     prior: Prior | None = None
     tail: float | None = 3.0
     n_ucb: int = 1
+    evidence: float | None = 8.0
     gain: float = 0.003
     endgame: float = 0.15
     endgame_beta: float = 0.3
@@ -174,22 +201,21 @@ class RobustUCB(UCBPolicy):
         pending: Sequence[Memo],
     ) -> tuple[Array, Memo]:
         """Return the query of the rung whose turn it is."""
-        theta, n_fitted = self._estimate(state, models, pending)  # line 2
+        fit = self._estimate(state, models, pending)  # line 2
         n = models.n + len(pending)
-        endgame = self.is_endgame(state, n)
+        endgame = self.is_endgame(state, n + models.n_elsewhere)
         turn = 0 if endgame else self.turn(state, pending)
         passed: list[int] = []
         t = sum(state.counts) + len(pending) + 1  # line 1
         for rung in [0] if endgame else state.awake(turn, n):  # line 5
-            posterior = models[self._candidate(state, models, theta, n, rung)]
+            posterior = models[self._candidate(state, models, fit, n, rung)]
             alpha = self._alpha(posterior, state.n_parameters, t, rung, endgame)
             x, _ = argmax(alpha)  # line 6
             if endgame or expected_gain(posterior, x) >= self.gain:  # line 7
                 break
             passed.append(rung)
-        fit = {"theta": theta.tolist(), "n_fitted": n_fitted}
-        memo = note(models, posterior, x, rung=turn, passed=passed, **fit)
-        deviation = math.hypot(memo["std"], models.noise * models.scale)
+        memo = note(models, posterior, x, rung=turn, passed=passed, **fit._asdict())
+        deviation = math.hypot(memo["std"], posterior.noise * models.scale)
         return x, {**memo, "expected_error": deviation}
 
     def _alpha(
@@ -211,29 +237,47 @@ class RobustUCB(UCBPolicy):
         return horizon is not None and (1 - self.endgame) * horizon <= n < horizon
 
     def _candidate(
-        self, state: LadderState, models: Models, theta: Array, n: int, rung: int
+        self, state: LadderState, models: Models, fit: Estimate, n: int, rung: int
     ) -> Candidate:
-        divisor = self.divisor(state, theta, n, rung)
-        columns = models.spread(theta) / divisor
-        return length_scale_candidate(
-            self.base_kernel(), columns, f"theta/{divisor:.3g}"
-        )
+        divisor = self.divisor(state, np.array(fit.theta), n, rung)
+        return self._model(models, fit, divisor, f"theta/{divisor:.3g}")
+
+    def _model(
+        self, models: Models, fit: Estimate, divisor: float = 1.0, label: str = ""
+    ) -> Candidate:
+        columns = models.spread(np.array(fit.theta)) / divisor
+        return length_scale_candidate(self.base_kernel(), columns, label, fit.noise)
 
     def _estimate(
         self, state: LadderState, models: Models, pending: Sequence[Memo]
-    ) -> tuple[Array, int]:
-        """Return the estimate and the number of values that it was made from."""
-        theta, n_fitted = state.latest(pending)
-        spacing = max(0, models.n - _EVERY_STEP) // _SPACING
-        if state.n_surprised > n_fitted:
+    ) -> Estimate:
+        """Return the latest estimate, or a new one where it is time."""
+        fit = state.latest(pending)
+        spacing = max(0, models.n - _FREE) // _SPACING
+        if state.n_surprised > fit.n_fitted:
             spacing //= _HASTE
-        if n_fitted and models.n - n_fitted <= spacing:
-            return np.array(theta), n_fitted
-        return self._fit(theta, models), models.n
+        if fit.n_fitted and models.n - fit.n_fitted <= spacing:
+            return fit
+        return self._fit(fit, models)
 
-    def _fit(self, start: Sequence[float], models: Models) -> Array:
+    def _fit(self, last: Estimate, models: Models) -> Estimate:
+        """Return the estimate from all values, begun at the last one."""
         prior = LogNormalPrior(0.7, 1.5) if self.prior is None else self.prior
-        return map_length_scales(self.base_kernel(), models, start or None, prior)
+        kernel, start, earlier = self.base_kernel(), np.array(last.theta), None
+        if last.noise is not None:
+            start, earlier = np.minimum(start, _START), (start, last.noise)
+        theta = map_length_scales(kernel, models, start.tolist() or None, prior)
+        found = None
+        if self.evidence is not None:
+            found = models.strong_noise(
+                kernel, prior, LENGTH_SCALE_BOUNDS, theta, self.evidence, earlier
+            )
+        theta, noise = (theta, None) if found is None else found
+        return Estimate(theta.tolist(), noise, models.n)
+
+    def overall(self, models: Models) -> Candidate:
+        """Return the model of the estimate from all values."""
+        return self._model(models, self._fit(Estimate([], None, 0), models))
 
     def plausible(self, state: LadderState, models: Models) -> list[Candidate]:
         """Return the models of the estimate and of half of it.
@@ -241,11 +285,8 @@ class RobustUCB(UCBPolicy):
         The lower rungs are there to be safe; under the lowest, which resolve no more
         than the distance of the points planned, no bound would ever be small.
         """
-        theta, kernel = self._fit(state.theta, models), self.base_kernel()
-        return [
-            length_scale_candidate(kernel, models.spread(theta) / divisor)
-            for divisor in (1.0, REGRET_DIVISOR)
-        ]
+        fit = self._fit(state.latest([]), models)
+        return [self._model(models, fit, divisor) for divisor in (1.0, REGRET_DIVISOR)]
 
     def turn(self, state: LadderState, pending: Sequence[Memo]) -> int:
         """Return the rung whose turn it is, queries under way counted."""
@@ -265,7 +306,7 @@ class RobustUCB(UCBPolicy):
     def learn(self, state: LadderState, memo: Memo, history: Told) -> None:
         """Count the query, keep the estimate, and note surprises and rests."""
         state.counts[memo["rung"]] += 1  # line 8
-        state.theta, state.n_fitted = state.latest([memo])
+        state.theta, state.noise, state.n_fitted = state.latest([memo])
         z, shift, scale = self.targets(history.values)
         error = abs(z[-1] * scale + shift - memo["mean"])
         surprised = error > _SURPRISE * memo["expected_error"]
@@ -305,6 +346,8 @@ class RobustUCB(UCBPolicy):
         tail = 0.0 if self.tail is None else self.tail
         require(0 <= tail < math.inf, self, "tail", ">= 0 and finite, or None")
         require(self.n_ucb >= 0, self, "n_ucb", ">= 0")
+        proof = 0.0 if self.evidence is None else self.evidence
+        require(proof >= 0, self, "evidence", ">= 0 or None")
         require(self.gain >= 0, self, "gain", ">= 0")
         require(0 <= self.endgame <= 1, self, "endgame", "from 0 to 1")
         width = self.endgame_beta

@@ -189,6 +189,11 @@ def branin() -> Problem:
     )
 
 
+def branin_noisy() -> Problem:
+    """Return `branin` under noise of deviation 25, half of the function's own."""
+    return _noisy(branin(), 25.0)
+
+
 def _hartmann6(x: Vector) -> float:
     distances = np.sum(_HARTMANN_SCALES * (x - _HARTMANN_CENTRES) ** 2, axis=1)
     return float(_HARTMANN_WEIGHTS @ np.exp(-distances))
@@ -222,6 +227,17 @@ def hartmann6() -> Problem:
         optimum=3.322368011415515,
         optimum_params=dict(zip(_numbered(6), best, strict=True)),
     )
+
+
+def hartmann6_noisy() -> Problem:
+    """Return `hartmann6` under noise of deviation 0.2, half of the function's own."""
+    return _noisy(hartmann6(), 0.2)
+
+
+def _noisy(problem: Problem, noise_std: float) -> Problem:
+    source = f"{problem.source}, noise of deviation {noise_std:g} added"
+    name = f"{problem.name}-noisy"
+    return replace(problem, name=name, source=source, noise_std=noise_std)
 
 
 def _numbered(n: int) -> tuple[str, ...]:

@@ -23,24 +23,25 @@ _CHUNK = 32
 #: few; the one used longest ago goes first (and is rebuilt bit by bit). Where length
 #: scales are estimated anew at every step, most will never be asked for again.
 _MAX_FACTORS, _MAX_NUMBERS, _FEW_FACTORS = 32, 2**24, 4
-_MIN_NOISE = 1e-6
+_LEAST = 1e-6
 
 
 class FactorBank:
-    """Factors of K + noise**2 I, one per kernel, over the same growing rows.
+    """Factors of K + noise**2 I, one per candidate, over the same growing rows.
 
-    Factors are built from the points and the kernel only: targets change scale at
-    every step, and a factor must outlive that.
+    Factors are built from the points, the kernel and the noise only: targets change
+    scale at every step, and a factor must outlive that.
 
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise, in the units that the model sees. Below 1e-6 it
-        counts as 1e-6: double precision tells no smaller one from singular matrices.
+        Standard deviation of the noise, in the units that the model sees, of candidates
+        that have none of their own. Below 1e-6 it counts as 1e-6: double precision
+        tells no smaller one from singular matrices.
     """
 
     def __init__(self, noise: float) -> None:
-        self.noise = max(float(noise), _MIN_NOISE)
+        self.noise = max(float(noise), _LEAST)
         self._factors: OrderedDict[object, tuple[CholeskyFactor, int]] = OrderedDict()
         self.active = ActiveSet()
 
@@ -55,11 +56,15 @@ class FactorBank:
         factor, valid = self._factors.pop(key, (CholeskyFactor(), 0))
         # What was pending last time may have been told since in another order.
         factor.truncate(min(valid, n_told))
-        self._grow(factor, candidate.kernel, X, n_told)
+        self._grow(factor, candidate, X, n_told)
         self._factors[key] = factor, n_told
         while self._full:
             self._factors.popitem(last=False)
         return factor
+
+    def noise_of(self, candidate: Candidate) -> float:
+        """Return the standard deviation of a candidate's noise."""
+        return self.noise if candidate.noise is None else max(candidate.noise, _LEAST)
 
     @property
     def _full(self) -> bool:
@@ -69,18 +74,19 @@ class FactorBank:
         return n > _MAX_FACTORS or (n > _FEW_FACTORS and held > _MAX_NUMBERS)
 
     def _grow(
-        self, factor: CholeskyFactor, kernel: Kernel, X: Array, n_told: int
+        self, factor: CholeskyFactor, candidate: Candidate, X: Array, n_told: int
     ) -> None:
+        kernel, variance = candidate.kernel, self.noise_of(candidate) ** 2
         whole = n_told - n_told % _CHUNK
         if factor.n < whole:
             K = kernel(X[:whole])
-            K[np.diag_indices_from(K)] += self.noise**2
+            K[np.diag_indices_from(K)] += variance
             factor.restart(K)
         first = factor.n
         if first == len(X):
             return
         block = self._rows(kernel, X, first)
-        diagonal = kernel.diag(X[first:]) + self.noise**2
+        diagonal = kernel.diag(X[first:]) + variance
         for i, row in enumerate(block):
             factor.append(row[: first + i], float(diagonal[i]))
 

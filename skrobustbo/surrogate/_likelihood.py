@@ -1,4 +1,4 @@
-"""Fitting length scales by (penalised) marginal likelihood."""
+"""Fitting length scales, and noise, by (penalised) marginal likelihood."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ class LengthScaleLikelihood:
         Columns that share one length scale; there are as many length scales as groups.
     prior : Prior
         Penalty on the logarithms.
+    fits_noise : bool, default=False
+        Whether the noise is fitted as well: its logarithm is then the last coordinate,
+        under a flat prior, and `noise` is not used.
     """
 
     def __init__(
@@ -53,9 +56,11 @@ class LengthScaleLikelihood:
         noise: float,
         groups: Sequence[NDArray[np.intp]],
         prior: Prior,
+        fits_noise: bool = False,
     ) -> None:
         self.kernel, self.X, self.z = kernel, X, z
         self.noise, self.groups, self.prior = noise, groups, prior
+        self.fits_noise = fits_noise
         self._owner = np.zeros(X.shape[1], dtype=np.intp)
         for i, columns in enumerate(groups):
             self._owner[columns] = i
@@ -68,38 +73,49 @@ class LengthScaleLikelihood:
         theta: Array = np.exp(log_theta)[self._owner]
         return theta
 
-    def __call__(self, log_theta: Array) -> tuple[float, Array]:
+    def _split(self, point: Array) -> tuple[Array, float]:
+        """Return the logarithms of the length scales, and the noise."""
+        if self.fits_noise:
+            return point[:-1], math.exp(point[-1])
+        return point, self.noise
+
+    def __call__(self, point: Array) -> tuple[float, Array]:
         """Return minus the log posterior and its gradient."""
         if self._scaled is None:
-            return self._by_differences(log_theta)
+            return self._by_differences(point)
+        log_theta, noise = self._split(point)
         X = self._scaled / self.columns(log_theta)
         K, h = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
-        K.flat[:: len(K) + 1] += self.noise**2  # the diagonal
+        K.flat[:: len(K) + 1] += noise**2  # the diagonal
         value, alpha, L = _solve(K, self.z)
         if L is None:
-            return self._penalised(log_theta, value, np.zeros(len(log_theta)))
+            return self._penalised(point, value, np.zeros(len(point)))
         # d(-log p)/dlog(l_j) = -1/2 sum_ab G_ab (x_aj - x_bj)^2, the scaled distances,
         # G = (alpha alpha^T - K^-1) h. LAPACK gives one half of K^-1: it counts twice,
         # and the diagonal, where distances are zero, not at all.
         half_inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
+        # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1)
+        spare = float(alpha @ alpha - half_inverse.trace()) if self.fits_noise else 0.0
         G = np.outer(alpha, alpha)
         half_inverse *= 2
         G -= half_inverse
         G *= h
         sums = 0.5 * (G.sum(axis=0) + G.sum(axis=1))
         moments = sums @ X**2 - np.einsum("aj,aj->j", X, G @ X)
-        slopes = np.array([-moments[columns].sum() for columns in self.groups])
-        return self._penalised(log_theta, value, slopes)
+        slopes = [-moments[columns].sum() for columns in self.groups]
+        slopes += [-(noise**2) * spare] if self.fits_noise else []
+        return self._penalised(point, value, np.array(slopes))
 
     def _penalised(
-        self, log_theta: Array, value: float, slopes: Array
+        self, point: Array, value: float, slopes: Array
     ) -> tuple[float, Array]:
-        log_prior, prior_slopes = self.prior.log_density(log_theta)
-        return value - log_prior, slopes - prior_slopes
+        log_prior, prior_slopes = self.prior.log_density(self._split(point)[0])
+        slopes[: len(prior_slopes)] -= prior_slopes
+        return value - log_prior, slopes
 
-    def value(self, log_theta: Array) -> float:
+    def value(self, point: Array) -> float:
         """Return minus the log posterior."""
-        return self._value(log_theta) - self.prior.log_density(log_theta)[0]
+        return self._value(point) - self.prior.log_density(self._split(point)[0])[0]
 
     def log_density(self, log_theta: Array) -> float:
         """Return the log posterior density with respect to log theta, for samplers.
@@ -109,23 +125,22 @@ class LengthScaleLikelihood:
         """
         return self.prior.log_density_of_log(log_theta) - self._value(log_theta)
 
-    def _value(self, log_theta: Array) -> float:
+    def _value(self, point: Array) -> float:
+        log_theta, noise = self._split(point)
         if self._scaled is None:
             K = with_length_scale(self.kernel, self.columns(log_theta))(self.X)
         else:
             X = self._scaled / self.columns(log_theta)
             K, _ = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
-        K.flat[:: len(K) + 1] += self.noise**2  # the diagonal
+        K.flat[:: len(K) + 1] += noise**2  # the diagonal
         return _solve(K, self.z)[0]
 
-    def _by_differences(self, log_theta: Array) -> tuple[float, Array]:
-        steps = _STEP * np.eye(len(log_theta))
-        values = [
-            (self._value(log_theta + e), self._value(log_theta - e)) for e in steps
-        ]
+    def _by_differences(self, point: Array) -> tuple[float, Array]:
+        steps = _STEP * np.eye(len(point))
+        values = [(self._value(point + e), self._value(point - e)) for e in steps]
         slopes = np.array([up - down for up, down in values]) / (2 * _STEP)
         slopes[~np.isfinite(slopes)] = 0.0  # where K is singular
-        return self._penalised(log_theta, self._value(log_theta), slopes)
+        return self._penalised(point, self._value(point), slopes)
 
 
 def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:

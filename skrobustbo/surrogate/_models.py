@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.surrogate._active import chosen_at, fitted_rows, latest_rows
 from skrobustbo.surrogate._bank import FactorBank
 from skrobustbo.surrogate._cholesky import CholeskyFactor
-from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
+from skrobustbo.surrogate._fits import Fits
 from skrobustbo.surrogate._posterior import (
     Candidate,
     Ground,
     Posterior,
     PresentPosterior,
 )
-from skrobustbo.surrogate._priors import Prior
-from skrobustbo.surrogate._sampling import slice_sample
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Models:
+class Models(Fits):
     """What a policy sees of the surrogate during one `suggest`.
 
     ``models[candidate]`` is the candidate's posterior, its factor cached and grown row
@@ -57,7 +52,14 @@ class Models:
         Radius, metric and units to the function from points to their perturbations.
     values : array of shape (n,), optional
         The told values themselves, nan where there is none; `z` if not given.
+
+    Attributes
+    ----------
+    n_elsewhere : int
+        Points of other branches, told or pending: they use up the horizon as well.
     """
+
+    n_elsewhere: int = 0
 
     def __init__(
         self,
@@ -86,23 +88,6 @@ class Models:
         self._rows = np.concatenate([X, pending])
         self._posteriors: dict[Candidate, Posterior] = {}
 
-    @cached_property
-    def rng(self) -> np.random.Generator:
-        """Source of the draws of `sample`, which few policies need."""
-        if callable(self._rng):
-            return self._rng()
-        return np.random.default_rng(0) if self._rng is None else self._rng
-
-    @property
-    def noise(self) -> float:
-        """Standard deviation of the noise, in the units that the model sees."""
-        return self._bank.noise
-
-    @property
-    def n(self) -> int:
-        """Number of told points."""
-        return len(self.X)
-
     def __getitem__(self, candidate: Candidate) -> Posterior:
         """Return the candidate's posterior."""
         if candidate not in self._posteriors:
@@ -119,13 +104,20 @@ class Models:
             return latest_rows(self.n)
         return self._bank.active.rows(self.X, self._values, self._start)
 
+    @property
+    def _fitted(self) -> tuple[Array, Array]:
+        """The told points, and their targets, that hyperparameters are fitted to."""
+        rows = self._active[fitted_rows(len(self._active))]
+        return self.X[rows], self.z[rows]
+
     @cached_property
     def _seen(self) -> Array:
         """The told points that posteriors go by, then the pending ones."""
         return np.concatenate([self.X[self._active], self._rows[self.n :]])
 
     def _posterior(self, candidate: Candidate, factor: CholeskyFactor) -> Posterior:
-        settings = (candidate, self._seen, factor, self.z[self._active], self.noise)
+        noise = self._bank.noise_of(candidate)
+        settings = (candidate, self._seen, factor, self.z[self._active], noise)
         mean = self._mean(candidate)
         size = None if self.ground is None else self.ground.n_points
         if self._now is not None:
@@ -155,7 +147,7 @@ class Models:
         weights = weights[self._active]
         each = np.concatenate([weights, np.ones(len(self._seen) - len(weights))])
         K = candidate.kernel(self._seen)
-        K[np.diag_indices_from(K)] += self.noise**2 / each
+        K[np.diag_indices_from(K)] += self._bank.noise_of(candidate) ** 2 / each
         factor = CholeskyFactor()
         factor.restart(K)
         posterior = self._posterior(candidate, factor)
@@ -226,155 +218,6 @@ class Models:
             )
         return self._ball(eps, metric, units)
 
-    def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:
-        mean = candidate.mean
-        if mean is None:
-            return None
-        return lambda X: (np.asarray(mean(X), dtype=float) - self.shift) / self.scale
-
-    def fit(
-        self,
-        kernel: Kernel,
-        prior: Prior,
-        bounds: tuple[float | Array, float | Array],
-        starts: Sequence[float | Array],
-        *,
-        per_parameter: bool = False,
-    ) -> Array:
-        """Return the length scales of highest posterior given the told points.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            The kernel at length scale 1.
-        prior : Prior
-            Prior of each length scale.
-        bounds : (float, float) or pair of arrays of shape (n_parameters,) or (1,)
-            Shortest and longest length scale allowed, the same for all or one each.
-        starts : list of float or array
-            Length scales to start from.
-        per_parameter : bool, default=False
-            One length scale per parameter instead of one for all.
-
-        Returns
-        -------
-        theta : array of shape (n_parameters,) or (1,)
-            In unit-cube coordinates.
-        """
-        likelihood = self._likelihood(kernel, prior, per_parameter)
-        return fit_length_scale(likelihood, bounds, _shaped(starts, likelihood))
-
-    def sample(
-        self,
-        kernel: Kernel,
-        prior: Prior,
-        bounds: tuple[float, float],
-        starts: Sequence[float | Array],
-        n: int,
-        *,
-        burn_in: int = 0,
-        thin: int = 1,
-        per_parameter: bool = False,
-    ) -> Array:
-        """Return draws from the posterior of the length scales given the told points.
-
-        Slice sampling of their logarithms, with `rng`.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            The kernel at length scale 1.
-        prior : Prior
-            Prior of each length scale.
-        bounds : (float, float)
-            Shortest and longest length scale allowed.
-        starts : list of float or array
-            Length scales; the chain starts from those of highest posterior.
-        n : int
-            Number of draws.
-        burn_in, thin : int
-            Sweeps before the first draw, and for each draw.
-        per_parameter : bool, default=False
-            One length scale per parameter instead of one for all.
-
-        Returns
-        -------
-        thetas : array of shape (n, n_parameters) or (n, 1)
-            In unit-cube coordinates; a chain goes on from the last one.
-        """
-        likelihood = self._likelihood(kernel, prior, per_parameter)
-        points = [np.log(np.clip(s, *bounds)) for s in _shaped(starts, likelihood)]
-        draws = slice_sample(
-            likelihood.log_density,
-            max(points, key=likelihood.log_density) if len(points) > 1 else points[0],
-            n,
-            rng=self.rng,
-            bounds=(math.log(bounds[0]), math.log(bounds[1])),
-            burn_in=burn_in,
-            thin=thin,
-        )
-        return np.clip(np.exp(draws), *bounds)
-
-    def _likelihood(
-        self, kernel: Kernel, prior: Prior, per_parameter: bool
-    ) -> LengthScaleLikelihood:
-        groups = self.groups if per_parameter else [np.concatenate(self.groups)]
-        X, z = self._fitted
-        return LengthScaleLikelihood(
-            kernel, X, z, noise=self.noise, groups=groups, prior=prior
-        )
-
-    @property
-    def _fitted(self) -> tuple[Array, Array]:
-        """The told points, and their targets, that hyperparameters are fitted to."""
-        rows = self._active[fitted_rows(len(self._active))]
-        return self.X[rows], self.z[rows]
-
-    def fit_value(
-        self,
-        model: Callable[[float], Candidate],
-        bounds: tuple[float, float],
-        start: float,
-    ) -> float:
-        """Return a positive hyperparameter of highest likelihood on the told points.
-
-        Brent's bounded search in its logarithm, no further than a factor e**2 from
-        where it starts: one that is repeated as values come in follows a maximum.
-
-        Parameters
-        ----------
-        model : callable
-            Value of the hyperparameter to candidate.
-        bounds : (float, float)
-            Least and greatest value allowed.
-        start : float
-            An earlier estimate.
-
-        Returns
-        -------
-        value : float
-        """
-        around, reach = math.log(start), 2.0
-        result = minimize_scalar(
-            lambda log_value: -self._evidence(model(math.exp(log_value))),
-            bounds=(
-                max(math.log(bounds[0]), around - reach),
-                min(math.log(bounds[1]), around + reach),
-            ),
-            method="bounded",
-            options={"xatol": 0.02},
-        )
-        return math.exp(float(result.x))
-
-    def _evidence(self, candidate: Candidate) -> float:
-        X, z = self._fitted
-        K = candidate.kernel(X)
-        K[np.diag_indices_from(K)] += self.noise**2
-        factor, mean = CholeskyFactor(), self._mean(candidate)
-        factor.restart(K)
-        posterior = Posterior(candidate, X, factor, z, self.noise, mean)
-        return posterior.log_marginal_likelihood
-
     def spread(self, theta: Array) -> Array:
         """Return one length scale per encoded column from one per parameter."""
         columns = np.empty(self.X.shape[1])
@@ -383,11 +226,3 @@ class Models:
         ):
             columns[group] = value
         return columns
-
-
-def _shaped(
-    starts: Sequence[float | Array], likelihood: LengthScaleLikelihood
-) -> list[Array]:
-    """Return each start as one length scale per group."""
-    k = len(likelihood.groups)
-    return [np.broadcast_to(start, k).astype(float) for start in starts]

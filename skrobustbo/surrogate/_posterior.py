@@ -40,6 +40,9 @@ class Candidate:
         Bound on the objective's norm in the kernel's function space.
     label : str, optional
         How histories and plots name it (default: the kernel's text).
+    noise : float, optional
+        Standard deviation of the noise, in the units that the model sees (default: that
+        of the policy).
 
     Examples
     --------
@@ -53,15 +56,21 @@ class Candidate:
     mean: Callable[[Array], Array] | None = None
     norm_bound: float = 1.0
     label: str = ""
+    noise: float | None = None
 
     def __post_init__(self) -> None:
         if not self.label:
             object.__setattr__(self, "label", str(self.kernel))
+        if self.noise is not None and not 0 < self.noise < math.inf:
+            raise ValueError(
+                "The 'noise' of a Candidate must be a positive number or None. Got "
+                f"{self.noise!r} instead."
+            )
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """What tells its factor from that of another candidate: the kernel alone."""
-        return _frozen_params(self.kernel)
+        """What tells its factor from that of another: the kernel and the noise."""
+        return (*_frozen_params(self.kernel), self.noise)
 
 
 def _frozen_params(kernel: Kernel) -> tuple[Any, ...]:

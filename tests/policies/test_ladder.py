@@ -118,7 +118,7 @@ def test_a_rung_that_passed_rests_until_something_happens():
     assert state.awake(0, 30) == [0, 1, 2]
     assert state.awake(2, 0) == [2]
     policy = RobustUCB(weights=(1, 1, 1), tail=None, normalize_y=False)
-    memo = {"rung": 0, "theta": [1.0], "n_fitted": 9, "passed": [0, 1]}
+    memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 9, "passed": [0, 1]}
     calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1}
     told = [1.0, *[0.0] * 19]
     policy.learn(state, memo | calm, History(told))
@@ -145,6 +145,54 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
     assert max(divisors[:-6]) > 1.0
 
 
+def test_the_end_is_that_of_all_branches_together():
+    space = [{"model": ["a"], "x": Real(0, 1)}, {"model": ["b"], "y": Real(0, 1)}]
+    optimizer = Optimizer(space, RobustUCB(gain=0.0), horizon=40, random_state=0)
+    for _ in range(40):
+        params = optimizer.ask()
+        optimizer.tell(params, smooth({"a": params.get("x", params.get("y"))}))
+    divisors = modelled(optimizer)
+    assert divisors[-6:] == [1.0] * 6
+    assert max(divisors[:-6]) > 1.0
+
+
+def jumping(policy, n=40, deviation=0.7):
+    """Return an optimizer that has been told a parabola under heavy noise."""
+    rng = np.random.default_rng(0)
+    optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=n, random_state=0)
+    for _ in range(n):
+        params = optimizer.ask()
+        spread = 0.3 * deviation * rng.standard_normal()
+        optimizer.tell(params, smooth(params) + spread)
+    return optimizer
+
+
+def test_noise_is_estimated_where_it_is_most_of_the_values():
+    optimizer = jumping(RobustUCB())
+    again = Optimizer.from_dict(optimizer.to_dict())
+    for one in (optimizer, again):
+        assert 0.5 <= one._core.engines[0].state.noise <= 1.0
+    believing = jumping(RobustUCB(evidence=None))
+    assert believing._core.engines[0].state.noise is None
+
+
+def test_predictions_average_what_is_mostly_noise():
+    rng = np.random.default_rng(0)
+    points = [{"a": a} for a in rng.random(60)]
+    true = np.array([smooth(params) for params in points])
+    errors = []
+    for evidence in (8.0, None):
+        policy = RobustUCB(evidence=evidence)
+        optimizer = Optimizer({"a": Real(0, 1)}, policy, random_state=0)
+        optimizer.tell(points, true + 0.2 * np.random.default_rng(1).normal(size=60))
+        errors.append(np.abs(optimizer.predict(points) - true).mean())
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_no_noise_is_estimated_of_what_is_smooth():
+    assert finished()._core.engines[0].state.noise is None
+
+
 def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
     policy, state = RobustUCB(endgame=0.2), LadderState(1, 10, [0])
     assert [n for n in range(15) if policy.is_endgame(state, n)] == [8, 9]
@@ -153,7 +201,7 @@ def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
 
 
 def test_settings_out_of_range_are_refused():
-    for name in ("gain", "endgame", "endgame_beta"):
+    for name in ("evidence", "gain", "endgame", "endgame_beta"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
             RobustUCB(**{name: -0.1}).start(Setup(1), None)
     for name in ("tail", "endgame_beta"):

@@ -13,7 +13,9 @@ NAMES = [
     "berkenkamp",
     "berkenkamp-trap",
     "branin",
+    "branin-noisy",
     "hartmann6",
+    "hartmann6-noisy",
     "levy4",
     "michalewicz5",
     "rosenbrock4",
@@ -174,6 +176,15 @@ def test_initial_design_refuses_bad_arguments():
         problem.initial_params(-1)
     with pytest.raises(ValueError, match=r"'n' must be an integer >= 1\. Got 0"):
         problem.initial_params(0, 0)
+
+
+@pytest.mark.parametrize("name", ["branin", "hartmann6"])
+def test_noise_is_about_half_of_the_function_s_deviation(name):
+    problem = problems.get(f"{name}-noisy")
+    points = problem.space.sample(2000, random_state=0)
+    spread = np.std([problem.func(params) for params in points])
+    assert problem.noise_std == pytest.approx(spread / 2, rel=0.15)
+    assert problem.optimum == problems.get(name).optimum
 
 
 def test_noise_has_the_stated_deviation():

@@ -1,0 +1,253 @@
+"""Estimates of a model's hyperparameters from the told points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.surrogate._bank import FactorBank
+from skrobustbo.surrogate._cholesky import CholeskyFactor
+from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
+from skrobustbo.surrogate._noise import BOUNDS as NOISE_BOUNDS
+from skrobustbo.surrogate._noise import strong_noise
+from skrobustbo.surrogate._posterior import Candidate, Posterior
+from skrobustbo.surrogate._priors import Prior
+from skrobustbo.surrogate._sampling import slice_sample
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Fits:
+    """What `Models` says of the hyperparameters: the most probable ones, and draws."""
+
+    X: Array
+    z: Array
+    shift: float
+    scale: float
+    groups: list[Indices]
+    _bank: FactorBank
+    _rng: np.random.Generator | Callable[[], np.random.Generator] | None
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the noise, in the units that the model sees."""
+        return self._bank.noise
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Source of the draws of `sample`, which few policies need."""
+        if callable(self._rng):
+            return self._rng()
+        return np.random.default_rng(0) if self._rng is None else self._rng
+
+    @property
+    def n(self) -> int:
+        """Number of told points."""
+        return len(self.X)
+
+    def fit(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        bounds: tuple[float | Array, float | Array],
+        starts: Sequence[float | Array],
+        *,
+        per_parameter: bool = False,
+    ) -> Array:
+        """Return the length scales of highest posterior given the told points.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel at length scale 1.
+        prior : Prior
+            Prior of each length scale.
+        bounds : (float, float) or pair of arrays of shape (n_parameters,) or (1,)
+            Shortest and longest length scale allowed, the same for all or one each.
+        starts : list of float or array
+            Length scales to start from.
+        per_parameter : bool, default=False
+            One length scale per parameter instead of one for all.
+
+        Returns
+        -------
+        theta : array of shape (n_parameters,) or (1,)
+            In unit-cube coordinates.
+        """
+        likelihood = self._likelihood(kernel, prior, per_parameter)
+        return fit_length_scale(likelihood, bounds, _shaped(starts, likelihood))
+
+    def sample(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        bounds: tuple[float, float],
+        starts: Sequence[float | Array],
+        n: int,
+        *,
+        burn_in: int = 0,
+        thin: int = 1,
+        per_parameter: bool = False,
+    ) -> Array:
+        """Return draws from the posterior of the length scales given the told points.
+
+        Slice sampling of their logarithms, with `rng`.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel at length scale 1.
+        prior : Prior
+            Prior of each length scale.
+        bounds : (float, float)
+            Shortest and longest length scale allowed.
+        starts : list of float or array
+            Length scales; the chain starts from those of highest posterior.
+        n : int
+            Number of draws.
+        burn_in, thin : int
+            Sweeps before the first draw, and for each draw.
+        per_parameter : bool, default=False
+            One length scale per parameter instead of one for all.
+
+        Returns
+        -------
+        thetas : array of shape (n, n_parameters) or (n, 1)
+            In unit-cube coordinates; a chain goes on from the last one.
+        """
+        likelihood = self._likelihood(kernel, prior, per_parameter)
+        points = [np.log(np.clip(s, *bounds)) for s in _shaped(starts, likelihood)]
+        draws = slice_sample(
+            likelihood.log_density,
+            max(points, key=likelihood.log_density) if len(points) > 1 else points[0],
+            n,
+            rng=self.rng,
+            bounds=(math.log(bounds[0]), math.log(bounds[1])),
+            burn_in=burn_in,
+            thin=thin,
+        )
+        return np.clip(np.exp(draws), *bounds)
+
+    def strong_noise(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        bounds: tuple[float, float],
+        theta: Array,
+        evidence: float,
+        start: tuple[Array, float] | None = None,
+    ) -> tuple[Array, float] | None:
+        """Return length scales and noise, if the values told seem to be mostly noise.
+
+        Parameters
+        ----------
+        kernel, prior, bounds
+            As for `fit`.
+        theta : array of shape (n_parameters,)
+            What `fit` returned, one length scale per parameter.
+        evidence : float
+            Nats of log posterior by which they must be ahead of `theta` and `noise`.
+        start : (array of shape (n_parameters,), float), optional
+            An earlier result to begin with.
+
+        Returns
+        -------
+        found : (array of shape (n_parameters,), float) or None
+            Noise of at least half a deviation of the prior.
+        """
+        if self.noise >= NOISE_BOUNDS[0] or not self.n:
+            return None
+        still = self._likelihood(kernel, prior, True)
+        noisy = self._likelihood(kernel, prior, True, fits_noise=True)
+        return strong_noise(still, noisy, theta, bounds, evidence, start)
+
+    def _likelihood(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        per_parameter: bool,
+        fits_noise: bool = False,
+    ) -> LengthScaleLikelihood:
+        groups = self.groups if per_parameter else [np.concatenate(self.groups)]
+        X, z = self._fitted
+        return LengthScaleLikelihood(
+            kernel,
+            X,
+            z,
+            noise=self.noise,
+            groups=groups,
+            prior=prior,
+            fits_noise=fits_noise,
+        )
+
+    @property
+    def _fitted(self) -> tuple[Array, Array]:
+        """The told points, and their targets, that hyperparameters are fitted to."""
+        raise NotImplementedError
+
+    def fit_value(
+        self,
+        model: Callable[[float], Candidate],
+        bounds: tuple[float, float],
+        start: float,
+    ) -> float:
+        """Return a positive hyperparameter of highest likelihood on the told points.
+
+        Brent's bounded search in its logarithm, no further than a factor e**2 from
+        where it starts: one that is repeated as values come in follows a maximum.
+
+        Parameters
+        ----------
+        model : callable
+            Value of the hyperparameter to candidate.
+        bounds : (float, float)
+            Least and greatest value allowed.
+        start : float
+            An earlier estimate.
+
+        Returns
+        -------
+        value : float
+        """
+        around, reach = math.log(start), 2.0
+        result = minimize_scalar(
+            lambda log_value: -self._evidence(model(math.exp(log_value))),
+            bounds=(
+                max(math.log(bounds[0]), around - reach),
+                min(math.log(bounds[1]), around + reach),
+            ),
+            method="bounded",
+            options={"xatol": 0.02},
+        )
+        return math.exp(float(result.x))
+
+    def _evidence(self, candidate: Candidate) -> float:
+        X, z = self._fitted
+        K = candidate.kernel(X)
+        noise = self._bank.noise_of(candidate)
+        K[np.diag_indices_from(K)] += noise**2
+        factor, mean = CholeskyFactor(), self._mean(candidate)
+        factor.restart(K)
+        posterior = Posterior(candidate, X, factor, z, noise, mean)
+        return posterior.log_marginal_likelihood
+
+    def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:
+        mean = candidate.mean
+        if mean is None:
+            return None
+        return lambda X: (np.asarray(mean(X), dtype=float) - self.shift) / self.scale
+
+
+def _shaped(
+    starts: Sequence[float | Array], likelihood: LengthScaleLikelihood
+) -> list[Array]:
+    """Return each start as one length scale per group."""
+    k = len(likelihood.groups)
+    return [np.broadcast_to(start, k).astype(float) for start in starts]
