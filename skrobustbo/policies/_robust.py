@@ -103,9 +103,9 @@ class RobustUCB(UCBPolicy):
 
     A likelihood estimate of the length scales is good on average and disastrous when
     the data so far look smooth: the model is then sure of what it has not seen. So the
-    estimate is one candidate among several. The others divide it, down to the shortest
-    length scale that the budget can resolve, and take turns with it, the shorter the
-    more rarely.
+    estimate is one candidate among several. The others divide it, until its longest
+    length scale is the shortest that the budget can resolve, and take turns with it,
+    the shorter the more rarely.
 
     Pseudo-code (N: evaluations planned, d: parameters, w: the rungs' weights)::
 
@@ -207,7 +207,7 @@ class RobustUCB(UCBPolicy):
         turn = 0 if endgame else self.turn(state, pending)
         passed: list[int] = []
         t = sum(state.counts) + len(pending) + 1  # line 1
-        for rung in [0] if endgame else state.awake(turn, n):  # line 5
+        for rung in [0] if endgame else state.awake(turn, models.n):  # line 5
             posterior = models[self._candidate(state, models, fit, n, rung)]
             alpha = self._alpha(posterior, state.n_parameters, t, rung, endgame)
             x, _ = argmax(alpha)  # line 6
@@ -314,7 +314,7 @@ class RobustUCB(UCBPolicy):
             state.n_surprised = len(z)
         for rung in memo["passed"]:
             state.rests[rung] = len(z) + len(z) // _REST
-        if surprised or z[-1] >= z.max():
+        if surprised or z[-1] > z[:-1].max(initial=-math.inf):
             state.rests = [0] * len(state.rests)
 
     def targets(self, values: Array) -> tuple[Array, float, float]:

@@ -125,6 +125,8 @@ def test_a_rung_that_passed_rests_until_something_happens():
     assert state.rests == [22, 22, 0]
     policy.learn(state, memo | calm, History([*told, 0.5]))  # a surprise
     assert state.rests == [0, 0, 0]
+    policy.learn(state, memo | calm | {"mean": 1.0}, History([*told, 1.0]))  # as good
+    assert state.rests == [23, 23, 0]
     policy.learn(state, memo | calm | {"mean": 2.0}, History([*told, 2.0]))  # better
     assert state.rests == [0, 0, 0]
 
