@@ -138,8 +138,8 @@ class BOHO(Policy):
         require(0 < self.shrink < 1, self, "shrink", "between 0 and 1")
         if self.nu is not None:
             require_positive(self, "nu")
-        low, high = self.nu_range
-        pair = 0 < low < high < np.inf
+        pair = len(self.nu_range) == 2
+        pair = pair and 0 < self.nu_range[0] < self.nu_range[1] < np.inf
         require(pair, self, "nu_range", "two positive numbers, the smaller first")
         require(self.incumbent in ("mu", "f"), self, "incumbent", "'mu' or 'f'")
         require(0 < self.delta < 1, self, "delta", "between 0 and 1")

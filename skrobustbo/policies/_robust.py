@@ -111,7 +111,7 @@ class RobustUCB(UCBPolicy):
 
         1  for t = 1, 2, ...
         2      theta = argmax of log p(y | theta) + log p(theta), one per parameter;
-               with noise >= 1/2 as well if that is ahead by `evidence`
+               for j = 0 also with noise >= 1/2, if that is ahead by `evidence`
         3      D = max(1, max(theta) / (resolution N**(-1/d)))
         4      i = argmin over rungs of (n_i + 1) / w_i; ties to the longest
         5      for j = i, i + 1, ..., rungs - 1
@@ -130,7 +130,8 @@ class RobustUCB(UCBPolicy):
     the model sees them: one diverged fit would otherwise flatten all the rest.
 
     Line 2 takes values for noise only where they are mostly that: the ripples of a
-    smooth objective look like less of it, and are better believed.
+    smooth objective look like less of it, and are better believed. A narrow peak looks
+    like much of it, so that the shorter length scales believe the values all the same.
 
     Beyond 40 values line 2 is left out in most steps, as more values change the
     estimate less while each costs more: it comes when there are more values by a
@@ -155,7 +156,8 @@ class RobustUCB(UCBPolicy):
         the points told.
     evidence : float or None, default=8.0
         Nats of log posterior by which noise of half the spread of the values, or more,
-        must be ahead of `noise` to take its place. None: `noise` is never questioned.
+        must be ahead of `noise` to take its place on the first rung. None: it never
+        does.
     gain : float, default=0.003
         Least expected improvement, in standard deviations of the values, for which a
         rung takes its turn instead of leaving it to the next. 0: it always does.
@@ -240,6 +242,8 @@ class RobustUCB(UCBPolicy):
         self, state: LadderState, models: Models, fit: Estimate, n: int, rung: int
     ) -> Candidate:
         divisor = self.divisor(state, np.array(fit.theta), n, rung)
+        if rung > 0:
+            fit = fit._replace(noise=None)
         return self._model(models, fit, divisor, f"theta/{divisor:.3g}")
 
     def _model(

@@ -36,6 +36,7 @@ from skrobustbo.benchmarks._table import (
     parse_rows,
 )
 from skrobustbo.policies import RobustUCB
+from skrobustbo.policies._robust import Estimate
 from skrobustbo.problems import Problem
 from skrobustbo.space import Space
 
@@ -601,13 +602,18 @@ class TestStepCost:
 
     @pytest.mark.parametrize("n", [330, 400, 800, 3000])
     def test_steps_are_as_many_as_an_estimate_takes(self, n, monkeypatch):
-        monkeypatch.setattr(RobustUCB, "_fit", lambda *args: np.array([0.3]))
+        def fit(policy, last, models):
+            return Estimate([0.3], None, models.n)
+
+        monkeypatch.setattr(RobustUCB, "_fit", fit)
         told = range(n, n + _step_times.default_repeats(n))
         fitted = [n - 1]  # the last step before the timed ones has an estimate
-        state = SimpleNamespace(latest=lambda _: ([0.3], fitted[-1]), n_surprised=0)
+        state = SimpleNamespace(
+            latest=lambda _: Estimate([0.3], None, fitted[-1]), n_surprised=0
+        )
         for k in told:
             models = SimpleNamespace(n=k)
-            fitted.append(RobustUCB()._estimate(state, models, [])[1])
+            fitted.append(RobustUCB()._estimate(state, models, []).n_fitted)
         assert fitted == [n - 1] * len(told) + [told[-1]]
 
     @pytest.mark.parametrize(("n", "steps"), [(4, 20), (325, 20), (326, 21)])

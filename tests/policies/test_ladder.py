@@ -191,6 +191,24 @@ def test_predictions_average_what_is_mostly_noise():
     assert errors[0] < 0.5 * errors[1]
 
 
+def test_shorter_length_scales_believe_what_the_first_takes_for_noise():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 1))
+    z = np.sin(3 * X[:, 0]) + rng.standard_normal(40)
+    models = Models(FactorBank(0.01), X, (z - z.mean()) / z.std())
+    state = LadderState(1, 60, [0] * 4, rests=[0] * 4)
+    seen = []
+
+    def argmax(acq):
+        seen.append(acq.posterior.noise)
+        return X[0], 0.0
+
+    # No rung gains so much: all are asked in turn.
+    RobustUCB(gain=1e6).suggest(state, models, argmax, [])
+    assert 0.5 <= seen[0] <= 1.0
+    assert seen[1:] == [0.01] * 3
+
+
 def test_no_noise_is_estimated_of_what_is_smooth():
     assert finished()._core.engines[0].state.noise is None
 

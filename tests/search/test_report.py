@@ -242,7 +242,8 @@ def test_still_improving():
 
 
 def test_noise_that_dominates():
-    noisy = fitted(Fake(noise=3.0), {"a": Real(0.2, 0.21)}, n_iter=12)
+    space = {"a": Real(0.2, 0.21)}
+    noisy = fitted(Fake(noise=3.0), space, n_iter=12, policy="random")
     assert "RepeatedKFold" in section(noisy.report(), "Next")
     # The same noise in every candidate cancels when folds are compared.
     assert "RepeatedKFold" not in fitted(Fake(noise=0.0)).report()
