@@ -210,7 +210,7 @@ class RobustUCB(UCBPolicy):
         passed: list[int] = []
         t = sum(state.counts) + len(pending) + 1  # line 1
         for rung in [0] if endgame else state.awake(turn, models.n):  # line 5
-            posterior = models[self._candidate(state, models, fit, n, rung)]
+            posterior = models[self._candidate(state, models, fit, rung)]
             alpha = self._alpha(posterior, state.n_parameters, t, rung, endgame)
             x, _ = argmax(alpha)  # line 6
             if endgame or expected_gain(posterior, x) >= self.gain:  # line 7
@@ -239,9 +239,10 @@ class RobustUCB(UCBPolicy):
         return horizon is not None and (1 - self.endgame) * horizon <= n < horizon
 
     def _candidate(
-        self, state: LadderState, models: Models, fit: Estimate, n: int, rung: int
+        self, state: LadderState, models: Models, fit: Estimate, rung: int
     ) -> Candidate:
-        divisor = self.divisor(state, np.array(fit.theta), n, rung)
+        # By the values of the estimate: factors serve until there is another one.
+        divisor = self.divisor(state, np.array(fit.theta), fit.n_fitted, rung)
         if rung > 0:
             fit = fit._replace(noise=None)
         return self._model(models, fit, divisor, f"theta/{divisor:.3g}")
