@@ -222,9 +222,7 @@ class Core:
         """
         if not len(self.engines[i].history):
             return self._designed(i)
-        engine = self.engines[i]
-        elsewhere = len(self.log.trials) - len(engine.history.trials)
-        return engine.propose(self.n_asked, elsewhere)
+        return self.engines[i].propose(self.n_asked)
 
     def _eligible(self, left: Sequence[int]) -> list[int]:
         """Return the branches to choose from: survivors with values, if there are."""

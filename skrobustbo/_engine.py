@@ -184,6 +184,7 @@ class Engine:
             ground=self._ground,
             ball=self.region.ball,
             values=self.history.values,
+            n_elsewhere=len(self._log.trials) - len(self.history.trials),
         )
 
     def _units(self, shaped: bool) -> tuple[Array, float, float]:
@@ -236,13 +237,9 @@ class Engine:
             pool=self.design.pool if self.region.constrained else None,
         )
 
-    def propose(self, n_asked: int, n_elsewhere: int = 0) -> Trial:
-        """Return what the policy asks next here; SpaceExhausted if nothing is left.
-
-        `n_elsewhere` is the number of points of other branches, told or pending.
-        """
+    def propose(self, n_asked: int) -> Trial:
+        """Return what the policy asks next here; SpaceExhausted if nothing is left."""
         models = self.models(n_asked)
-        models.n_elsewhere = n_elsewhere
         if self.state is None:
             told = self.models(n_asked, pending=False)
             self.state = self.policy.start(self._setup(), told)

@@ -277,7 +277,7 @@ class RobustUCB(UCBPolicy):
             found = models.strong_noise(
                 kernel, prior, LENGTH_SCALE_BOUNDS, theta, self.evidence, earlier
             )
-        theta, noise = (theta, None) if found is None else found
+        theta, noise = found or (theta, None)
         return Estimate(theta.tolist(), noise, models.n)
 
     def overall(self, models: Models) -> Candidate:

@@ -14,7 +14,6 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo.surrogate._bank import FactorBank
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
-from skrobustbo.surrogate._noise import BOUNDS as NOISE_BOUNDS
 from skrobustbo.surrogate._noise import strong_noise
 from skrobustbo.surrogate._posterior import Candidate, Posterior
 from skrobustbo.surrogate._priors import Prior
@@ -162,11 +161,8 @@ class Fits:
         found : (array of shape (n_parameters,), float) or None
             Noise of at least half a deviation of the prior.
         """
-        if self.noise >= NOISE_BOUNDS[0] or not self.n:
-            return None
-        still = self._likelihood(kernel, prior, True)
-        noisy = self._likelihood(kernel, prior, True, fits_noise=True)
-        return strong_noise(still, noisy, theta, bounds, evidence, start)
+        likelihood = self._likelihood(kernel, prior, True, fits_noise=True)
+        return strong_noise(likelihood, theta, bounds, evidence, start)
 
     def _likelihood(
         self,

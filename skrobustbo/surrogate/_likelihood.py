@@ -44,7 +44,7 @@ class LengthScaleLikelihood:
         Penalty on the logarithms.
     fits_noise : bool, default=False
         Whether the noise is fitted as well: its logarithm is then the last coordinate,
-        under a flat prior, and `noise` is not used.
+        under a flat prior, and `noise` is only what is assumed elsewhere.
     """
 
     def __init__(

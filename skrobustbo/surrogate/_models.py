@@ -52,14 +52,9 @@ class Models(Fits):
         Radius, metric and units to the function from points to their perturbations.
     values : array of shape (n,), optional
         The told values themselves, nan where there is none; `z` if not given.
-
-    Attributes
-    ----------
-    n_elsewhere : int
+    n_elsewhere : int, default=0
         Points of other branches, told or pending: they use up the horizon as well.
     """
-
-    n_elsewhere: int = 0
 
     def __init__(
         self,
@@ -75,7 +70,9 @@ class Models(Fits):
         ground: Ground | None = None,
         ball: Callable[..., Callable[[Array], Array]] | None = None,
         values: Array | None = None,
+        n_elsewhere: int = 0,
     ) -> None:
+        self.n_elsewhere = n_elsewhere
         self._bank, self.X, self.z = bank, X, z
         self._values = z if values is None else values
         self.ground, self._ball = ground, ball
@@ -188,6 +185,7 @@ class Models(Fits):
             ground=self.ground,
             ball=self._ball,
             values=self._values[len(self.z) - len(z) :],
+            n_elsewhere=self.n_elsewhere,
         )
         view._start, view._now = self._start + start, self._now
         return view

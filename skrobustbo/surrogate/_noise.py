@@ -19,21 +19,20 @@ _CLIMB = 4.0
 
 
 def strong_noise(
-    still: LengthScaleLikelihood,
-    noisy: LengthScaleLikelihood,
+    likelihood: LengthScaleLikelihood,
     theta: Array,
     bounds: tuple[float, float],
     evidence: float,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float] | None:
-    """Return length scales and noise that are far more probable than hardly any noise.
+    """Return length scales and noise that are far more probable than those assumed.
 
     Parameters
     ----------
-    still, noisy : LengthScaleLikelihood
-        The log posterior with the noise assumed, and the one that fits it.
+    likelihood : LengthScaleLikelihood
+        One that fits the noise; its own is the one assumed.
     theta : array of shape (n_groups,)
-        Length scales of highest posterior by `still`.
+        Length scales of highest posterior with the noise assumed.
     bounds : (float, float)
         Shortest and longest length scale allowed.
     evidence : float
@@ -46,14 +45,17 @@ def strong_noise(
     found : (array of shape (n_groups,), float) or None
         None if the values are not mostly noise, so far as they tell.
     """
-    most = still.value(np.log(theta)) - evidence
-    if start is None:
-        start = np.maximum(theta, _START_THETA), _START_NOISE
-        if noisy.value(np.log([*start[0], start[1]])) > most + _CLIMB:
-            return None
-    low, high = np.full((2, len(theta) + 1), np.reshape(bounds, (2, 1)))
+    if likelihood.noise >= BOUNDS[0] or not len(likelihood.z):
+        return None
+    most = likelihood.value(np.log([*theta, likelihood.noise])) - evidence
+    point = np.array([*np.maximum(theta, _START_THETA), _START_NOISE])
+    if start is not None:
+        point = np.array([*start[0], start[1]])
+    elif likelihood.value(np.log(point)) > most + _CLIMB:
+        return None
+    low, high = np.full((2, len(point)), np.reshape(bounds, (2, 1)))
     low[-1], high[-1] = BOUNDS
-    point = fit_length_scale(noisy, (low, high), [np.array([*start[0], start[1]])])
-    if noisy.value(np.log(point)) > most:
+    point = fit_length_scale(likelihood, (low, high), [point])
+    if likelihood.value(np.log(point)) > most:
         return None
     return point[:-1], float(point[-1])
