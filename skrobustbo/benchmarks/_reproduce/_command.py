@@ -69,27 +69,19 @@ def main(args: argparse.Namespace) -> int:
         return 0
     if not args.names and args.page is None:
         raise CommandError("Expected the name of an experiment, --list or --page.")
-    folder = args.out or _folder_of(args.page)
     chosen = chosen_experiments(args.names)
-    _make_folder(folder, "--page" if args.out is None and args.page else "--out")
+    folder = args.out or Path("papers")
     if args.page is not None:
         _make_folder(args.page.parent, "--page")
         check_can_write(args.page, "--page")
+        folder = args.out or args.page.with_suffix("")
+    _make_folder(folder, "--page" if args.out is None and args.page else "--out")
     n_failed = execute(chosen, folder, args)
     for experiment in chosen:
         _tell(experiment, folder, args.quick)
     if args.page is not None:
         write_page(args.page, folder)
     return int(n_failed > 0)
-
-
-def _folder_of(page: Path | None) -> Path:
-    """Return the folder of the files of a page, or of none."""
-    if page is None:
-        return Path("papers")
-    if page.is_dir():
-        check_can_write(page, "--page")
-    return page.with_suffix("")
 
 
 def _make_folder(path: Path, option: str) -> None:
