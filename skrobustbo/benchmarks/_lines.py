@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._files import check_can_write, read_text, replace_file
+from skrobustbo.benchmarks._files import (
+    check_can_write,
+    read_text,
+    replace_file,
+    write_file,
+)
 
 
 class Line(Protocol):
@@ -105,10 +110,17 @@ class LineTable(Generic[L]):
         path = self.path
         check_can_write(path)
         runs = self.read() if path.exists() else {}
-        text = ",".join(self.columns) + "\n" + self._format(runs.values())
+        text = self._text(runs.values())
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             replace_file(path, text)
         return set(runs)
+
+    def write(self, runs: Iterable[L]) -> None:
+        """Write a file of these runs; CommandError if that cannot be done."""
+        write_file(self.path, self._text(runs))
+
+    def _text(self, runs: Iterable[L]) -> str:
+        return ",".join(self.columns) + "\n" + self._format(runs)
 
     def append(self, run: L) -> None:
         """Write a run to the disk, as one line in one write."""

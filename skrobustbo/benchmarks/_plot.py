@@ -16,14 +16,9 @@ from numpy.typing import NDArray
 from skrobustbo.benchmarks._args import CommandError, Subparsers
 from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._report import add_selection, complete_runs, selection
-from skrobustbo.benchmarks._scores import (
-    GroupKey,
-    best_values,
-    padded,
-    percentiles,
-    simple_regrets,
-)
+from skrobustbo.benchmarks._scores import GroupKey, percentiles
 from skrobustbo.benchmarks._table import Run
+from skrobustbo.benchmarks._traces import best_values, padded, simple_regrets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +39,7 @@ Panels = dict[tuple[str, int], dict[str, list[Run]]]
 def register(subparsers: Subparsers) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser("plot", help="draw a csv file's regrets")
-    add_selection(parser)
+    add_selection(parser, "files written by 'run'")
     parser.add_argument("--out", type=Path, required=True, metavar="IMAGE")
     parser.set_defaults(func=main)
 

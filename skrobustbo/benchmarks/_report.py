@@ -1,4 +1,4 @@
-"""``report``: the regrets and the times of a results table, and tests, as markdown."""
+"""``report``: the regrets and the times of results tables, and tests, as markdown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from skrobustbo._names import unknown_name
 from skrobustbo.benchmarks._ablation import ablation_section
@@ -20,7 +21,12 @@ from skrobustbo.benchmarks._files import write_file
 from skrobustbo.benchmarks._margins import margins_section
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS
-from skrobustbo.benchmarks._per_run import write_per_run
+from skrobustbo.benchmarks._run_lines import (
+    RunLine,
+    holds_lines,
+    line_of,
+    line_table,
+)
 from skrobustbo.benchmarks._scores import (
     GroupKey,
     Scores,
@@ -30,7 +36,7 @@ from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.benchmarks._summary import markdown, summarise
 from skrobustbo.benchmarks._table import Run, RunKey, Table
 from skrobustbo.benchmarks._tails import tails_section
-from skrobustbo.benchmarks._versions import made_with
+from skrobustbo.benchmarks._versions import Note, made_with, notes_beside
 
 #: The method whose rivals the report asks about.
 _REFERENCE = "robust"
@@ -42,12 +48,12 @@ def register(subparsers: Subparsers) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "report",
-        help="print a csv file's regrets and times",
-        description="Print the regrets and times of a csv file; of two methods and "
+        help="print the regrets and times of csv files",
+        description="Print the regrets and times of csv files; of two methods and "
         "more also their mean ranks, wins, and whether the reference is worse than its "
         "rivals.",
     )
-    add_selection(parser)
+    add_selection(parser, "files written by 'run', or by --runs of a report")
     parser.add_argument(
         "--reference",
         metavar="NAME",
@@ -72,40 +78,57 @@ def register(subparsers: Subparsers) -> None:
         "--runs",
         type=Path,
         metavar="CSV",
-        help="file to write with a line for each run",
+        help="file to write with a line for each run, from which reports can be made",
     )
     parser.set_defaults(func=main)
 
 
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `complete_runs` and `selection` read."""
-    parser.add_argument("csv", type=Path, help="file written by 'run'")
+def add_selection(parser: argparse.ArgumentParser, files: str) -> None:
+    """Add the arguments that `selection` reads."""
+    parser.add_argument(
+        "csv",
+        type=Path,
+        nargs="+",
+        help=f"{files}; of equal runs, those of the first file count",
+    )
     parser.add_argument("--problems", nargs="+", metavar="NAME", help="default: all")
     parser.add_argument("--policies", nargs="+", metavar="NAME", help="default: all")
 
 
 def main(args: argparse.Namespace) -> None:
     """Print one table line per problem, run length and policy, and what follows."""
-    runs = complete_runs(args.csv)
-    groups = selection(runs, args)
+    lines = read_lines(args.csv)
+    groups = selection(lines, args)
     sections = [] if args.title is None else [f"# {args.title}"]
     # What stands in for an optimum must not depend on what is shown.
-    found = scores(groups, runs.values())
+    found = scores(groups, lines.values())
     if args.ablation:
         sections.append(ablation_section(found, _reference(args, methods_of(found))))
     else:
-        lines = [summarise(key, runs) for key, runs in groups.items()]
-        sections += [markdown(lines), *_comparisons(args, found)]
+        summaries = [summarise(key, group) for key, group in groups.items()]
+        sections += [markdown(summaries), *_comparisons(args, found)]
     sections += _failures(args, groups)
-    if notes := Table(args.csv).versions.read():
+    if notes := _all_notes(args.csv):
         sections.append(made_with(notes))
     if args.runs is not None:
-        write_per_run(args.runs, groups, found)
+        _write_lines(args.runs, groups, notes)
     text = "\n\n".join(sections)
     if args.out is None:
         print(text)
         return
     write_file(args.out, text + "\n")
+
+
+def _write_lines(
+    path: Path, groups: Mapping[GroupKey, Sequence[RunLine]], notes: Sequence[Note]
+) -> None:
+    """Write the file of --runs, and its notes beside it."""
+    if path.is_file() and not holds_lines(path):
+        raise CommandError(
+            f"{path} holds something else than an earlier file of --runs: give another."
+        )
+    line_table(path).write(line for lines in groups.values() for line in lines)
+    notes_beside(path).write(notes)
 
 
 def _comparisons(args: argparse.Namespace, found: Scores) -> list[str]:
@@ -131,10 +154,22 @@ def _reference(args: argparse.Namespace, methods: Sequence[str]) -> str:
     return _named(_METHOD, [args.reference], methods)[0]
 
 
-def _failures(args: argparse.Namespace, groups: dict[GroupKey, list[Run]]) -> list[str]:
+def _all_notes(paths: Sequence[Path]) -> list[Note]:
+    """Return the notes beside all files, each once."""
+    notes = [note for path in paths for note in notes_beside(path).read()]
+    return [note for n, note in enumerate(notes) if note not in notes[:n]]
+
+
+def _failures(
+    args: argparse.Namespace, groups: Mapping[GroupKey, Sequence[RunLine]]
+) -> list[str]:
     """Return the section of runs that are missing because they failed."""
-    held = {run[0].key for runs in groups.values() for run in runs}
-    log = FailureLog(args.csv).read()
+    held = {line.key for lines in groups.values() for line in lines}
+    log = {
+        key: failure
+        for path in args.csv
+        for key, failure in FailureLog(path).read().items()
+    }
     counts: dict[GroupKey, list[Failure]] = defaultdict(list)
     for key in sorted(log.keys() - held):
         counts[GroupKey(*key[:3])].append(log[key])
@@ -156,20 +191,43 @@ def _failure_cells(key: GroupKey, failures: Sequence[Failure]) -> tuple[str, ...
     return key.problem, str(key.n_iter), key.policy, str(n_failed), str(n_late)
 
 
-def complete_runs(path: Path) -> dict[RunKey, Run]:
-    """Return the complete runs of the table in a file."""
+def read_lines(paths: Sequence[Path]) -> dict[RunKey, RunLine]:
+    """Return the runs of several files, the first of equal ones."""
+    found: dict[RunKey, RunLine] = {}
+    for path in paths:
+        _check_is_file(path)
+        if holds_lines(path):
+            lines = line_table(path).read()
+        else:
+            lines = {key: line_of(run) for key, run in complete_runs([path]).items()}
+        found = lines | found
+    return found
+
+
+def complete_runs(paths: Sequence[Path]) -> dict[RunKey, Run]:
+    """Return the complete runs of results tables, the first of equal ones."""
+    found: dict[RunKey, Run] = {}
+    for path in paths:
+        _check_is_file(path)
+        runs, is_clean = Table(path).read()
+        if not is_clean:
+            print("Incomplete runs are left out.", file=sys.stderr)
+        found = runs | found
+    return found
+
+
+def _check_is_file(path: Path) -> None:
     if not path.is_file():
         raise CommandError(f"There is no file {path}: make it with 'run --out'.")
-    runs, is_clean = Table(path).read()
-    if not is_clean:
-        print("Incomplete runs are left out.", file=sys.stderr)
-    return runs
+
+
+T = TypeVar("T")
 
 
 def selection(
-    runs: Mapping[RunKey, Run], args: argparse.Namespace
-) -> dict[GroupKey, list[Run]]:
-    """Return those runs of a table that the arguments name, grouped."""
+    runs: Mapping[RunKey, T], args: argparse.Namespace
+) -> dict[GroupKey, list[T]]:
+    """Return those runs that the arguments name, grouped."""
     problems = _chosen("problem", args.problems, {key.problem for key in runs})
     policies = _chosen("policy", args.policies, {key.policy for key in runs})
     groups = defaultdict(list)
@@ -177,7 +235,8 @@ def selection(
         if key.problem in problems and key.policy in policies:
             groups[GroupKey(*key[:3])].append(runs[key])
     if not groups:
-        raise CommandError(f"{args.csv} holds no complete run of what was asked for.")
+        files = ", ".join(map(str, args.csv))
+        raise CommandError(f"{files}: no complete run of what was asked for.")
     return dict(groups)
 
 

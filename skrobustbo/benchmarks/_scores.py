@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._table import Run
+from skrobustbo.benchmarks._run_lines import RunLine
 
 
 class GroupKey(NamedTuple):
@@ -53,69 +53,44 @@ Scores = dict[Task, dict[str, dict[int, Score]]]
 
 
 def scores(
-    groups: Mapping[GroupKey, Sequence[Run]], table: Iterable[Run] | None = None
+    groups: Mapping[GroupKey, Sequence[RunLine]],
+    table: Iterable[RunLine] | None = None,
 ) -> Scores:
     """Return the scores by task, method and seed.
 
     Parameters
     ----------
-    groups : dict of GroupKey to list of Run
+    groups : dict of GroupKey to list of RunLine
         The runs.
-    table : iterable of Run, optional
+    table : iterable of RunLine, optional
         Runs that `groups` are a part of, all of them by default: where the optimum of
         a problem is not known, the largest value of any of them stands in for it.
     """
-    all_runs = [run for runs in groups.values() for run in runs]
-    stand_ins = _largest_values(all_runs if table is None else table)
+    all_lines = [line for lines in groups.values() for line in lines]
+    stand_ins = _largest_values(all_lines if table is None else table)
     found: Scores = defaultdict(dict)
-    for key, runs in groups.items():
+    for key, lines in groups.items():
         found[task_of(key)][key.policy] = {
-            run[0].seed: score(run, stand_ins[key.problem]) for run in runs
+            line.seed: _score(line, stand_ins[key.problem]) for line in lines
         }
     return dict(found)
 
 
-def _largest_values(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the largest value that was found on each problem, nan for none."""
-    bests: dict[str, list[float]] = defaultdict(list)
-    for run in runs:
-        bests[run[0].problem].append(run[-1].best)
-    return {problem: float(np.fmax.reduce(found)) for problem, found in bests.items()}
+def _largest_values(lines: Iterable[RunLine]) -> dict[str, float]:
+    """Return the largest value that was found on each problem."""
+    largest: dict[str, float] = defaultdict(lambda: -math.inf)
+    for line in lines:
+        largest[line.problem] = max(largest[line.problem], line.best)
+    return largest
 
 
-def score(run: Run, stand_in: float = math.nan) -> Score:
-    """Return how a run went; nan where neither optimum nor `stand_in` is known."""
-    regrets = simple_regrets(run, stand_in)
-    after = padded(regrets, run[0].n_iter)[_first_of_model(run) :]
-    return Score(float(regrets[-1]), float(after.mean()))
-
-
-def padded(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """Return the values, the last one repeated up to a length."""
-    return np.append(values, np.repeat(values[-1], length - len(values)))
-
-
-def simple_regrets(run: Run, stand_in: float = math.nan) -> NDArray[np.float64]:
-    """Return the optimum minus the best value so far, shape (n_evals,).
-
-    It is inf where there is an optimum, and no finite value yet.
-
-    Parameters
-    ----------
-    run : list of Evaluation
-        A run.
-    stand_in : float, default=nan
-        What takes the optimum's place where it is not known.
-    """
-    optima = np.array([row.optimum for row in run])
-    known = np.where(np.isnan(optima), stand_in, optima)
-    return np.asarray(known - best_values(run), dtype=float)
-
-
-def best_values(run: Run) -> NDArray[np.float64]:
-    """Return the best value so far, -inf before the first finite one."""
-    bests = np.array([row.best for row in run])
-    return np.where(np.isnan(bests), -math.inf, bests)
+def _score(line: RunLine, stand_in: float) -> Score:
+    """Return how a run went; nan where nothing stands in for an unknown optimum."""
+    if not math.isnan(line.final_regret):
+        return Score(line.final_regret, line.area)
+    if math.isinf(stand_in):
+        return Score(math.nan, math.nan)
+    return Score(stand_in - line.best, stand_in - line.mean_best)
 
 
 def percentiles(sample: NDArray[np.float64], q: Sequence[float]) -> NDArray[np.float64]:
@@ -128,16 +103,6 @@ def percentiles(sample: NDArray[np.float64], q: Sequence[float]) -> NDArray[np.f
         between = np.percentile(sample, q, axis=0)
     larger = np.percentile(sample, q, axis=0, method="higher")
     return np.where(np.isnan(between), larger, between)
-
-
-def model_seconds(run: Run) -> list[float]:
-    """Return the CPU seconds of the steps after the initial design."""
-    return [row.cpu_seconds for row in run[run[0].n_initial :]]
-
-
-def _first_of_model(run: Run) -> int:
-    """Return the index of the first evaluation whose regret is a method's own doing."""
-    return min(run[0].n_initial, run[0].n_iter - 1)
 
 
 def on_common_seeds(

@@ -10,19 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._markdown import number, table
-from skrobustbo.benchmarks._scores import (
-    GroupKey,
-    best_values,
-    model_seconds,
-    percentiles,
-    score,
-)
-from skrobustbo.benchmarks._table import Run
+from skrobustbo.benchmarks._run_lines import RunLine
+from skrobustbo.benchmarks._scores import GroupKey, percentiles
 
 
 @dataclass(frozen=True)
 class Summary:
     """One line of the report, over the seeds of a problem and policy.
+
+    Each figure is over the runs that it is known of.
 
     Parameters
     ----------
@@ -43,8 +39,8 @@ class Summary:
         Mean over seeds and evaluations after the initial design of the optimum minus
         the best value so far.
     cpu_median, cpu_mean : float
-        CPU time of ask + tell in milliseconds, over the steps of all runs after the
-        initial design.
+        CPU time of ask + tell in milliseconds, over the steps after the initial design:
+        median of the runs' medians, and mean of their means.
     n_stuck : int or None
         Runs whose best value ends below the problem's `stuck_below`, None where it has
         none.
@@ -63,32 +59,29 @@ class Summary:
     n_stuck: int | None
 
 
-def summarise(key: GroupKey, runs: Sequence[Run]) -> Summary:
+def summarise(key: GroupKey, lines: Sequence[RunLine]) -> Summary:
     """Return the report's line for the runs of one problem and policy."""
-    found = [score(run) for run in runs]
-    regrets = np.array([each.final for each in found])
-    sums = np.array([_cumulative_regret(run) for run in runs])
-    cpu = np.array([1e3 * seconds for run in runs for seconds in model_seconds(run)])
+    regrets, sums = _known(lines, "final_regret"), _known(lines, "cumulative_regret")
     return Summary(
         key=key,
-        n_seeds=len(runs),
-        best=float(np.median([best_values(run)[-1] for run in runs])),
+        n_seeds=len(lines),
+        best=float(np.median(_known(lines, "best"))),
         regret=float(np.median(regrets)),
         regret_90=float(percentiles(regrets, [90])[0]),
         cumulative=float(sums.mean()),
         cumulative_se=_standard_error(sums),
-        area=float(np.mean([each.area for each in found])),
-        cpu_median=float(np.median(cpu)) if cpu.size else math.nan,
-        cpu_mean=float(cpu.mean()) if cpu.size else math.nan,
-        n_stuck=_count_stuck(runs),
+        area=float(_known(lines, "area").mean()),
+        cpu_median=float(np.median(_known(lines, "cpu_ms_median"))),
+        cpu_mean=float(_known(lines, "cpu_ms_mean").mean()),
+        n_stuck=_count_stuck(lines),
     )
 
 
-def _cumulative_regret(run: Run) -> float:
-    if math.isnan(run[0].optimum):
-        return math.nan
-    regrets = [row.optimum - row.value for row in run if not math.isnan(row.value)]
-    return float(np.sum(regrets)) if regrets else math.inf
+def _known(lines: Sequence[RunLine], column: str) -> NDArray[np.float64]:
+    """Return a figure of the runs that have it; [nan] if none has."""
+    figures = np.array([getattr(line, column) for line in lines])
+    known = figures[~np.isnan(figures)]
+    return known if known.size else np.array([math.nan])
 
 
 def _standard_error(sample: NDArray[np.float64]) -> float:
@@ -97,12 +90,10 @@ def _standard_error(sample: NDArray[np.float64]) -> float:
     return float(sample.std(ddof=1) / math.sqrt(len(sample)))
 
 
-def _count_stuck(runs: Sequence[Run]) -> int | None:
-    threshold = runs[0][0].stuck_below
-    if math.isnan(threshold):
+def _count_stuck(lines: Sequence[RunLine]) -> int | None:
+    if math.isnan(lines[0].stuck_below):
         return None
-    # A run without a single finite value is stuck, too.
-    return sum(not run[-1].best >= threshold for run in runs)
+    return sum(line.best < line.stuck_below for line in lines)
 
 
 _HEADER = (

@@ -83,8 +83,15 @@ class VersionNotes:
         notes = self.read()
         if (note := versions(distributions)) not in notes:
             notes.append(note)
-            replace_file(self.path, json.dumps(notes, indent=2) + "\n")
+            self.write(notes)
         return _mixture(notes)
+
+    def write(self, notes: Sequence[Note]) -> None:
+        """Write these notes; no file, and none that was there, if there are none."""
+        if notes:
+            replace_file(self.path, json.dumps(notes, indent=2) + "\n")
+        else:
+            self.path.unlink(missing_ok=True)
 
 
 def notes_beside(table: Path) -> VersionNotes:

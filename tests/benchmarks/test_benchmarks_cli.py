@@ -24,9 +24,11 @@ from skrobustbo.benchmarks._args import CommandError, name_list, seed_list
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, curves
 from skrobustbo.benchmarks._run import RunFailedError, execute, run_in_child
+from skrobustbo.benchmarks._run_lines import line_of
 from skrobustbo.benchmarks._scores import GroupKey
 from skrobustbo.benchmarks._single import initial_count, run_one
-from skrobustbo.benchmarks._summary import markdown, summarise
+from skrobustbo.benchmarks._summary import markdown
+from skrobustbo.benchmarks._summary import summarise as summarise_lines
 from skrobustbo.benchmarks._table import (
     COLUMNS,
     Evaluation,
@@ -388,6 +390,10 @@ class TestRunCommand:
         monkeypatch.setattr(subprocess, "run", fake_run)
         key = RunKey("branin", 3, "sobol", 0)
         assert timeless(run_in_child(key)) == timeless(run_one(key))
+
+
+def summarise(key, runs):
+    return summarise_lines(key, [line_of(run) for run in runs])
 
 
 class TestReport:

@@ -24,6 +24,7 @@ from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._margins import compare
 from skrobustbo.benchmarks._plot import bands, draw
 from skrobustbo.benchmarks._run import run_in_child
+from skrobustbo.benchmarks._run_lines import line_of
 from skrobustbo.benchmarks._scores import (
     GroupKey,
     Score,
@@ -81,10 +82,10 @@ def finals(method, values, problem="toy", **columns):
     ]
 
 
-def grouped(*lists):
+def grouped(*lists, of_run=line_of):
     groups = {}
     for run in itertools.chain(*lists):
-        groups.setdefault(GroupKey(*run[0].key[:3]), []).append(run)
+        groups.setdefault(GroupKey(*run[0].key[:3]), []).append(of_run(run))
     return groups
 
 
@@ -111,7 +112,7 @@ class TestScores:
         runs = finals("a", [3.0], optimum=math.nan)
         longer = made_run("b", 0, [0.0, 1.0, 9.0], optimum=math.nan)
         other = finals("b", [50.0], "other", optimum=math.nan)
-        found = scores(grouped(runs), [*runs, longer, *other])
+        found = scores(grouped(runs), map(line_of, [*runs, longer, *other]))
         assert found == {Task("toy", 2): {"a": {0: Score(6.0, 6.0)}}}
 
     def test_best_run_stands_in_for_an_unknown_optimum(self):
@@ -337,6 +338,39 @@ class TestReportOfSeveral:
             main(["report", str(path), "--runs", str(tmp_path / "no" / "r.csv")])
         assert "Could not write" in capsys.readouterr().err
 
+    def test_lines_of_runs_make_the_same_report(self, path, tmp_path, capsys):
+        unknown = [*finals("robust", [3.0], "new", optimum=math.nan)]
+        unknown += finals("skopt", [1.0, math.nan], "new", optimum=math.nan)
+        write_table(path, [*unknown, *Table(path).read()[0].values()])
+        Table(path).versions.add()
+        runs = tmp_path / "runs.csv"
+        main(["report", str(path), "--runs", str(runs)])
+        text = capsys.readouterr().out
+        main(["report", str(runs)])
+        assert capsys.readouterr().out == text
+        assert "Made with" in text
+
+    def test_sittings_add_up(self, path, tmp_path, capsys):
+        main(["report", str(path)])
+        whole = capsys.readouterr().out
+        runs = list(Table(path).read()[0].values())
+        first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+        kept = tmp_path / "kept.csv"
+        write_table(first, runs[:33])
+        write_table(second, runs[30:])
+        main(["report", str(first), "--runs", str(kept)])
+        main(["report", str(kept), str(second), "--runs", str(kept)])
+        capsys.readouterr()
+        main(["report", str(kept)])
+        assert capsys.readouterr().out == whole
+
+    def test_a_table_is_not_written_over_with_lines(self, path, capsys):
+        text = path.read_text()
+        with pytest.raises(SystemExit):
+            main(["report", str(path), "--runs", str(path)])
+        assert "holds something else" in capsys.readouterr().err
+        assert path.read_text() == text
+
     def test_a_heading(self, path, capsys):
         main(["report", str(path), "--title", "All against all"])
         assert capsys.readouterr().out.startswith("# All against all\n\n| problem |")
@@ -385,13 +419,12 @@ class TestReportOfSeveral:
             main(["report", str(path), "--out", str(tmp_path / "no" / "r.md")])
         assert "Could not write" in capsys.readouterr().err
 
-    def test_stand_in_is_of_the_whole_table(self, path, tmp_path):
+    def test_stand_in_is_of_the_whole_table(self, path, capsys):
         ours = finals("robust", [3.0], optimum=math.nan)
-        write_table(path, [*ours, *finals("skopt", [9.0], optimum=math.nan)])
-        runs = tmp_path / "runs.csv"
-        main(["report", str(path), "--policies", "robust", "--runs", str(runs)])
-        (line,) = csv.DictReader(runs.read_text().splitlines())
-        assert float(line["final_regret"]) == 6.0
+        chance = finals("random", [1.0], optimum=math.nan)
+        write_table(path, [*ours, *chance, *finals("skopt", [9.0], optimum=math.nan)])
+        main(["report", str(path), "--policies", "robust,random"])
+        assert "| robust | 1.00 | 1.00 | 0.75 |" in capsys.readouterr().out
 
     def test_lost_runs_are_counted(self, path, capsys):
         log = FailureLog(path)
@@ -497,7 +530,7 @@ class TestFigure:
     def test_ten_methods_all_look_different(self):
         pytest.importorskip("matplotlib")
         names = [*(f"m{i}" for i in range(10)), "robust"]
-        groups = grouped(*(finals(name, [1.0, 2.0]) for name in names))
+        groups = grouped(*(finals(m, [1.0, 2.0]) for m in names), of_run=list)
         figure = draw(groups)
         lines = [
             line for line in figure.axes[0].get_lines() if line.get_label() in names
