@@ -6,16 +6,29 @@ import argparse
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._args import CommandError, Subparsers
+from skrobustbo.benchmarks._args import Subparsers
+from skrobustbo.benchmarks._figure import (
+    FLOOR,
+    foremost_first,
+    grid,
+    save,
+    styles_of,
+)
 from skrobustbo.benchmarks._files import check_can_write
-from skrobustbo.benchmarks._report import add_selection, complete_runs, selection
+from skrobustbo.benchmarks._final_plot import draw_finals
+from skrobustbo.benchmarks._report import (
+    add_selection,
+    complete_runs,
+    holds_any_lines,
+    read_lines,
+    selection,
+)
 from skrobustbo.benchmarks._scores import GroupKey, percentiles
 from skrobustbo.benchmarks._table import Run
 from skrobustbo.benchmarks._traces import best_values, padded, simple_regrets
@@ -24,22 +37,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Regrets below this are drawn here: on a log axis, rounding would fill the panel.
-FLOOR = 1e-8
-#: Okabe and Ito's colours, told apart by colour-blind readers too.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
-#: One after the other as the colours begin anew, so that no two methods look alike.
-_DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
-#: The method that is drawn in black, wider and on top of the others.
-_FOREMOST = "robust"
-
 Panels = dict[tuple[str, int], dict[str, list[Run]]]
 
 
 def register(subparsers: Subparsers) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser("plot", help="draw a csv file's regrets")
-    add_selection(parser, "files written by 'run'")
+    add_selection(
+        parser,
+        "files written by 'run', or, for the regrets at the end, by --runs of a report",
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="IMAGE")
     parser.set_defaults(func=main)
 
@@ -47,17 +54,12 @@ def register(subparsers: Subparsers) -> None:
 def main(args: argparse.Namespace) -> None:
     """Write the figure, one panel per problem and run length."""
     check_can_write(args.out)
-    groups = selection(complete_runs(args.csv), args)
-    save(draw(groups), args.out)
+    if holds_any_lines(args.csv):
+        figure = draw_finals(selection(read_lines(args.csv), args))
+    else:
+        figure = draw(selection(complete_runs(args.csv), args))
+    save(figure, args.out)
     print(args.out)
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure; CommandError if that cannot be done."""
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"Could not write {path}: {error}") from error
 
 
 def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
@@ -72,43 +74,6 @@ def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
         ax.set_title(f"{problem}, {n_iter} evaluations", fontsize="medium")
     _add_legend(figure, axes)
     return figure
-
-
-def new_figure(size: tuple[float, float]) -> Figure:
-    """Return a figure; CommandError if matplotlib is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise CommandError(
-            "A figure needs matplotlib, which is not installed: "
-            'pip install "skrobustbo[plot]".'
-        ) from error
-    return Figure(figsize=size, layout="constrained")
-
-
-def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels; CommandError if matplotlib is not installed."""
-    n_columns = 2 if n_panels == 4 else min(3 if n_panels <= 12 else 4, n_panels)
-    n_rows = math.ceil(n_panels / n_columns)
-    size = (max(4.2 * n_columns, 5.5), 3.2 * n_rows + 0.9)
-    figure = new_figure(size)
-    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for ax in axes[n_panels:]:
-        ax.remove()
-    return figure, list(axes[:n_panels])
-
-
-def styles_of(policies: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return one style per policy, the same in all panels."""
-    others = [policy for policy in policies if policy != _FOREMOST]
-    dashes = [dash for dash in _DASHES for _ in _COLOURS]
-    looks = zip(others, cycle(_COLOURS), cycle(dashes), strict=False)
-    styles: dict[str, dict[str, Any]] = {
-        policy: {"color": colour, "linestyle": dash, "linewidth": 1.3, "zorder": 2}
-        for policy, colour, dash in looks
-    }
-    styles[_FOREMOST] = {"color": "black", "linewidth": 2.2, "zorder": 3}
-    return styles
 
 
 def _draw_panel(
@@ -167,7 +132,7 @@ def curves(runs: Sequence[Run]) -> NDArray[np.float64]:
 def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
     """Put one legend below all panels, with every policy once."""
     lines = {str(line.get_label()): line for ax in axes for line in ax.get_lines()}
-    policies = sorted(lines, key=lambda policy: (policy != _FOREMOST, policy))
+    policies = foremost_first(lines)
     figure.legend(
         [lines[policy] for policy in policies],
         policies,

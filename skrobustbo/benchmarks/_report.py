@@ -204,6 +204,11 @@ def read_lines(paths: Sequence[Path]) -> dict[RunKey, RunLine]:
     return found
 
 
+def holds_any_lines(paths: Sequence[Path]) -> bool:
+    """Return whether one of the files holds lines of runs; the runs are elsewhere."""
+    return any(path.is_file() and holds_lines(path) for path in paths)
+
+
 def complete_runs(paths: Sequence[Path]) -> dict[RunKey, Run]:
     """Return the complete runs of results tables, the first of equal ones."""
     found: dict[RunKey, Run] = {}

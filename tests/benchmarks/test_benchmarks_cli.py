@@ -22,7 +22,8 @@ from skrobustbo.benchmarks import (
 )
 from skrobustbo.benchmarks._args import CommandError, name_list, seed_list
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._plot import FLOOR, curves
+from skrobustbo.benchmarks._figure import FLOOR
+from skrobustbo.benchmarks._plot import curves
 from skrobustbo.benchmarks._run import RunFailedError, execute, run_in_child
 from skrobustbo.benchmarks._run_lines import line_of
 from skrobustbo.benchmarks._scores import GroupKey

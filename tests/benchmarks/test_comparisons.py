@@ -21,6 +21,8 @@ from skrobustbo.benchmarks._compare import (
     wins_section,
 )
 from skrobustbo.benchmarks._failures import Failure, FailureLog
+from skrobustbo.benchmarks._figure import FLOOR
+from skrobustbo.benchmarks._final_plot import draw_finals
 from skrobustbo.benchmarks._margins import compare
 from skrobustbo.benchmarks._plot import bands, draw
 from skrobustbo.benchmarks._run import run_in_child
@@ -540,6 +542,42 @@ class TestFigure:
         (foremost,) = (line for line in lines if line.get_label() == "robust")
         assert foremost.get_linewidth() == max(line.get_linewidth() for line in lines)
         assert foremost.get_zorder() > min(line.get_zorder() for line in lines)
+
+
+class TestPlotOfLines:
+    def test_a_dot_for_each_run(self):
+        pytest.importorskip("matplotlib")
+        lost = [made_run("a", 7, [math.nan, math.nan])]
+        unknown = finals("a", [4.0, 5.0], "new", optimum=math.nan)
+        lists = finals("robust", [1.0, 2.0]), finals("a", [4.0, 10.0]), lost, unknown
+        known, other = draw_finals(grouped(*lists)).axes
+        labels = [label.get_text() for label in known.get_yticklabels()]
+        assert labels == ["robust", "a"]
+        dots = [line for line in known.get_lines() if line.get_marker() == "."]
+        # The lost run has none, and no regret is below the floor.
+        places = [line.get_xdata().tolist() for line in dots]
+        assert places == [[9.0, 8.0], [6.0, FLOOR]]
+        assert [line.get_ydata().tolist() for line in dots] == [[0, 0], [1, 1]]
+        assert (known.get_xscale(), other.get_xscale()) == ("log", "linear")
+        assert other.get_xlabel() == "best value"
+
+    def test_method_without_a_value_has_an_empty_row(self):
+        pytest.importorskip("matplotlib")
+        lost = [made_run("a", 0, [math.nan, math.nan])]
+        (panel,) = draw_finals(grouped(lost, finals("b", [1.0]))).axes
+        assert len(panel.get_yticklabels()) == 2
+        assert len(panel.get_lines()) == 3
+
+    def test_command_draws_lines(self, tmp_path, capsys):
+        pytest.importorskip("matplotlib")
+        path, runs, image = (tmp_path / name for name in ("t.csv", "r.csv", "p.png"))
+        write_table(path, finals("robust", [1.0, 2.0]))
+        main(["report", str(path), "--runs", str(runs)])
+        assert main(["plot", str(runs), "--out", str(image)]) == 0
+        assert image.stat().st_size > 1000
+        with pytest.raises(SystemExit):
+            main(["plot", str(tmp_path / "none.csv"), "--out", str(image)])
+        assert "There is no file" in capsys.readouterr().err
 
 
 class TestStepCostOfPeers:

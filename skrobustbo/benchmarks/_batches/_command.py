@@ -22,9 +22,9 @@ from skrobustbo.benchmarks._args import (
 from skrobustbo.benchmarks._batches._draw import draw
 from skrobustbo.benchmarks._batches._report import report
 from skrobustbo.benchmarks._batches._search import Key, Run
+from skrobustbo.benchmarks._figure import save
 from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._lines import LineTable
-from skrobustbo.benchmarks._plot import save
 from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
 from skrobustbo.benchmarks._threads import one_thread_environment
 

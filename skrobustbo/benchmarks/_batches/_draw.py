@@ -14,7 +14,7 @@ from skrobustbo.benchmarks._batches._report import (
     regret_after,
 )
 from skrobustbo.benchmarks._batches._search import Run
-from skrobustbo.benchmarks._plot import FLOOR, grid, styles_of
+from skrobustbo.benchmarks._figure import FLOOR, grid, styles_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._plot import new_figure, styles_of
+from skrobustbo.benchmarks._figure import new_figure, styles_of
 from skrobustbo.benchmarks._reproduce._claims import Results, values
 from skrobustbo.benchmarks._reproduce._ledger import Run
 from skrobustbo.benchmarks._reproduce._measures import (
