@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._scores import GroupKey, Task, task_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +48,33 @@ def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
     for ax in axes[n_panels:]:
         ax.remove()
     return figure, list(axes[:n_panels])
+
+
+T = TypeVar("T")
+
+
+def draw_panels(
+    groups: Mapping[GroupKey, T],
+    draw_panel: Callable[[Axes, Mapping[str, T], Mapping[str, dict[str, Any]]], None],
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a panel for each problem and length of the runs.
+
+    Parameters
+    ----------
+    groups : dict of GroupKey to runs
+        What is drawn.
+    draw_panel : callable
+        Draws into axes the runs of one panel, by method, in the methods' styles.
+    """
+    panels: dict[Task, dict[str, T]] = defaultdict(dict)
+    for key, runs in groups.items():
+        panels[task_of(key)][key.policy] = runs
+    figure, axes = grid(len(panels))
+    styles = styles_of(sorted({key.policy for key in groups}))
+    for ax, (task, runs_of) in zip(axes, panels.items(), strict=True):
+        draw_panel(ax, runs_of, styles)
+        ax.set_title(f"{task.problem}, {task.n_iter} evaluations", fontsize="medium")
+    return figure, axes
 
 
 def styles_of(policies: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skrobustbo.benchmarks._figure import FLOOR, foremost_first, grid, styles_of
+from skrobustbo.benchmarks._figure import FLOOR, draw_panels, foremost_first
 from skrobustbo.benchmarks._run_lines import RunLine
 from skrobustbo.benchmarks._scores import GroupKey, percentiles
 from skrobustbo.benchmarks._traces import Array
@@ -25,15 +24,7 @@ def draw_finals(groups: Mapping[GroupKey, Sequence[RunLine]]) -> Figure:
     A panel for each problem and length, a row for each method, a bar between the
     quartiles and a tick at the median.
     """
-    panels: dict[tuple[str, int], dict[str, Sequence[RunLine]]] = defaultdict(dict)
-    for key, lines in groups.items():
-        panels[key.problem, key.n_iter][key.policy] = lines
-    figure, axes = grid(len(panels))
-    styles = styles_of(sorted({key.policy for key in groups}))
-    for ax, ((problem, n_iter), lines_of) in zip(axes, panels.items(), strict=False):
-        _draw_panel(ax, lines_of, styles)
-        ax.set_title(f"{problem}, {n_iter} evaluations", fontsize="medium")
-    return figure
+    return draw_panels(groups, _draw_panel)[0]
 
 
 def _draw_panel(
@@ -44,7 +35,7 @@ def _draw_panel(
     names = foremost_first(lines_of)
     known = not math.isnan(lines_of[names[0]][0].final_regret)
     for row, name in enumerate(names):
-        _draw_row(ax, row, ends(lines_of[name]), styles[name]["color"])
+        _draw_row(ax, row, ends(lines_of[name], known), styles[name]["color"])
     ax.set_yticks(range(len(names)), names, fontsize="small")
     ax.invert_yaxis()
     ax.grid(axis="x", alpha=0.3)
@@ -64,12 +55,10 @@ def _draw_row(ax: Axes, row: int, found: Array, colour: str) -> None:
     ax.plot(found, np.full(len(found), row), ".", color=colour, alpha=0.6)
 
 
-def ends(lines: Sequence[RunLine]) -> Array:
-    """Return the final regrets, at least `FLOOR`, or the best values without optimum.
+def ends(lines: Sequence[RunLine], known: bool) -> Array:
+    """Return the final regrets, at least `FLOOR`, or the best values.
 
-    Runs without a single value are left out.
+    Runs without a single value are left out. `known` says whether the optimum is.
     """
-    regrets = np.array([line.final_regret for line in lines])
-    bests = np.array([line.best for line in lines])
-    found = bests if np.isnan(regrets).all() else np.maximum(regrets, FLOOR)
-    return np.asarray(found[np.isfinite(found)])
+    found = [max(x.final_regret, FLOOR) if known else x.best for x in lines]
+    return np.array([end for end in found if math.isfinite(end)])

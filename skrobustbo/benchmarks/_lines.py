@@ -61,8 +61,17 @@ class LineTable(Generic[L]):
         self.path = path
         self.columns = tuple(column.name for column in fields(kind))
         self._needed = tuple(c.name for c in fields(kind) if c.default is MISSING)
+        self._header = ",".join(self.columns) + "\n"
         self._kind: Any = kind
         self._command = command
+
+    def is_there(self) -> bool:
+        """Return whether there is a file that begins as one with all columns does."""
+        if not self.path.is_file():
+            return False
+        header = self._header.encode()
+        with self.path.open("rb") as file:
+            return file.read(len(header)) == header
 
     def read(self) -> dict[Any, L]:
         """Return the runs by their keys, the first of equal ones.
@@ -120,7 +129,7 @@ class LineTable(Generic[L]):
         write_file(self.path, self._text(runs))
 
     def _text(self, runs: Iterable[L]) -> str:
-        return ",".join(self.columns) + "\n" + self._format(runs)
+        return self._header + self._format(runs)
 
     def append(self, run: L) -> None:
         """Write a run to the disk, as one line in one write."""

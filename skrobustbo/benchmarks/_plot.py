@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,20 +14,19 @@ from numpy.typing import NDArray
 from skrobustbo.benchmarks._args import Subparsers
 from skrobustbo.benchmarks._figure import (
     FLOOR,
+    draw_panels,
     foremost_first,
-    grid,
     save,
-    styles_of,
 )
 from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._final_plot import draw_finals
 from skrobustbo.benchmarks._report import (
     add_selection,
     complete_runs,
-    holds_any_lines,
     read_lines,
     selection,
 )
+from skrobustbo.benchmarks._run_lines import line_table
 from skrobustbo.benchmarks._scores import GroupKey, percentiles
 from skrobustbo.benchmarks._table import Run
 from skrobustbo.benchmarks._traces import best_values, padded, simple_regrets
@@ -36,8 +34,6 @@ from skrobustbo.benchmarks._traces import best_values, padded, simple_regrets
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Panels = dict[tuple[str, int], dict[str, list[Run]]]
 
 
 def register(subparsers: Subparsers) -> None:
@@ -54,7 +50,7 @@ def register(subparsers: Subparsers) -> None:
 def main(args: argparse.Namespace) -> None:
     """Write the figure, one panel per problem and run length."""
     check_can_write(args.out)
-    if holds_any_lines(args.csv):
+    if any(line_table(path).is_there() for path in args.csv):
         figure = draw_finals(selection(read_lines(args.csv), args))
     else:
         figure = draw(selection(complete_runs(args.csv), args))
@@ -64,14 +60,7 @@ def main(args: argparse.Namespace) -> None:
 
 def draw(groups: Mapping[GroupKey, list[Run]]) -> Figure:
     """Return the figure; CommandError if matplotlib is not installed."""
-    panels: Panels = defaultdict(dict)
-    for key, runs in groups.items():
-        panels[key.problem, key.n_iter][key.policy] = runs
-    figure, axes = grid(len(panels))
-    styles = styles_of(sorted({key.policy for key in groups}))
-    for ax, ((problem, n_iter), runs_of) in zip(axes, panels.items(), strict=False):
-        _draw_panel(ax, runs_of, styles)
-        ax.set_title(f"{problem}, {n_iter} evaluations", fontsize="medium")
+    figure, axes = draw_panels(groups, _draw_panel)
     _add_legend(figure, axes)
     return figure
 

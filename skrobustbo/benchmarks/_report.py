@@ -23,7 +23,6 @@ from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS
 from skrobustbo.benchmarks._run_lines import (
     RunLine,
-    holds_lines,
     line_of,
     line_table,
 )
@@ -123,11 +122,12 @@ def _write_lines(
     path: Path, groups: Mapping[GroupKey, Sequence[RunLine]], notes: Sequence[Note]
 ) -> None:
     """Write the file of --runs, and its notes beside it."""
-    if path.is_file() and not holds_lines(path):
+    kept = line_table(path)
+    if path.is_file() and not kept.is_there():
         raise CommandError(
             f"{path} holds something else than an earlier file of --runs: give another."
         )
-    line_table(path).write(line for lines in groups.values() for line in lines)
+    kept.write(line for lines in groups.values() for line in lines)
     notes_beside(path).write(notes)
 
 
@@ -196,17 +196,13 @@ def read_lines(paths: Sequence[Path]) -> dict[RunKey, RunLine]:
     found: dict[RunKey, RunLine] = {}
     for path in paths:
         _check_is_file(path)
-        if holds_lines(path):
-            lines = line_table(path).read()
+        kept = line_table(path)
+        if kept.is_there():
+            lines = kept.read()
         else:
             lines = {key: line_of(run) for key, run in complete_runs([path]).items()}
         found = lines | found
     return found
-
-
-def holds_any_lines(paths: Sequence[Path]) -> bool:
-    """Return whether one of the files holds lines of runs; the runs are elsewhere."""
-    return any(path.is_file() and holds_lines(path) for path in paths)
 
 
 def complete_runs(paths: Sequence[Path]) -> dict[RunKey, Run]:

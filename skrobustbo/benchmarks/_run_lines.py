@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -103,10 +103,3 @@ def _cumulative_regret(run: Run) -> float:
 def line_table(path: Path) -> LineTable[RunLine]:
     """Return the csv file of run lines at `path`."""
     return LineTable(path, RunLine, "report --runs")
-
-
-def holds_lines(path: Path) -> bool:
-    """Return whether a file begins as one of run lines does."""
-    header = ",".join(field.name for field in fields(RunLine)) + "\n"
-    with path.open("rb") as file:
-        return file.read(len(header)) == header.encode()
