@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
+from skrobustbo.evaluation._dask import mend, take_back
 from skrobustbo.evaluation._signals import signals_held
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._workers import count_workers, has_workers
@@ -128,13 +129,20 @@ class FoldPool:
         self._nested = leaves_cores(self.n_workers)
 
     def _workers(self) -> Parallel:
+        workers = self._lazy_workers()
+        if workers is None:
+            self._lazy = False
+            workers = Parallel(**self._settings)
+        mend(workers)
+        return workers
+
+    def _lazy_workers(self) -> Parallel | None:
         for return_as in ("generator_unordered", "generator"):
             try:
                 return Parallel(**self._settings, return_as=return_as)
             except ValueError:  # an older joblib, or a backend that cannot
                 continue
-        self._lazy = False
-        return Parallel(**self._settings)
+        return None
 
     def __enter__(self) -> Self:
         self._parallel.__enter__()
@@ -206,6 +214,8 @@ class FoldPool:
                 if not _is_loss(error):
                     raise
                 self._restart()
+                if _is_verdict(error):
+                    break
             else:
                 alone: FoldResult = result
                 return alone
@@ -237,6 +247,7 @@ class FoldPool:
     def _restart(self) -> None:
         """Replace workers of which one has died."""
         self._parallel.__exit__(None, None, None)
+        take_back(self._parallel)
         self._parallel = self._workers()
         self._parallel.__enter__()
 
@@ -245,11 +256,17 @@ def _is_loss(error: Exception) -> bool:
     """Tell whether an error says that a worker died.
 
     A pool of processes is broken then. A cluster may have lost data that it was sent,
-    and cancels; Dask gives up a task that took several workers down, with an error that
-    is recognised by name, as Dask need not be there.
+    and cancels, or gives a task up.
     """
-    known = isinstance(error, BrokenProcessPool | CancelledError)
-    return known or type(error).__name__ == "KilledWorker"
+    return isinstance(error, BrokenProcessPool | CancelledError) or _is_verdict(error)
+
+
+def _is_verdict(error: Exception) -> bool:
+    """Tell whether Dask gives up a task, which has taken several workers down.
+
+    Its error is recognised by name, as Dask need not be there.
+    """
+    return type(error).__name__ == "KilledWorker"
 
 
 def leaves_cores(n_workers: int) -> bool:
@@ -263,7 +280,7 @@ def leaves_cores(n_workers: int) -> bool:
 def death(fold: Fold) -> str:
     """Say that a fold kills its workers."""
     return (
-        f"The worker process died {LIVES} times while it fitted {fold.params}, "
+        f"Every worker process that fitted {fold.params} alone died, "
         "perhaps for want of memory."
     )
 

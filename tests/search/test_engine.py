@@ -163,7 +163,7 @@ def test_a_candidate_that_kills_its_worker_is_recorded_as_failed(tmp_path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ours.fit(X, y)
-    assert any("worker process died 2 times" in str(w.message) for w in caught)
+    assert any("worker process that fitted" in str(w.message) for w in caught)
     asked = np.array([params["a"] for params in ours.cv_results_["params"]])
     failed = np.isnan(ours.cv_results_["mean_test_score"])
     np.testing.assert_array_equal(failed, asked > 0.5)
@@ -258,10 +258,34 @@ def test_only_deaths_with_a_fold_at_work_count(starting, busy, monkeypatch):
     assert left == {"starting": 0, "fold": 0}
 
 
-def test_what_says_that_a_worker_died():
-    class KilledWorker(Exception):  # of Dask, known by its name
-        pass
+class KilledWorker(Exception):
+    """Dask's, known by its name."""
 
+
+def test_a_fold_alone_that_dask_gives_up_is_guilty_at_once(monkeypatch):
+    sent = []
+
+    def workers(calls):
+        sent.extend(calls)
+        if "fold" in sent:
+            raise KilledWorker
+        return []
+
+    class FakeJob:
+        def __init__(self):
+            self.settings = {"error_score": math.nan}
+
+        def call(self, fold, nested):
+            return "fold"
+
+    pool = FoldPool(FakeJob(), 2, 2, Stops())
+    monkeypatch.setattr(pool, "_parallel", workers)
+    monkeypatch.setattr(pool, "_restart", lambda: None)
+    assert pool._alone(Fold(0, 0, {}, {})) is None
+    assert sent.count("fold") == 1
+
+
+def test_what_says_that_a_worker_died():
     assert _is_loss(BrokenProcessPool())
     assert _is_loss(CancelledError())
     assert _is_loss(KilledWorker())

@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import joblib
@@ -155,6 +157,51 @@ def test_a_round_is_completed_when_a_dask_worker_dies(cluster, tmp_path):
     assert (tmp_path / "struck").exists()
     assert ours.cv_results_["params"] == alone.cv_results_["params"]
     assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
+
+
+class Deadly(Fake):
+    """Takes down every worker that fits it where `a` is large."""
+
+    def fit(self, X, y=None, extra=None):
+        if self.a > 0.5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(X, y)
+
+
+@pytest.fixture
+def impatient(cluster):
+    scheduler = cluster.cluster.scheduler
+    before, scheduler.allowed_failures = scheduler.allowed_failures, 1
+    yield
+    scheduler.allowed_failures = before
+
+
+def in_time(seconds, function):
+    """Return what a function does, or raise TimeoutError if it is not there in time."""
+    result = Future()
+
+    def run():
+        try:
+            result.set_result(function())
+        except Exception as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return result.result(timeout=seconds)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_fold_that_dask_gives_up_costs_its_candidate_only(impatient):
+    def fit_there():
+        with parallel_config(backend="dask"):
+            # Little enough to travel with the task: it is not lost with a worker.
+            return search(Deadly(), batch_size=3).fit(X[::5, :1], y[::5])
+
+    ours = in_time(240, fit_there)
+    deadly = np.asarray(ours.cv_results_["param_a"], dtype=float) > 0.5
+    assert 0 < np.sum(deadly) < len(deadly)
+    np.testing.assert_array_equal(np.isnan(ours.cv_results_["mean_test_score"]), deadly)
 
 
 @pytest.mark.slow
