@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -57,9 +59,14 @@ class Interruption:
         # Who ignores signals (nohup) still does; None stands for one set from C.
         if handler not in (signal.SIG_IGN, None):
             before[number] = handler
-            signal.signal(number, self._handle)
+            signal.signal(number, partial(self._handle, os.getpid(), handler))
 
-    def _handle(self, number: int, frame: Any) -> None:
+    def _handle(self, owner: int, before: Any, number: int, frame: Any) -> None:
+        if os.getpid() != owner:
+            # A forked worker must die of what its pool sends to end it, not note it.
+            signal.signal(number, before)
+            os.kill(os.getpid(), number)
+            return
         self._n_signals += 1
         if self._raising or self._n_signals > 1:
             raise KeyboardInterrupt

@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM: finished by the first, aborted by the second."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -204,6 +205,36 @@ def test_inside_another_search_it_finishes_the_outer_one():
     with pytest.warns(UserWarning, match="interrupted after 1 of 5 candidates"):
         outer.fit(X, y)
     assert Signals.n_fits == 40
+
+
+def sleeps(connection):
+    connection.send("I am here")
+    time.sleep(60)
+
+
+class Forks(Signals):
+    """Starts processes in its fits, and ends them as a pool does."""
+
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        context = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe()
+        child = context.Process(target=sleeps, args=[theirs])
+        child.start()
+        ours.recv()
+        child.terminate()
+        child.join(timeout=10)
+        type(self).exit_codes.append(child.exitcode)
+        child.kill()
+        return self
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+def test_a_forked_process_dies_of_what_it_is_sent():
+    Forks.exit_codes = []
+    ours = search(Forks(), n_iter=2, cv=2, refit=False).fit(X, y)
+    assert Forks.exit_codes == [-signal.SIGTERM] * 4
+    assert ours.stop_reason_ == "n_iter"
 
 
 def test_outside_the_main_thread_nothing_is_handled():
