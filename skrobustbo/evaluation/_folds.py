@@ -145,7 +145,8 @@ class FoldPool:
         return None
 
     def __enter__(self) -> Self:
-        self._parallel.__enter__()
+        with signals_held():  # some workers start here
+            self._parallel.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -249,7 +250,7 @@ class FoldPool:
         self._parallel.__exit__(None, None, None)
         take_back(self._parallel)
         self._parallel = self._workers()
-        self._parallel.__enter__()
+        self.__enter__()
 
 
 def _is_loss(error: Exception) -> bool:

@@ -10,13 +10,26 @@ import threading
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: Handlers that searches have taken the place of, the outermost search's first.
+_replaced: list[tuple[signal.Signals, Any]] = []
+
+
+def _give_back(n_kept: int = 0) -> None:
+    """Put handlers of before in their place again, all but the first so many."""
+    while len(_replaced) > n_kept:
+        signal.signal(*_replaced.pop())
+
+
+# A forked worker has to die of what its pool sends to end it. Its handler cannot see to
+# that: a signal noted just before the worker waits for work would wake it no more.
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_give_back)
 
 
 class Interruption:
@@ -44,29 +57,25 @@ class Interruption:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Handle signals; the handlers of before come back whatever happens."""
-        before: dict[signal.Signals, Any] = {}
+        if not (self._wanted and _is_outermost()):
+            yield
+            return
+        n_replaced = len(_replaced)
         try:
-            if self._wanted and _is_outermost():
-                for number in _SIGNALS:
-                    self._replace(number, before)
+            for number in _SIGNALS:
+                self._replace(number)
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            _give_back(n_replaced)
 
-    def _replace(self, number: signal.Signals, before: dict[Any, Any]) -> None:
+    def _replace(self, number: signal.Signals) -> None:
         handler = signal.getsignal(number)
         # Who ignores signals (nohup) still does; None stands for one set from C.
         if handler not in (signal.SIG_IGN, None):
-            before[number] = handler
-            signal.signal(number, partial(self._handle, os.getpid(), handler))
+            _replaced.append((number, handler))
+            signal.signal(number, self._handle)
 
-    def _handle(self, owner: int, before: Any, number: int, frame: Any) -> None:
-        if os.getpid() != owner:
-            # A forked worker must die of what its pool sends to end it, not note it.
-            signal.signal(number, before)
-            os.kill(os.getpid(), number)
-            return
+    def _handle(self, number: int, frame: Any) -> None:
         self._n_signals += 1
         if self._raising or self._n_signals > 1:
             raise KeyboardInterrupt

@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import skrobustbo
 from skrobustbo import Real, RobustBayesSearchCV
+from skrobustbo.evaluation._signals import Interruption
 
 X, y = load_iris(return_X_y=True)
 HANDLERS = [signal.SIGINT, signal.SIGTERM]
@@ -205,6 +206,15 @@ def test_inside_another_search_it_finishes_the_outer_one():
     with pytest.warns(UserWarning, match="interrupted after 1 of 5 candidates"):
         outer.fit(X, y)
     assert Signals.n_fits == 40
+
+
+def test_of_two_that_watch_each_gives_back_what_it_took():
+    """As where a callback of one search runs another."""
+    with Interruption(True).watched():
+        outer = [signal.getsignal(number) for number in HANDLERS]
+        with Interruption(True).watched():
+            assert [signal.getsignal(number) for number in HANDLERS] != outer
+        assert [signal.getsignal(number) for number in HANDLERS] == outer
 
 
 def sleeps(connection):
