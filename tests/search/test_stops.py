@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
@@ -199,7 +199,10 @@ def test_ten_seconds_are_met(seed):
             self.seconds = 0.1 + 2.9 * (self.a + 1) / 2
             return super().fit(X, y)
 
-    settings = {"n_jobs": 1 + seed % 2, "batch_size": 1 + seed // 2 % 3}
+    n_jobs = 1 + seed % 2
+    # Workers that have not been started could take all of the ten seconds to come.
+    Parallel(n_jobs)(delayed(Slow)() for _ in range(2 * n_jobs))
+    settings = {"n_jobs": n_jobs, "batch_size": 1 + seed // 2 % 3}
     ours = search(Varied(), max_time=10.0, random_state=seed, **settings)
     assert timed(ours) < 10.0 + 3.0 + 0.5
     assert ours.stop_reason_ == "max_time"
