@@ -45,9 +45,18 @@ def take_back(parallel: Parallel) -> None:
         backend.client.cancel(list(backend._results))
 
 
+def gives_up(error: Exception) -> bool:
+    """Tell whether Dask gives up a task, which has taken several workers down."""
+    return _is_a("KilledWorker", error)
+
+
 def _is_dask(backend: Any) -> bool:
-    """Tell by name, as Dask need not be there."""
-    return type(backend).__name__ == "DaskDistributedBackend"
+    return _is_a("DaskDistributedBackend", backend)
+
+
+def _is_a(name: str, what: Any) -> bool:
+    """Tell by the name of the class, as Dask need not be there."""
+    return type(what).__name__ == name
 
 
 def _never_one(count: Callable[[int | None], int], n_jobs: int | None) -> int:

@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
-from skrobustbo.evaluation._dask import mend, take_back
+from skrobustbo.evaluation._dask import gives_up, mend, take_back
 from skrobustbo.evaluation._signals import signals_held
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._workers import count_workers, has_workers
@@ -215,7 +215,7 @@ class FoldPool:
                 if not _is_loss(error):
                     raise
                 self._restart()
-                if _is_verdict(error):
+                if gives_up(error):
                     break
             else:
                 alone: FoldResult = result
@@ -259,15 +259,7 @@ def _is_loss(error: Exception) -> bool:
     A pool of processes is broken then. A cluster may have lost data that it was sent,
     and cancels, or gives a task up.
     """
-    return isinstance(error, BrokenProcessPool | CancelledError) or _is_verdict(error)
-
-
-def _is_verdict(error: Exception) -> bool:
-    """Tell whether Dask gives up a task, which has taken several workers down.
-
-    Its error is recognised by name, as Dask need not be there.
-    """
-    return type(error).__name__ == "KilledWorker"
+    return isinstance(error, BrokenProcessPool | CancelledError) or gives_up(error)
 
 
 def leaves_cores(n_workers: int) -> bool:
@@ -281,7 +273,7 @@ def leaves_cores(n_workers: int) -> bool:
 def death(fold: Fold) -> str:
     """Say that a fold kills its workers."""
     return (
-        f"Every worker process that fitted {fold.params} alone died, "
+        f"The worker process died {LIVES} times or more while it fitted {fold.params}, "
         "perhaps for want of memory."
     )
 
