@@ -127,7 +127,9 @@ class RobustUCB(UCBPolicy):
     its prediction, or a tenth more. In the last `endgame` share of the horizon every
     point maximises the UCB of the first rung with `endgame_beta`: no time is left to
     profit from what exploring would find. Values far below the middle are raised before
-    the model sees them: one diverged fit would otherwise flatten all the rest.
+    the model sees them: one diverged fit would otherwise flatten all the rest. But the
+    middle follows the search, until nothing but its own hill is left to see. So every
+    third query is chosen by the same length scales with the values as they are.
 
     Line 2 takes values for noise only where they are mostly that: the ripples of a
     smooth objective look like less of it, and are better believed. A narrow peak looks
@@ -150,6 +152,8 @@ class RobustUCB(UCBPolicy):
     tail : float or None, default=3.0
         Values below median - tail * (best - median) enter the model as that. None: all
         values enter as they are.
+    plain_every : int, default=3
+        Of so many queries the last is chosen with all values as they are. 0: none is.
     n_ucb : int, default=1
         Rungs that go by the upper confidence bound, from the longest length scales.
         The others go by the logarithm of the expected improvement on the best mean of
@@ -181,6 +185,7 @@ class RobustUCB(UCBPolicy):
     resolution: float = 0.5
     prior: Prior | None = None
     tail: float | None = 3.0
+    plain_every: int = 3
     n_ucb: int = 1
     evidence: float | None = 8.0
     gain: float = 0.003
@@ -204,11 +209,13 @@ class RobustUCB(UCBPolicy):
     ) -> tuple[Array, Memo]:
         """Return the query of the rung whose turn it is."""
         fit = self._estimate(state, models, pending)  # line 2
+        t = sum(state.counts) + len(pending) + 1  # line 1
+        plain = self.plain_every > 0 and t % self.plain_every == 0
+        models = self._as_they_are(models) if plain else models
         n = models.n + len(pending)
         endgame = self.is_endgame(state, n + models.n_elsewhere)
         turn = 0 if endgame else self.turn(state, pending)
         passed: list[int] = []
-        t = sum(state.counts) + len(pending) + 1  # line 1
         for rung in [0] if endgame else state.awake(turn, models.n):  # line 5
             posterior = models[self._candidate(state, models, fit, rung)]
             alpha = self._alpha(posterior, state.n_parameters, t, rung, endgame)
@@ -218,7 +225,13 @@ class RobustUCB(UCBPolicy):
             passed.append(rung)
         memo = note(models, posterior, x, rung=turn, passed=passed, **fit._asdict())
         deviation = math.hypot(memo["std"], posterior.noise * models.scale)
-        return x, {**memo, "expected_error": deviation}
+        return x, {**memo, "plain": plain, "expected_error": deviation}
+
+    def _as_they_are(self, models: Models) -> Models:
+        """Return the models of the values as they are, bad ones not raised."""
+        z, shift, scale = super().targets(models.values)
+        # Values that are all the same have no units of their own.
+        return models.seen_as(z, shift, scale) if z.min() < z.max() else models
 
     def _alpha(
         self, posterior: Posterior, d: int, t: int, rung: int, endgame: bool
@@ -312,7 +325,8 @@ class RobustUCB(UCBPolicy):
         """Count the query, keep the estimate, and note surprises and rests."""
         state.counts[memo["rung"]] += 1  # line 8
         state.theta, state.noise, state.n_fitted = state.latest([memo])
-        z, shift, scale = self.targets(history.values)
+        shaped = super().targets if memo["plain"] else self.targets
+        z, shift, scale = shaped(history.values)
         error = abs(z[-1] * scale + shift - memo["mean"])
         surprised = error > _SURPRISE * memo["expected_error"]
         if surprised:
@@ -350,6 +364,7 @@ class RobustUCB(UCBPolicy):
         require(0 < self.resolution < math.inf, self, "resolution", "positive")
         tail = 0.0 if self.tail is None else self.tail
         require(0 <= tail < math.inf, self, "tail", ">= 0 and finite, or None")
+        require(self.plain_every >= 0, self, "plain_every", ">= 0")
         require(self.n_ucb >= 0, self, "n_ucb", ">= 0")
         proof = 0.0 if self.evidence is None else self.evidence
         require(proof >= 0, self, "evidence", ">= 0 or None")

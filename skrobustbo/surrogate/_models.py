@@ -74,7 +74,7 @@ class Models(Fits):
     ) -> None:
         self.n_elsewhere = n_elsewhere
         self._bank, self.X, self.z = bank, X, z
-        self._values = z if values is None else values
+        self.values = z if values is None else values
         self.ground, self._ball = ground, ball
         self._rng = rng
         self._start = 0
@@ -99,7 +99,7 @@ class Models(Fits):
         """Which of the told points posteriors go by."""
         if self._now is not None:
             return latest_rows(self.n)
-        return self._bank.active.rows(self.X, self._values, self._start)
+        return self._bank.active.rows(self.X, self.values, self._start)
 
     @property
     def _fitted(self) -> tuple[Array, Array]:
@@ -158,6 +158,15 @@ class Models(Fits):
         """
         return self._view(self.X[start:], self._rows[start:], self.z[start:], start)
 
+    def seen_as(self, z: Array, shift: float, scale: float) -> Models:
+        """Return the view of the same points with other targets, in units of their own.
+
+        A policy that shapes the values looks at them this way as they are.
+        """
+        view = self._view(self.X, self._rows, z, 0)
+        view.shift, view.scale = shift, scale
+        return view
+
     def timed(self) -> Models:
         """Return the view whose last column is time, seen from the present.
 
@@ -184,7 +193,7 @@ class Models(Fits):
             rng=lambda: self.rng,
             ground=self.ground,
             ball=self._ball,
-            values=self._values[len(self.z) - len(z) :],
+            values=self.values[len(self.z) - len(z) :],
             n_elsewhere=self.n_elsewhere,
         )
         view._start, view._now = self._start + start, self._now

@@ -128,6 +128,7 @@ NO_SETTINGS = {
     "nu": [0, -1, math.nan, math.inf, "x"],
     "nu_range": [3, (1,), (0, 1), (2, 1), (1.0, math.inf), "ab"],
     "period": [0, 1.5, "x", True],
+    "plain_every": [-1, 1.5, "x", None],
     "prior": ["x", 3],
     "ratio": [1, math.inf, "x", None],
     "repeats": ["x", None, 1],

@@ -119,7 +119,7 @@ def test_a_rung_that_passed_rests_until_something_happens():
     assert state.awake(2, 0) == [2]
     policy = RobustUCB(weights=(1, 1, 1), tail=None, normalize_y=False)
     memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 9, "passed": [0, 1]}
-    calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1}
+    calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1, "plain": False}
     told = [1.0, *[0.0] * 19]
     policy.learn(state, memo | calm, History(told))
     assert state.rests == [22, 22, 0]
@@ -229,8 +229,67 @@ def test_settings_out_of_range_are_refused():
             RobustUCB(**{name: np.inf}).start(Setup(1), None)
     with pytest.raises(ValueError, match="'weights' of RobustUCB"):
         RobustUCB(weights=(np.inf, 1)).start(Setup(1), None)
-    with pytest.raises(ValueError, match="'n_ucb' of RobustUCB must be >= 0"):
-        RobustUCB(n_ucb=-1).start(Setup(1), None)
+    for name in ("n_ucb", "plain_every"):
+        with pytest.raises(ValueError, match=f"'{name}' of RobustUCB must be >= 0"):
+            RobustUCB(**{name: -1}).start(Setup(1), None)
+
+
+def seen_by(policy, values, n_queries):
+    """Return the means at the told points for each query, noise being negligible."""
+    X = np.linspace(0, 1, len(values))[:, None]
+    z, shift, scale = policy.targets(values)
+    models = Models(FactorBank(1e-5), X, z, shift=shift, scale=scale, values=values)
+    state, pending, seen = policy.start(Setup(1), models), [], []
+
+    def argmax(acq):
+        seen.append(acq.posterior.told_means)
+        return np.array([0.5]), 0.0
+
+    for _ in range(n_queries):
+        _, memo = policy.suggest(state, models, argmax, pending)
+        pending.append(memo)
+    return seen, [memo["plain"] for memo in pending]
+
+
+def test_every_third_query_sees_the_values_as_they_are():
+    values = np.array([-1e3, 0.0, 1.0, 2.0, np.nan])
+    raised, as_they_are = [-4.0, 0, 1, 2, -4.0], [-1e3, 0, 1, 2, -1e3]
+    fixed = {"gain": 0.0, "normalize_y": False}
+    seen, plain = seen_by(RobustUCB(**fixed), values, 6)
+    assert plain == [False, False, True] * 2
+    for z, as_is in zip(seen, plain, strict=True):
+        np.testing.assert_allclose(z, as_they_are if as_is else raised, atol=1e-2)
+    for z in seen_by(RobustUCB(plain_every=0, **fixed), values, 6)[0]:
+        np.testing.assert_allclose(z, raised, atol=1e-2)
+
+
+def test_units_of_queries_are_those_of_the_values_they_see():
+    values = np.array([-1e3, 0.0, 1.0, 2.0, 1.5])
+    X = np.linspace(0, 1, 5)[:, None]
+    policy = RobustUCB(plain_every=1, gain=0.0)
+    z, shift, scale = policy.targets(values)
+    models = Models(FactorBank(0.01), X, z, shift=shift, scale=scale, values=values)
+    state = policy.start(Setup(1), models)
+    _, memo = policy.suggest(state, models, lambda acq: (X[0], 0.0), [])
+    assert memo["mean"] == pytest.approx(-1e3, rel=1e-2)  # not the floor, -3
+
+
+def test_values_that_are_all_the_same_keep_the_units_they_are_given():
+    values = np.full(5, 7.0)
+    models = Models(
+        FactorBank(0.01), np.eye(5), np.zeros(5), shift=7.0, scale=20.0, values=values
+    )
+    assert RobustUCB()._as_they_are(models) is models
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_surprises_are_judged_by_the_values_that_the_query_saw(plain):
+    policy, state = RobustUCB(weights=(1,)), LadderState(1, None, [0], rests=[0])
+    memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 4, "passed": []}
+    told = [0.0, 1.0, 2.0, 1.5, -1e3]  # a model of these as they are expected as much
+    memo |= {"mean": -1e3, "std": 1.0, "expected_error": 1.0, "plain": plain}
+    policy.learn(state, memo, History(told))
+    assert (state.n_surprised == 5) == (not plain)
 
 
 def test_predictions_are_of_the_values_as_they_are():
