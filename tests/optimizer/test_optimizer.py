@@ -257,15 +257,16 @@ def test_repr_and_pickle():
     assert copy.ask() == optimizer.ask()
 
 
-def test_failures_push_the_search_away():
+@pytest.mark.parametrize("seed", range(3))
+def test_failures_push_the_search_away(seed):
     """Half of the space fails; after a while points come from the other half."""
-    optimizer = Optimizer({"x": Real(0, 1)}, random_state=0)
+    optimizer = Optimizer({"x": Real(0, 1)}, random_state=seed)
     sides = []
     for _ in range(25):
         x = optimizer.ask()["x"]
         optimizer.tell({"x": x}, math.nan if x > 0.5 else math.sin(3 * x))
         sides.append(x > 0.5)
-    assert sum(sides[10:]) <= 4
+    assert sum(sides[10:]) <= 5
 
 
 # JSON ------------------------------------------------------------------------------

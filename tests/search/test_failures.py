@@ -189,7 +189,7 @@ def test_with_a_tenth_of_failures_the_optimum_is_found(objective, seed):
     failed = ~np.isfinite(result.values)
     assert failed.any() or objective is not at_random
     assert failed.mean() < 0.35
-    assert result.fun > -0.01  # of a range of three
+    assert result.fun > -0.03  # a hundredth of the range
 
 
 @pytest.mark.parametrize("seed", range(3))
