@@ -39,6 +39,8 @@ def watched(kind):
                 return argmax(acquisition, **settings)
 
             x, memo = super().suggest(state, models, watch, pending)
+            if memo.get("plain"):
+                models = self._as_they_are(models)
             VIEWS.append(View(models, asked[-1], x, memo["label"]))
             return x, memo
 

@@ -134,7 +134,8 @@ def default_failures(seed, deltas):
     K = Matern(rng.uniform(0.1, 0.5), nu=2.5)(GRID[:, None])
     root = np.linalg.cholesky(K + 1e-8 * np.eye(len(GRID)))
     f = root @ rng.standard_normal(len(GRID))
-    policy = RobustUCB(n_ucb=4, beta=1.0)  # what "robust" is in a search with `tol`
+    # What "robust" is in a search with `tol`.
+    policy = RobustUCB(n_ucb=4, beta=1.0, plain_every=0)
     optimizer, found = Optimizer({"x": Real(0, 1)}, policy, random_state=seed), []
     for n in range(1, max(CHECKED) + 1):
         params = optimizer.ask()
