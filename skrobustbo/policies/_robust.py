@@ -128,8 +128,9 @@ class RobustUCB(UCBPolicy):
     point maximises the UCB of the first rung with `endgame_beta`: no time is left to
     profit from what exploring would find. Values far below the middle are raised before
     the model sees them: one diverged fit would otherwise flatten all the rest. But the
-    middle follows the search, until nothing but its own hill is left to see. So every
-    third query is chosen by the same length scales with the values as they are.
+    middle follows the search, until nothing but its own hill is left to see. So up to
+    the endgame every third query is chosen with the values as they are, by the same
+    length scales.
 
     Line 2 takes values for noise only where they are mostly that: the ripples of a
     smooth objective look like less of it, and are better believed. A narrow peak looks
@@ -153,7 +154,8 @@ class RobustUCB(UCBPolicy):
         Values below median - tail * (best - median) enter the model as that. None: all
         values enter as they are.
     plain_every : int, default=3
-        Of so many queries the last is chosen with all values as they are. 0: none is.
+        Of so many queries before the endgame the last is chosen with all values as they
+        are. 0: none is.
     n_ucb : int, default=1
         Rungs that go by the upper confidence bound, from the longest length scales.
         The others go by the logarithm of the expected improvement on the best mean of
@@ -210,10 +212,10 @@ class RobustUCB(UCBPolicy):
         """Return the query of the rung whose turn it is."""
         fit = self._estimate(state, models, pending)  # line 2
         t = sum(state.counts) + len(pending) + 1  # line 1
-        plain = self.plain_every > 0 and t % self.plain_every == 0
-        models = self._as_they_are(models) if plain else models
         n = models.n + len(pending)
         endgame = self.is_endgame(state, n + models.n_elsewhere)
+        plain = not endgame and self.plain_every > 0 and t % self.plain_every == 0
+        models = self._as_they_are(models) if plain else models
         turn = 0 if endgame else self.turn(state, pending)
         passed: list[int] = []
         for rung in [0] if endgame else state.awake(turn, models.n):  # line 5

@@ -234,12 +234,12 @@ def test_settings_out_of_range_are_refused():
             RobustUCB(**{name: -1}).start(Setup(1), None)
 
 
-def seen_by(policy, values, n_queries):
+def seen_by(policy, values, n_queries, horizon=None):
     """Return the means at the told points for each query, noise being negligible."""
     X = np.linspace(0, 1, len(values))[:, None]
     z, shift, scale = policy.targets(values)
     models = Models(FactorBank(1e-5), X, z, shift=shift, scale=scale, values=values)
-    state, pending, seen = policy.start(Setup(1), models), [], []
+    state, pending, seen = policy.start(Setup(1, horizon), models), [], []
 
     def argmax(acq):
         seen.append(acq.posterior.told_means)
@@ -259,6 +259,9 @@ def test_every_third_query_sees_the_values_as_they_are():
     assert plain == [False, False, True] * 2
     for z, as_is in zip(seen, plain, strict=True):
         np.testing.assert_allclose(z, as_they_are if as_is else raised, atol=1e-2)
+    # The sixth comes after ten others: of a horizon of eleven, it is the last 15 %.
+    _, plain = seen_by(RobustUCB(**fixed), values, 6, horizon=11)
+    assert plain == [False, False, True, False, False, False]
     for z in seen_by(RobustUCB(plain_every=0, **fixed), values, 6)[0]:
         np.testing.assert_allclose(z, raised, atol=1e-2)
 
