@@ -106,11 +106,11 @@ ahead = best["RobustBayesSearchCV"][:, -1] > best["RandomizedSearchCV"][:, -1]
 print(f"RobustBayesSearchCV ends above random search in {ahead.sum()} of {len(SEEDS)}")
 
 # %%
-# The grid ends where its nearest corner is: no order helps. In the first ten
-# candidates, of which six are its initial design, the Bayesian search has little to go
-# by, and random search is ahead. What it learns pays afterwards: most of its runs end
-# at the upper end of what random search reaches by luck.
+# The grid ends where its nearest corner is: no order helps. In its first six
+# candidates, the initial design, the Bayesian search has nothing to go by, and random
+# search is ahead. What it learns pays afterwards: seven of its eight runs end at the
+# upper end of what random search reaches by luck.
 #
-# Most, not all. One run has spent itself on a plateau of large ``C``, leaves it with
-# its last candidate only, and ends below all others; 25 candidates are not many, and no
-# tuner is safe from that. Where it matters, search with two seeds.
+# Seven, not all. One run climbs a plateau of large ``C`` to the end, stays there, and
+# ends below all others; 25 candidates are not many, and no tuner is safe from that.
+# Where it matters, search with two seeds.

@@ -138,6 +138,6 @@ plt.show()
 
 # %%
 # With ``RBF`` and with the default's kernel, most runs stay at the edge of the square,
-# where the signal is nearly best. With the kernel of angles they go on across the seam.
-# It is no charm against a second peak: where the band is wide, to the right, two of the
-# eight runs that estimate the length scale have not arrived on the higher one.
+# where the signal is nearly best. With the kernel of angles they go on across the seam:
+# all eight of those that estimate the length scale, to the right, and seven of the
+# eight that do not.
