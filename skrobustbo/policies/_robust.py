@@ -349,7 +349,8 @@ class RobustUCB(UCBPolicy):
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as they are, but for those far outside the others.
 
-        The search has no use for differences among the bad; who looks at a plot has.
+        The search has little use for differences among the bad; who looks at a plot has
+        some.
         """
         finite = values[np.isfinite(values)]
         if self.tail is not None and len(finite):

@@ -14,7 +14,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo import Integer, Optimizer, Real, _regret_bound
-from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB
+from skrobustbo.model_selection._before import policy_of
+from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB
 
 pytestmark = pytest.mark.slow
 
@@ -134,8 +135,7 @@ def default_failures(seed, deltas):
     K = Matern(rng.uniform(0.1, 0.5), nu=2.5)(GRID[:, None])
     root = np.linalg.cholesky(K + 1e-8 * np.eye(len(GRID)))
     f = root @ rng.standard_normal(len(GRID))
-    # What "robust" is in a search with `tol`.
-    policy = RobustUCB(n_ucb=4, beta=1.0, plain_every=0)
+    policy = policy_of("robust", tol=0.1)  # what "robust" is in a search with `tol`
     optimizer, found = Optimizer({"x": Real(0, 1)}, policy, random_state=seed), []
     for n in range(1, max(CHECKED) + 1):
         params = optimizer.ask()

@@ -235,7 +235,10 @@ def test_settings_out_of_range_are_refused():
 
 
 def seen_by(policy, values, n_queries, horizon=None):
-    """Return the means at the told points for each query, noise being negligible."""
+    """Return what queries of the first point go by, and their memos.
+
+    That is the means at the told points: the values seen, noise being negligible.
+    """
     X = np.linspace(0, 1, len(values))[:, None]
     z, shift, scale = policy.targets(values)
     models = Models(FactorBank(1e-5), X, z, shift=shift, scale=scale, values=values)
@@ -243,24 +246,26 @@ def seen_by(policy, values, n_queries, horizon=None):
 
     def argmax(acq):
         seen.append(acq.posterior.told_means)
-        return np.array([0.5]), 0.0
+        return X[0], 0.0
 
     for _ in range(n_queries):
         _, memo = policy.suggest(state, models, argmax, pending)
         pending.append(memo)
-    return seen, [memo["plain"] for memo in pending]
+    return seen, pending
 
 
 def test_every_third_query_sees_the_values_as_they_are():
     values = np.array([-1e3, 0.0, 1.0, 2.0, np.nan])
     raised, as_they_are = [-4.0, 0, 1, 2, -4.0], [-1e3, 0, 1, 2, -1e3]
     fixed = {"gain": 0.0, "normalize_y": False}
-    seen, plain = seen_by(RobustUCB(**fixed), values, 6)
+    seen, memos = seen_by(RobustUCB(**fixed), values, 6)
+    plain = [memo["plain"] for memo in memos]
     assert plain == [False, False, True] * 2
     for z, as_is in zip(seen, plain, strict=True):
         np.testing.assert_allclose(z, as_they_are if as_is else raised, atol=1e-2)
     # The sixth comes after ten others: of a horizon of eleven, it is the last 15 %.
-    _, plain = seen_by(RobustUCB(**fixed), values, 6, horizon=11)
+    _, memos = seen_by(RobustUCB(**fixed), values, 6, horizon=11)
+    plain = [memo["plain"] for memo in memos]
     assert plain == [False, False, True, False, False, False]
     for z in seen_by(RobustUCB(plain_every=0, **fixed), values, 6)[0]:
         np.testing.assert_allclose(z, raised, atol=1e-2)
@@ -268,12 +273,7 @@ def test_every_third_query_sees_the_values_as_they_are():
 
 def test_units_of_queries_are_those_of_the_values_they_see():
     values = np.array([-1e3, 0.0, 1.0, 2.0, 1.5])
-    X = np.linspace(0, 1, 5)[:, None]
-    policy = RobustUCB(plain_every=1, gain=0.0)
-    z, shift, scale = policy.targets(values)
-    models = Models(FactorBank(0.01), X, z, shift=shift, scale=scale, values=values)
-    state = policy.start(Setup(1), models)
-    _, memo = policy.suggest(state, models, lambda acq: (X[0], 0.0), [])
+    _, [memo] = seen_by(RobustUCB(plain_every=1, gain=0.0), values, 1)
     assert memo["mean"] == pytest.approx(-1e3, rel=1e-2)  # not the floor, -3
 
 
