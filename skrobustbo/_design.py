@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +38,7 @@ class Design:
         self.space, self.seed = space, seed
         self._known = np.empty((0, space.n_columns))
         self._found = np.empty((0, space.n_columns))
-        self._pool: Array | None = None
-        #: Points that have been asked for being feasible.
-        self.n_tried = 0
+        self._n_drawn = 0
 
     def add_known(self, x: Array) -> None:
         """Add a point that is known to be feasible."""
@@ -51,30 +50,36 @@ class Design:
             U = sobol(position + 1, self.space.n_uniform, self.seed)
             x: Array = self.space.from_uniform(U)[-1]
             return x
+        if not len(self.pool):  # which has the start of the sequence to itself
+            raise IndexError("no feasible point")
         self._find(position + 1)
         found: Array = self._found[position]
         return found
 
     def _find(self, n: int) -> None:
         """Go on with the sequence until it has given `n` feasible points."""
-        while len(self._found) < n and self.n_tried < _MOST:
-            total = max(_FIRST, 2 * self.n_tried)
-            U = sobol(total, self.space.n_uniform, self.seed)[self.n_tried :]
+        while len(self._found) < n and self._n_drawn < _MOST:
+            total = max(_FIRST, 2 * self._n_drawn)
+            U = sobol(total, self.space.n_uniform, self.seed)[self._n_drawn :]
             X = self.space.from_uniform(U)
             self._found = np.concatenate([self._found, X[self.space.allows(X)]])
-            self.n_tried = total
+            self._n_drawn = total
 
     @property
+    def n_tried(self) -> int:
+        """Points that have been asked for being feasible, to make the pool."""
+        sizes = [dimension.size for dimension in self.space.dimensions.values()]
+        return int(math.prod(sizes)) if self._listed else self._n_drawn
+
+    @property
+    def _listed(self) -> bool:
+        """Whether there are so few feasible points that all of them are the pool."""
+        return self.space.size <= _POOL
+
+    @cached_property
     def pool(self) -> Array:
         """Feasible points, shape (p, n_columns), none twice; none if none is found."""
-        if self._pool is None:
-            self._pool = self._grown()
-        return self._pool
-
-    def _grown(self) -> Array:
-        if self.space.size <= _POOL:  # counted, so they may be listed as well
-            sizes = [dimension.size for dimension in self.space.dimensions.values()]
-            self.n_tried = int(math.prod(sizes))
+        if self._listed:
             return self.space.enumerate()
         self._find(1 if len(self._known) else _POOL)
         pool = _distinct(np.concatenate([self._known, self._found[:_POOL]]))

@@ -32,6 +32,31 @@ SPACES = {
 }
 
 
+#: Spaces in which only some points are allowed, or of which there are several.
+RESTRICTED = {
+    "small": (
+        {"a": list("vwxyz"), "b": [True, False]},
+        lambda p: p["b"] or p["a"] > "w",
+    ),
+    "triangle": (
+        {"i": Integer(1, 8), "j": Integer(1, 8)},
+        lambda p: p["i"] <= p["j"],
+    ),
+    "corner": (
+        {"i": Integer(1, 80), "j": Integer(1, 80)},
+        lambda p: p["i"] * p["j"] < 120,
+    ),
+    "strip": (
+        {"a": Real(0, 1), "b": Real(0, 1)},
+        lambda p: abs(p["a"] - p["b"]) < 0.1,
+    ),
+    "branches": (
+        [{"a": Real(0, 1), "c": ["x"]}, {"i": Integer(1, 8), "c": ["y", "z"]}],
+        lambda p: p.get("i", 0) != 3,
+    ),
+}
+
+
 def score(params):
     total = 0.0
     for name, value in params.items():
@@ -103,6 +128,28 @@ def test_state_round_trips_at_every_step(name, space):
     assert [r["model_mean"] for r in optimizer.history_][:3] == pytest.approx(
         [r["model_mean"] for r in whole.history_][:3], nan_ok=True
     )
+
+
+@pytest.mark.parametrize("which", RESTRICTED)
+def test_restricted_spaces_round_trip_at_every_step(once, which):
+    """The initial design is part of that: it is longest where little is allowed."""
+    space, allowed = RESTRICTED[which]
+    settings = {"horizon": 14, "n_initial_points": 8, "random_state": 1}
+    n = 8 if which == "small" else 11
+    expected = run(Optimizer(space, once, constraints=allowed, **settings), n)
+
+    optimizer, asked = Optimizer(space, once, constraints=allowed, **settings), []
+    for _ in range(n):
+        asked.append(optimizer.ask())
+        optimizer = reread(optimizer, allowed)
+        optimizer.tell(asked[-1], score(asked[-1]))
+    assert asked == expected
+    assert all(map(allowed, asked))
+
+
+def reread(optimizer, allowed):
+    state = json.loads(json.dumps(optimizer.to_dict()))
+    return Optimizer.from_dict(state, constraints=allowed)
 
 
 RESUME = """
