@@ -17,6 +17,8 @@ import numpy as np
 from scipy import sparse
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+#: Lists of so many of these at most stand as they are.
+_FEW, _NUMBERS = 10, {bool, int, float, type(None)}
 #: Longer texts are cut and end in their digest.
 _LONG, _HEAD = 300, 120
 #: The objects around one, by their ids: a circle ends where it began.
@@ -31,10 +33,10 @@ _GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerato
 def describe(value: Any) -> str:
     """Return a short text that equal values share, and different ones hardly ever.
 
-    Arrays and tables are described by their shape, type and a digest; functions and
-    classes by their names; random generators by their type; other objects by their
-    class and what they hold. Nothing is pickled, so that nothing is executed but
-    `get_params`.
+    What may hold data is described by its kind, its size and a digest: arrays, tables,
+    dicts, lists of anything but a few numbers. Numbers, names and the parameters of
+    objects stand as they are; functions and classes by their names; random generators
+    by their type. Nothing is pickled, so that nothing is executed but `get_params`.
 
     Parameters
     ----------
@@ -48,10 +50,25 @@ def describe(value: Any) -> str:
     Examples
     --------
     >>> from skrobustbo.checkpoint import describe
-    >>> describe({"C": 1.0, "kernel": "rbf"})
-    "{'C': 1.0, 'kernel': 'rbf'}"
+    >>> from sklearn.svm import SVC
+    >>> describe(SVC(C=2.0))[:42]
+    'sklearn.svm._classes.SVC(C=2.0, break_ties'
+    >>> describe(["anna", "bert"])
+    'list of 2 items, digest 3f825b5988b1bcfd047a240f76557dba'
     """
+    return shortened(_text(value, ()))
+
+
+def describe_data(value: Any) -> str:
+    """Return what `describe` would, and nothing of the value itself but None."""
     text = _text(value, ())
+    if value is None or _writer(value) in _DIGESTED:
+        return text
+    return _counted(value, [text])
+
+
+def shortened(text: str) -> str:
+    """Return a text, a long one cut and with its digest at the end."""
     if len(text) <= _LONG:
         return text
     return f"{text[:_HEAD]}... ({len(text)} characters, digest {_digest([text])})"
@@ -72,10 +89,12 @@ def _text(value: Any, inside: Inside) -> str:
         return repr(value)
     if len(inside) > _DEPTH or id(value) in inside:
         return _name(type(value))
-    for recognise, write in _KINDS:
-        if recognise(value):
-            return write(value, (*inside, id(value)))
-    return _object(value, (*inside, id(value)))
+    return _writer(value)(value, (*inside, id(value)))
+
+
+def _writer(value: Any) -> Writer:
+    """Return the function that describes values of the kind of this one."""
+    return next((write for is_one, write in _KINDS if is_one(value)), _object)
 
 
 def _name(value: Any) -> str:
@@ -88,25 +107,28 @@ def _name(value: Any) -> str:
 
 
 def _list(value: Any, inside: Inside) -> str:
-    opening, closing = "()" if isinstance(value, tuple) else "[]"
-    kind = "" if type(value) in (list, tuple) else _name(type(value))
-    if len(value) > 100:
-        if all(type(item) in _SIMPLE for item in value):
-            digest = _digest([repr(list(value))])
-        else:
-            digest = _digest(_text(item, inside) for item in value)
-        return f"{kind}{opening}{len(value)} items, digest {digest}{closing}"
-    inner = ", ".join(_text(item, inside) for item in value)
-    return f"{kind}{opening}{inner}{closing}"
+    kinds = {type(item) for item in value}
+    if len(value) <= _FEW and kinds <= _NUMBERS and type(value) in (list, tuple):
+        return repr(value)  # a setting, such as bounds
+    if kinds <= set(_SIMPLE):
+        return _counted(value, [repr(list(value))])  # at once: there may be millions
+    return _counted(value, [_text(item, inside) for item in value])
 
 
 def _set(value: Any, inside: Inside) -> str:
-    return f"{{{', '.join(sorted(_text(item, inside) for item in value))}}}"
+    return _counted(value, sorted(_text(item, inside) for item in value))
 
 
 def _mapping(value: Mapping[Any, Any], inside: Inside) -> str:
     items = [f"{_text(k, inside)}: {_text(v, inside)}" for k, v in value.items()]
-    return f"{{{', '.join(items)}}}"
+    return _counted(value, items)
+
+
+def _counted(value: Any, texts: Iterable[str]) -> str:
+    kind = type(value)
+    name = kind.__name__ if kind.__module__ == "builtins" else _name(kind)
+    size = f" of {len(value)} items" if hasattr(value, "__len__") else ""
+    return f"{name}{size}, digest {_digest(texts)}"
 
 
 # Data ---------------------------------------------------------------------------------
@@ -117,9 +139,10 @@ def _array(value: Any, inside: Inside) -> str:
     if isinstance(value, np.ma.MaskedArray):
         mask = _array(np.ma.getmaskarray(value), inside)
         return f"masked {_array(value.filled(), inside)}, {mask}"
-    what = f"{value.dtype} array of shape {value.shape}"
+    what = f"{value.dtype.name} array of shape {value.shape}"
     if value.dtype.hasobject:
-        return f"{what}, {_list(value.ravel().tolist(), inside)}"
+        items = [_text(item, inside) for item in value.ravel().tolist()]
+        return f"{what}, digest {_digest([str(value.dtype), *items])}"
     digest = hashlib.blake2b(digest_size=16)
     flat = value if value.ndim else value.reshape(1)
     step = max(1, _CHUNK // max(1, value.itemsize * int(np.prod(flat.shape[1:]))))
@@ -151,8 +174,10 @@ def _table(value: Any, inside: Inside) -> str:
 
 
 def _column(value: Any, inside: Inside) -> str:
-    array = _array(value.to_numpy(), inside)
-    return f"column {_text(value.name, inside)} of {value.dtype}: {array}"
+    """Describe a column of a table, whose type may name its values."""
+    name = _text(getattr(value, "name", None), inside)
+    parts = [name, str(value.dtype), _array(value.to_numpy(), inside)]
+    return f"column of {len(value)} items, digest {_digest(parts)}"
 
 
 # Objects ------------------------------------------------------------------------------
@@ -193,9 +218,9 @@ def _dataclass(value: Any, inside: Inside) -> str:
 
 
 def _frozen_law(value: Any, inside: Inside) -> str:
-    return (
-        f"{value.dist.name}({_text(value.args, inside)}, {_text(value.kwds, inside)})"
-    )
+    given = [_text(item, inside) for item in value.args]
+    given += [f"{k}={_text(v, inside)}" for k, v in sorted(value.kwds.items())]
+    return f"{value.dist.name}({', '.join(given)})"
 
 
 def _filled(value: Any, items: Iterable[tuple[str, Any]], inside: Inside) -> str:
@@ -232,8 +257,12 @@ def _is_function(value: Any) -> bool:
     return callable(value) and hasattr(value, "__qualname__")
 
 
+Writer = Callable[[Any, Inside], str]
+
+#: What writes nothing but digests of what it is given.
+_DIGESTED = (_set, _mapping, _array, _sparse, _table, _column)
 #: How values are recognised, and written.
-_KINDS: list[tuple[Callable[[Any], bool], Callable[[Any, Inside], str]]] = [
+_KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, np.ndarray), _array),
     (sparse.issparse, _sparse),
     (lambda v: isinstance(v, list | tuple | range), _list),

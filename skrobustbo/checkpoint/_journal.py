@@ -144,7 +144,7 @@ class Journal(NoJournal):
     def _read_header(self, file: store.Store) -> dict[str, Any]:
         rows = file.rows("header", 1, _MAX_HEADER)
         with self._reading():
-            records.require([number for number, _ in rows] == [0], "its header")
+            records.require(len(rows) == 1, "its header")
             header = records.loads(rows[0][1])
             parts = {"search", "seed", "horizon", "versions", "n_splits", "n_samples"}
             records.require(header.keys() == parts, "its header")
@@ -203,8 +203,7 @@ class Journal(NoJournal):
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
         rows = [(i, records.write_split(split)) for i, split in enumerate(splits)]
-        header = [(0, records.dumps(self._header))]
-        store.create(self.path, {"header": header, "split": rows})
+        store.create(self.path, records.dumps(self._header), {"split": rows})
         self._store = store.Store(self.path)
 
     def _read_splits(self, file: store.Store, n_samples: int) -> list[tuple[Any, Any]]:
@@ -297,6 +296,7 @@ def _opened(path: Any) -> Iterator[Journal]:
             f"The checkpoint {name!r} is not the name of a file: give the path of one."
         )
     name = os.path.realpath(name)
+    store.exists(name)  # looked at before anything is put beside it
     with Lock(name):
         journal = Journal(name)
         try:

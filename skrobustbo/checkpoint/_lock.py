@@ -9,6 +9,7 @@ import sys
 import weakref
 from typing import Any, Self
 
+from skrobustbo.checkpoint._beside import LOCK, begin_of, foreign
 from skrobustbo.checkpoint._errors import CheckpointError
 
 if sys.platform == "win32":
@@ -38,12 +39,13 @@ class Lock:
     Parameters
     ----------
     path : str
-        What is locked; the file beside it is called ``path + ".lock"``.
+        What is locked; the file beside it is called ``path + LOCK``.
 
     Raises
     ------
     CheckpointError
-        On entering, if another process, or another search of this one, holds the lock.
+        On entering, if another process, or another search of this one, holds the lock,
+        or a file of others is in the way.
     """
 
     def __init__(self, path: str) -> None:
@@ -51,33 +53,44 @@ class Lock:
         self._file: Any = None
 
     def __enter__(self) -> Self:
+        file = self._opened()
         try:
-            file = open(self._path + ".lock", "a+", encoding="utf-8")
+            _try_lock(file)
+        except OSError as error:
+            holder = _signature(file)
+            file.close()
+            by = f" (process {holder[1]})" if holder and holder[1] else ""
+            raise CheckpointError(
+                f"The checkpoint {self._path!r} is in use by another search{by}: "
+                "wait for it to end, or give another path."
+            ) from error
+        if _signature(file) is None:
+            file.close()
+            raise foreign(self._path, self._path + LOCK)
+        self._file = file
+        _held.add(self)
+        self._sign()
+        return self
+
+    def _opened(self) -> Any:
+        """Return the file beside the path, made if there is none, its content kept."""
+        name = self._path + LOCK
+        begin_of(self._path, name)  # raises for what is no file
+        try:
+            return os.fdopen(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), "r+")
         except OSError as error:
             raise CheckpointError(
                 f"The checkpoint {self._path!r} cannot be locked "
                 f"({error.strerror or error}): give a path in a folder that exists and "
                 "may be written to."
             ) from error
-        try:
-            _try_lock(file)
-        except OSError as error:
-            holder = _holder(file)
-            file.close()
-            raise CheckpointError(
-                f"The checkpoint {self._path!r} is in use by another search{holder}: "
-                "wait for it to end, or give another path."
-            ) from error
-        self._file = file
-        _held.add(self)
-        self._sign()
-        return self
 
     def _sign(self) -> None:
         """Write who holds the lock, for the message that others get."""
         with contextlib.suppress(OSError):  # a full disk: the lock holds all the same
             self._file.truncate(0)
-            self._file.write(f"{os.getpid()}\n")
+            self._file.seek(0)
+            self._file.write(f"skrobustbo {os.getpid()}\n")
             self._file.flush()
 
     def __exit__(self, *error: Any) -> None:
@@ -92,13 +105,13 @@ class Lock:
                 file.close()
 
 
-def _holder(file: Any) -> str:
+def _signature(file: Any) -> re.Match[str] | None:
+    """Return what a lock file says of its holder; None if it is none of ours."""
     try:
         file.seek(0)
-        found = re.fullmatch(r"(\d{1,10})\n", file.read(16))
+        return re.fullmatch(r"(?:skrobustbo (\d{1,10})\n)?", file.read(32))
     except (OSError, ValueError):
-        return ""
-    return f" (process {found[1]})" if found else ""
+        return None
 
 
 def _drop_all() -> None:

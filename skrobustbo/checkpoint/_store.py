@@ -1,15 +1,28 @@
-"""The file: an SQLite database of numbered, digested rows, checked before use."""
+"""The file: an SQLite database of numbered, digested rows, checked before use.
+
+Every file has a random number of its own, that of its only header row, which is part of
+the digest of every row: a row that comes from another file is never believed, whatever
+has put it there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+from skrobustbo.checkpoint._beside import (
+    NEW,
+    begin_of,
+    check_beside,
+    foreign,
+    remove_beside,
+)
 from skrobustbo.checkpoint._errors import CheckpointError
 
 Row = tuple[int, str]
@@ -17,10 +30,13 @@ Row = tuple[int, str]
 #: "skrb": tells our files from those of other applications.
 APPLICATION_ID = 0x736B7262
 #: To be raised when an older reader would misread the file.
-VERSION = 1
+VERSION = 2
 TABLES = ("header", "split", "candidate", "fold")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
+
+#: Who may read and write the file: its owner. SQLite's files beside it follow.
+_MODE = 0o600
 
 # Exclusive: nobody else reads, so that WAL needs no shared memory and works on network
 # drives as well. Normal: a commit outlives the process, though not a power cut, which
@@ -42,7 +58,7 @@ def exists(path: str) -> bool:
     Raises
     ------
     CheckpointError
-        If something else is there, or it may not be written to.
+        If something else is there or beside it, or it may not be written to.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -60,13 +76,14 @@ def exists(path: str) -> bool:
         ) from error
     if head:
         _check_head(path, head)
+        check_beside(path)
     return bool(head)
 
 
 def _check_head(path: str, head: bytes) -> None:
-    if not head.startswith(b"SQLite format 3\0") or len(head) < 100:
+    if not _is_database(head):
         raise CheckpointError(f"The file {path!r} is not a checkpoint{_INSTEAD}")
-    if int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+    if not _is_ours(head):
         raise CheckpointError(
             f"The file {path!r} is a database of another application, not a "
             f"checkpoint{_INSTEAD}"
@@ -77,6 +94,14 @@ def _check_head(path: str, head: bytes) -> None:
             f"The checkpoint {path!r} has format {version}, and this version reads "
             f"format {VERSION}: use the version that wrote it, or give another path."
         )
+
+
+def _is_database(head: bytes) -> bool:
+    return head.startswith(b"SQLite format 3\0") and len(head) == 100
+
+
+def _is_ours(head: bytes) -> bool:
+    return _is_database(head) and int.from_bytes(head[68:72], "big") == APPLICATION_ID
 
 
 _INSTEAD = ": give another path, and leave this one to its owner."
@@ -136,14 +161,19 @@ class Store:
             if found != [APPLICATION_ID, VERSION]:
                 raise damaged(self.path, "its header")
             schema = "SELECT type, name, sql FROM sqlite_master LIMIT 100"
-            tables = [("table", name, sql) for name, sql in _SCHEMA.items()]
-            if sorted(self._db.execute(schema)) != sorted(tables):
+            found = self._db.execute(schema).fetchall()
+            tables = {("table", name, sql) for name, sql in _SCHEMA.items()}
+            if len(found) != len(tables) or set(found) != tables:
                 raise damaged(self.path, "its tables are others")
             verdict = self._one("PRAGMA integrity_check(1)")
             if verdict != "ok":
                 raise damaged(self.path, str(verdict))
             if self._one("PRAGMA journal_mode = WAL") != "wal":
                 raise damaged(self.path, "its journal mode")
+            headers = self._db.execute("SELECT number FROM header LIMIT 2").fetchall()
+            if len(headers) != 1:
+                raise damaged(self.path, "its header")
+            self._file_number = int(headers[0][0])
 
     def _one(self, query: str) -> Any:
         (value,) = self._db.execute(query).fetchone()
@@ -173,7 +203,8 @@ class Store:
                 f"SELECT number, body, digest FROM {table} ORDER BY number"
             ).fetchall()
         for number, body, digest in found:
-            if not isinstance(body, str) or digest != _digest(table, number, body):
+            expected = _digest(self._file_number, table, number, body)
+            if not isinstance(body, str) or digest != expected:
                 raise damaged(self.path, f"row {number} of its table {table}")
         return [(number, body) for number, body, _ in found]
 
@@ -186,7 +217,7 @@ class Store:
             If they cannot be written, for want of space for example.
         """
         try:
-            _insert(self._db, {table: rows})
+            _insert(self._db, self._file_number, {table: rows})
         except sqlite3.Error as error:
             raise _unwritten(self.path, error) from error
 
@@ -197,19 +228,47 @@ class Store:
             self._db.close()
 
 
-def create(path: str, tables: dict[str, list[Row]]) -> None:
-    """Write a new checkpoint, which is there as a whole or not at all."""
-    new = path + ".new"
+def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:
+    """Write a new checkpoint, which is there as a whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+        Where `exists` finds none.
+    header : str
+        The body of the header row.
+    tables : dict of str to list of rows
+        Rows of other tables.
+
+    Raises
+    ------
+    CheckpointError
+        If it cannot be written, or files of others are in its way.
+    """
+    new, number = path + NEW, secrets.randbelow(2**63)
     try:
-        for leftover in (new, new + "-journal"):
-            if os.path.lexists(leftover):
-                os.remove(leftover)
+        # A log that outlived the file of before would be replayed into this one.
+        remove_beside(path)
+        _remove_leftover(path, new)
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE))
         with closing(sqlite3.connect(new, isolation_level=None)) as db:
-            _insert(db, tables, new=True)
+            _set_up(db)
+            rows = {"header": [(number, header)], **tables}
+            _insert(db, number, rows, new=True)
             db.execute("PRAGMA journal_mode = WAL")
         os.replace(new, path)
     except (sqlite3.Error, OSError) as error:
         raise _unwritten(path, error) from error
+
+
+def _remove_leftover(path: str, new: str) -> None:
+    """Remove what a run that was killed had begun to write."""
+    head = begin_of(path, new)
+    if head and not _is_ours(head):
+        raise foreign(path, new)
+    if head is not None:
+        os.remove(new)
+    remove_beside(new)
 
 
 def _set_up(db: sqlite3.Connection) -> None:
@@ -218,7 +277,10 @@ def _set_up(db: sqlite3.Connection) -> None:
 
 
 def _insert(
-    db: sqlite3.Connection, tables: dict[str, Iterable[Row]] | Any, new: bool = False
+    db: sqlite3.Connection,
+    file_number: int,
+    tables: Mapping[str, Iterable[Row]],
+    new: bool = False,
 ) -> None:
     """Insert rows, into tables made for them if the file is new, in one transaction."""
     db.execute("BEGIN IMMEDIATE")
@@ -229,7 +291,9 @@ def _insert(
             for statement in _SCHEMA.values():
                 db.execute(statement)
         for table, rows in tables.items():
-            digested = [(n, body, _digest(table, n, body)) for n, body in rows]
+            digested = [
+                (n, body, _digest(file_number, table, n, body)) for n, body in rows
+            ]
             db.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", digested)
         db.execute("COMMIT")
     except BaseException:
@@ -246,6 +310,6 @@ def _unwritten(path: str, error: Exception) -> CheckpointError:
     )
 
 
-def _digest(table: str, number: Any, body: str) -> str:
-    text = f"{table} {number} {body}".encode("utf-8", "surrogatepass")
+def _digest(file_number: int, table: str, number: Any, body: Any) -> str:
+    text = f"{file_number} {table} {number} {body}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).hexdigest()

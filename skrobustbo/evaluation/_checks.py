@@ -22,7 +22,7 @@ def checked_cv(cv: Any, owner: str) -> Any:
         if not isinstance(split, Sequence | np.ndarray) or len(split) != 2:
             raise ValueError(
                 f"The 'cv' of {owner} must hold pairs of training and test rows. Got "
-                f"{split!r} in it instead; write (train, test) for each split."
+                f"{_kind(split)} in it instead; write (train, test) for each split."
             )
     return splits
 
@@ -35,8 +35,17 @@ def check_rows(splits: Iterable[tuple[Any, Any]], n_samples: int, owner: str) ->
                 raise ValueError(
                     f"The 'cv' of {owner} must give numbers of rows of the data, from "
                     f"0 to {n_samples - 1}, or one True or False for each. Got "
-                    f"{rows!r} instead; draw the splits from these data."
+                    f"{_kind(rows)} instead; draw the splits from these data."
                 )
+
+
+def _kind(value: Any) -> str:
+    """Return what kind of value it is: row numbers in full, what may be data not."""
+    if isinstance(value, np.ndarray):
+        of_rows = value.dtype.kind in "iub" or not value.size
+        return repr(value) if of_rows else f"an array of {value.dtype}"
+    size = f" of {len(value)} items" if hasattr(value, "__len__") else ""
+    return f"a {type(value).__name__}{size}"
 
 
 def _are_rows(rows: Any, n: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skrobustbo.checkpoint import describe
+from skrobustbo.checkpoint import describe, describe_data, shortened
 from skrobustbo.model_selection._before import policy_of
 from skrobustbo.space import Space
 
@@ -57,7 +57,7 @@ def fingerprint(
     settings["policy"] = policy_of(search.policy, search.tol)
     compared = {k: v for k, v in settings.items() if k not in _NOT_COMPARED}
     return {
-        "data": _described(data),
+        "data": {name: describe_data(value) for name, value in data.items()},
         "estimator": _of_estimator(search.estimator),
         "space": _of_space(space),
         "cv": {"": describe(search.cv)},
@@ -100,7 +100,9 @@ def _of_branch(space: Space) -> dict[str, str]:
 
 
 def _of_dimension(dimension: Any) -> str:
-    if hasattr(dimension, "choices"):
-        kind = [type(dimension), dimension.ordered, list(dimension.choices)]
-        return describe(kind)
-    return repr(dimension)
+    if not hasattr(dimension, "choices"):
+        return repr(dimension)
+    # Values of parameters stand as they are: candidates show them, too.
+    choices = ", ".join(describe(choice) for choice in dimension.choices)
+    ordered = "ordered " if dimension.ordered else ""
+    return shortened(f"{ordered}{describe(type(dimension))} [{choices}]")

@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 
 from skrobustbo import Categorical, Real, RobustBayesSearchCV
 from skrobustbo.checkpoint import CheckpointError
+from skrobustbo.checkpoint._beside import LOCK, NEW
 from skrobustbo.checkpoint._records import (
     Form,
     Malformed,
@@ -119,8 +120,8 @@ def test_a_file_that_may_not_be_written_to(path):
         if root:
             folder.chmod(0o755)
     path.chmod(0o444)
-    Path(f"{path}.lock").touch()
-    Path(f"{path}.lock").chmod(0o666)
+    Path(f"{path}{LOCK}").touch()
+    Path(f"{path}{LOCK}").chmod(0o666)
     if root:
         os.seteuid(65534)
     try:
@@ -134,14 +135,14 @@ def test_a_file_that_may_not_be_written_to(path):
 def test_an_empty_file_is_filled(tmp_path):
     path = tmp_path / "search.ckpt"
     path.touch()
-    (tmp_path / "search.ckpt.new").write_text("left over")
+    (tmp_path / f"search.ckpt{NEW}").touch()  # of a run that was killed
     make(path).fit(X, y)
     Fake.fits = 0
     make(path).fit(X, y)
     assert Fake.fits == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "search.ckpt",
-        "search.ckpt.lock",
+        f"search.ckpt{LOCK}",
     ]
 
 
@@ -192,12 +193,14 @@ def test_flipped_bits_are_found_or_harmless(n, path):
 def change(path, table, number, edit):
     """Replace the body of a row, with a digest that fits."""
     with closing(sqlite3.connect(path)) as db:
+        (file_number,) = db.execute("SELECT number FROM header").fetchone()
+        number = file_number if table == "header" else number
         query = f"SELECT body FROM {table} WHERE number = ?"
         (body,) = db.execute(query, [number]).fetchone()
         body = edit(body)
         db.execute(
             f"UPDATE {table} SET body = ?, digest = ? WHERE number = ?",
-            [body, _digest(table, number, body), number],
+            [body, _digest(file_number, table, number, body), number],
         )
         db.commit()
 
@@ -339,6 +342,7 @@ STATEMENTS = [
     "CREATE TRIGGER t AFTER INSERT ON fold BEGIN DELETE FROM fold; END",
     "CREATE VIEW v AS SELECT load_extension('x')",
     "ALTER TABLE fold ADD COLUMN more",
+    "CREATE TABLE more (a UNIQUE)",
 ]
 
 

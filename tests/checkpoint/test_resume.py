@@ -269,7 +269,8 @@ def test_other_candidates_than_asked_here_are_used_as_they_are(path):
 
 
 def replace_row(db, table, number, body):
-    row = (body, _digest(table, number, body), number)
+    (file_number,) = db.execute("SELECT number FROM header").fetchone()
+    row = (body, _digest(file_number, table, number, body), number)
     db.execute(f"UPDATE {table} SET body = ?, digest = ? WHERE number = ?", row)
 
 
