@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._forms import Count
+
 Array = NDArray[np.float64]
 
 #: Probability that the elimination test may drop the branch of the optimum by noise.
@@ -40,10 +42,22 @@ class BranchState:
         units.
     """
 
-    t: int = 0
-    alive: list[int] = field(default_factory=list)
-    members: list[list[int]] = field(default_factory=list)
+    t: Count = 0
+    alive: list[Count] = field(default_factory=list)
+    members: list[list[Count]] = field(default_factory=list)
     widths: list[list[float]] = field(default_factory=list)
+
+    def consistent(self, n_branches: int, n_told: int) -> bool:
+        """Tell whether the parts of a state that was read back fit together."""
+        queries = [query for members in self.members for query in members]
+        return (
+            self.t <= n_told
+            and bool(self.alive)
+            and set(self.alive) <= set(range(n_branches))
+            and len(self.members) == n_branches
+            and list(map(len, self.members)) == list(map(len, self.widths))
+            and all(query < n_told for query in queries)
+        )
 
 
 class BranchBalancer:

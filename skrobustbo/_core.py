@@ -347,8 +347,20 @@ class Core:
             )
         if d["balancer"] is not None:
             core.balancer.state = rebuilt(BranchState, d["balancer"])
-        core.restore([trial_from_dict(t, branches) for t in d["trials"]], d["told"])
+        trials = [trial_from_dict(t, branches) for t in d["trials"]]
+        if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
+            raise ValueError("values of what was not told, or none of what was")
+        core.restore(trials, d["told"])
+        core.check_restored()
         return core
+
+    def check_restored(self) -> None:
+        """Raise a ValueError unless the parts of what was read back fit together."""
+        for engine in self.engines:
+            engine.check_restored()
+        n = len(self.engines)
+        if n > 1 and not self.balancer.state.consistent(n, len(self.log)):
+            raise ValueError("a state of the balancer out of place")
 
     def restore(self, trials: Sequence[Trial], told: Sequence[int]) -> None:
         """Enter trials as they came and were told, learning nothing from them anew."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._branches import BETA
 from skrobustbo._design import Design
+from skrobustbo._forms import has_items
 from skrobustbo._regret_bound import Band, bands
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
@@ -158,6 +159,21 @@ class Engine:
         if self.state is None:
             return list(told)
         return told[self.policy.oldest(self.state, len(told)) :]
+
+    def check_restored(self) -> None:
+        """Raise a ValueError unless the policy can go on from what was read back."""
+        noted = [t for t in self.history.trials if t.memo is not None]
+        memos = [t.memo for t in self.history.pending if t.memo is not None]
+        n_told, policy = len(self.history.told), self.policy
+        if self.state is None:
+            known = not noted
+        else:
+            formed = all(has_items(memo, policy.memo_type) for memo in memos)
+            known = formed and policy.consistent(
+                self.state, memos, self._setup(), n_told
+            )
+        if not known:
+            raise ValueError(f"a state of {type(policy).__name__} out of place")
 
     # Models --------------------------------------------------------------------------
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from types import NoneType
 from typing import Any
 
+from skrobustbo._arguments import LARGEST_COUNT
+from skrobustbo._forms import built
 from skrobustbo.history import Trial
 from skrobustbo.space import Space
 from skrobustbo.space._values import from_json, to_json
@@ -49,11 +51,7 @@ def from_json_state(state: Any) -> Any:
 
 def rebuilt(kind: Any, state: Any) -> Any:
     """Return the dataclass of which `to_json_state` wrote the fields, all of them."""
-    read = from_json_state(state)
-    missing = {field.name for field in fields(kind)} - read.keys()
-    if missing:
-        raise ValueError(f"a {kind.__name__} without {sorted(missing)}")
-    return kind(**read)
+    return built(kind, from_json_state(state))
 
 
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
@@ -69,12 +67,10 @@ def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
 def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     """Return the trial that `trial_to_dict` wrote."""
     rest = from_json_state({k: v for k, v in record.items() if k != "params"})
-    missing = _TRIAL - rest.keys()
-    if missing:
-        raise ValueError(f"a trial without {sorted(missing)}")
-    space = branches[rest["branch"]]
+    space = branches[int(rest["branch"])]
     params = space.params_from_json(record["params"])
-    return Trial(params=params, x=space.encode(params), **rest)
+    found: Trial = built(Trial, rest, params=params, x=space.encode(params))
+    return found
 
 
 def or_none(write: Callable[[], Any]) -> Any:
@@ -118,8 +114,6 @@ def check_format(d: Any) -> None:
         )
 
 
-#: The parts of a trial besides its point.
-_TRIAL = {field.name for field in fields(Trial)} - {"params", "x"}
 #: The parts of a state, and what each may be.
 _PARTS = {
     "space": (dict, NoneType),
@@ -144,7 +138,8 @@ def check_parts(d: Mapping[str, Any]) -> None:
             got = repr(d[name]) if name in d else "nothing"
             raise broken(f"{got} for its {name!r}")
     for name in ("seed", "n_asked", "n_initial", "horizon"):
-        if d[name] is not None and d[name] < (name == "horizon"):
+        least = int(name == "horizon")
+        if d[name] is not None and not least <= d[name] <= LARGEST_COUNT:
             raise broken(f"{d[name]} for its {name!r}")
     told, n = d["told"], len(d["trials"])
     if any(type(i) is not int for i in told) or not set(told) <= set(range(n)):

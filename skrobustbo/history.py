@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._forms import Count
+
 Array = NDArray[np.float64]
 
 #: Values beyond are cut off before a model sees them: differences of two, and a mean
@@ -58,7 +60,7 @@ class Trial:
     value: float | None = None
     time: float | None = None
     reset: bool = False
-    branch: int = 0
+    branch: Count = 0
     width: float = math.nan
 
     @property

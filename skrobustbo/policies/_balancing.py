@@ -13,13 +13,19 @@ from typing import ClassVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness, with_length_scale
-from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, check_candidates
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._models import initial_length_scale, note, theta_label
+from skrobustbo.policies._interface import Argmax, Array, Credited, Memo, Setup, Told
+from skrobustbo.policies._models import (
+    initial_length_scale,
+    is_usable,
+    note,
+    theta_label,
+)
 from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
@@ -47,12 +53,12 @@ class BalancingState:
         For each of those queries, beta times sigma before it, objective units.
     """
 
-    n_parameters: int
-    theta0: float = 1.0
-    t: int = 0
-    introduced: list[list[int]] = field(default_factory=list)
-    alive: list[int] = field(default_factory=list)
-    members: list[list[int]] = field(default_factory=list)
+    n_parameters: Count
+    theta0: Positive = 1.0
+    t: Count = 0
+    introduced: list[list[Count]] = field(default_factory=list)
+    alive: list[Count] = field(default_factory=list)
+    members: list[list[Count]] = field(default_factory=list)
     widths: list[list[float]] = field(default_factory=list)
 
     @property
@@ -85,6 +91,7 @@ class Balancing(UCBPolicy):
     """
 
     state_type: ClassVar[type] = BalancingState
+    memo_type: ClassVar[type] = Credited
 
     def propose(self, state: BalancingState, t: int) -> Iterable[list[int]]:
         """Return a(t): the candidates due after `t` queries, old ones may be among."""
@@ -142,6 +149,23 @@ class Balancing(UCBPolicy):
         state.widths[memo["candidate"]].append(memo["width"])
         self._eliminate(state, queries)
         self._expand(state)
+
+    def consistent(
+        self, state: BalancingState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, and of candidates there are."""
+        n = state.n_introduced
+        queries = [q for members in state.members for q in members]
+        return (
+            fits_problem(state, setup, n_told)
+            and bool(state.alive)
+            and set(state.alive) <= set(range(n))
+            and list(map(len, state.members)) == list(map(len, state.widths))
+            and len(state.members) == n
+            and all(q < n_told for q in queries)
+            and all(memo["candidate"] < n for memo in memos)
+            and all(is_usable(self.candidate(state, i)) for i in range(n))
+        )
 
     def _eliminate(self, state: BalancingState, values: Array) -> None:
         """Drop the candidates that did worse than their band promised."""

@@ -16,7 +16,7 @@ from skrobustbo.policies._beta import (
     gain_of,
     resolve_beta,
 )
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Named, Setup, Told
 from skrobustbo.policies._kinds import check_kinds
 from skrobustbo.policies._models import (
     initial_length_scale,
@@ -45,8 +45,8 @@ class Policy(BaseEstimator):
     the models and the maximiser.
 
     The class of the state is the attribute `state_type`, from which a state that was
-    written as JSON is built again; `start` returns one with all defaults, unless a
-    policy has a method of its own.
+    written as JSON is built again, each field checked against its annotation; `start`
+    returns one with all defaults, unless a policy has a method of its own.
 
     Parameters
     ----------
@@ -62,6 +62,8 @@ class Policy(BaseEstimator):
 
     #: Class of the run-time state: a dataclass of JSON types.
     state_type: ClassVar[type] = _Stateless
+    #: A TypedDict of what memos have at least.
+    memo_type: ClassVar[type] = Named
     #: Whether it is the maximum of one fixed objective that is sought.
     seeks_maximum: ClassVar[bool] = True
 
@@ -116,6 +118,24 @@ class Policy(BaseEstimator):
             True if what was told before this value is forgotten from now on.
         """
         return None
+
+    def consistent(
+        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether the parts of a state that was read back fit together.
+
+        Parameters
+        ----------
+        state : object
+            Of `state_type`, its fields as annotated.
+        memos : list of dict
+            Those of pending points, each with what `memo_type` asks for.
+        setup : Setup
+            The problem that it is to go on with.
+        n_told : int
+            Number of values told.
+        """
+        return True
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy, encoded: the told one of best MAP mean.
@@ -192,6 +212,17 @@ class Policy(BaseEstimator):
     def base_kernel(self) -> Kernel:
         """Return the kernel setting, Matern-5/2 with length scale 1 by default."""
         return Matern(nu=2.5) if self.kernel is None else self.kernel
+
+
+def fits_problem(state: Any, setup: Setup, n_told: int) -> bool:
+    """Tell whether what a state says of the problem, and of its age, may be true."""
+    horizon = getattr(state, "horizon", setup.horizon)
+    age = getattr(state, "t", 0)
+    return (
+        state.n_parameters == setup.n_parameters
+        and horizon == setup.horizon
+        and age <= n_told
+    )
 
 
 def check_noise(noise: Any, normalize_y: Any) -> None:
@@ -298,6 +329,12 @@ class OneModelUCB(UCBPolicy):
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
         """Return the one model."""
         return [self.candidate(state)]
+
+    def consistent(
+        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem."""
+        return fits_problem(state, setup, n_told)
 
     def alive(self, state: Any) -> list[str]:
         """Return the label of the one model."""

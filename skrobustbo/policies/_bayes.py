@@ -10,9 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB, WeightedSum
-from skrobustbo.policies._base import UCBPolicy
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
@@ -40,9 +41,15 @@ class ChainState:
         Queries told so far.
     """
 
-    n_parameters: int
-    thetas: list[list[float]] = field(default_factory=list)
-    t: int = 0
+    n_parameters: Count
+    thetas: list[list[Positive]] = field(default_factory=list)
+    t: Count = 0
+
+
+class _Drawn(Predicted):
+    """The memo of `MCMCGPUCB`."""
+
+    thetas: list[list[Positive]]
 
 
 @settings
@@ -103,6 +110,7 @@ class MCMCGPUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = ChainState
+    memo_type: ClassVar[type] = _Drawn
 
     prior: Prior | None = None
     anisotropic: bool = False
@@ -169,6 +177,16 @@ class MCMCGPUCB(UCBPolicy):
         """Keep the end of the chain."""
         state.thetas = memo["thetas"]
         state.t += 1  # line 5
+
+    def consistent(
+        self, state: ChainState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, and draws are of its kind."""
+        n = setup.n_parameters if self.anisotropic else 1
+        several = [state.thetas, *(memo["thetas"] for memo in memos)]
+        shaped = all(len(theta) == n for thetas in several for theta in thetas)
+        drawn = all(memo["thetas"] for memo in memos)
+        return fits_problem(state, setup, n_told) and shaped and drawn
 
     def alive(self, state: ChainState) -> list[str]:
         """Return the label of the middle of the latest draws."""

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
@@ -43,10 +44,17 @@ class BOHOState:
         The latest length scales; empty at first.
     """
 
-    upper: list[float]
-    t: int = 0
-    confident: int = 0
-    theta: list[float] = field(default_factory=list)
+    upper: list[Positive]
+    t: Count = 0
+    confident: Count = 0
+    theta: list[Positive] = field(default_factory=list)
+
+
+class _Fitted(Predicted):
+    """The memo of `BOHO`."""
+
+    theta: list[Positive]
+    confident: bool
 
 
 @settings
@@ -114,6 +122,7 @@ class BOHO(Policy):
     """
 
     state_type: ClassVar[type] = BOHOState
+    memo_type: ClassVar[type] = _Fitted
 
     lower: float | Sequence[float] = LENGTH_SCALE_BOUNDS[0]
     upper: float | Sequence[float] | None = None
@@ -216,6 +225,19 @@ class BOHO(Policy):
         if state.confident == _PATIENCE:  # line 10
             state.upper = self.shrunk(state.upper)
             state.confident = 0  # line 12, line 13
+
+    def consistent(
+        self, state: BOHOState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether bounds and estimates are as many as there are length scales."""
+        n = setup.n_parameters if self.anisotropic else 1
+        estimates = [memo["theta"] for memo in memos]
+        return (
+            state.t <= n_told
+            and len(state.upper) == n
+            and len(state.theta) in (0, n)
+            and all(len(theta) == n for theta in estimates)
+        )
 
     def shrunk(self, upper: Sequence[float]) -> list[float]:
         """Return the upper bounds that follow."""

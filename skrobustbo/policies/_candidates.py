@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.policies._base import UCBPolicy
+from skrobustbo._forms import Count, Positive
+from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._interface import Memo, Setup
 from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
 from skrobustbo.policies._settings import settings
@@ -73,10 +74,10 @@ class CandidateState:
         Queries told so far.
     """
 
-    n_parameters: int
-    thetas: list[float] = field(default_factory=list)
-    survivors: list[int] = field(default_factory=list)
-    t: int = 0
+    n_parameters: Count
+    thetas: list[Positive] = field(default_factory=list)
+    survivors: list[Count] = field(default_factory=list)
+    t: Count = 0
 
 
 @settings
@@ -137,6 +138,18 @@ class CandidatePolicy(UCBPolicy):
         posteriors = [models[candidate] for candidate in self.survivors(state)]
         d = state.n_parameters
         return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
+
+    def consistent(
+        self, state: CandidateState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, and of candidates there are."""
+        n = self.n_candidates(state)
+        return (
+            fits_problem(state, setup, n_told)
+            and bool(state.survivors)
+            and set(state.survivors) <= set(range(n))
+            and len(set(state.survivors)) == len(state.survivors)
+        )
 
     def plausible(self, state: CandidateState, models: Models) -> list[Candidate]:
         """Return the surviving models."""

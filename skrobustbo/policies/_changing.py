@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB
 from skrobustbo.policies._beta import log_beta
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import Models, Posterior
@@ -33,10 +34,10 @@ class ChangingState:
         Queries told so far.
     """
 
-    n_parameters: int
-    horizon: int | None
-    theta: float
-    t: int = 0
+    n_parameters: Count
+    horizon: Count | None
+    theta: Positive
+    t: Count = 0
 
 
 @settings
@@ -52,6 +53,7 @@ class ChangingUCB(OneModelUCB):
     """
 
     state_type: ClassVar[type] = ChangingState
+    memo_type: ClassVar[type] = Predicted
     seeks_maximum: ClassVar[bool] = False  # of one objective: it changes
 
     repeats: bool = True
@@ -135,11 +137,11 @@ class ResetState(ChangingState):
         N_up: the t' at which the clock resets; None for never.
     """
 
-    step: int = 1
-    first: int = 0
-    n_resets: int = 0
-    low: int = 1
-    up: int | None = None
+    step: Count = 1
+    first: Count = 0
+    n_resets: Count = 0
+    low: Count = 1
+    up: Count | None = None
 
 
 @settings
@@ -176,6 +178,13 @@ class ResettingUCB(ChangingUCB):
         else:  # line 7
             state.step += 1  # line 8
         return reset
+
+    def consistent(
+        self, state: ResetState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, its memory one of its values."""
+        known = super().consistent(state, memos, setup, n_told)
+        return known and state.first <= n_told and state.step > 0
 
     def _event(self, state: ResetState, memo: Memo, values: Array) -> bool:
         """Tell whether the last value contradicts the data before it."""

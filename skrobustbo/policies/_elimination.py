@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,7 +13,15 @@ from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
 from skrobustbo.policies._candidates import CandidatePolicy, CandidateState
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Credited,
+    Memo,
+    Promised,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
@@ -32,12 +40,22 @@ class EliminationState(CandidateState):
         Whether the last survivor has failed the test, too.
     """
 
-    queries: list[dict[str, Any]] = field(default_factory=list)
+    queries: list[Promised] = field(default_factory=list)
     implausible: bool = False
 
 
+def promised(query: int, memo: Mapping[str, Any]) -> Promised:
+    """Return what a memo says that a model promised of a query."""
+    return Promised(
+        query=query,
+        candidate=memo["candidate"],
+        mean=memo["mean"],
+        width=memo["width"],
+    )
+
+
 def contradicted(
-    queries: Sequence[dict[str, Any]], values: Array, scale: float, xi: float
+    queries: Sequence[Promised], values: Array, scale: float, xi: float
 ) -> bool:
     """Return whether a model's errors add up to more than band and noise allow.
 
@@ -76,8 +94,19 @@ class Eliminating(CandidatePolicy):
         log = math.log(n_sums * math.pi**2 * t**2 / (3 * self.delta))  # line 7
         return 2 * self.noise**2 * log  # line 7
 
+    def consistent(
+        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, and of queries there were."""
+        n = self.n_candidates(state)
+        return (
+            super().consistent(state, memos, setup, n_told)
+            and all(entry["query"] < n_told for entry in state.queries)
+            and all(memo["candidate"] < n for memo in memos)
+        )
+
     def eliminate(
-        self, state: Any, queries: Sequence[dict[str, Any]], values: Array, n_sums: int
+        self, state: Any, queries: Sequence[Promised], values: Array, n_sums: int
     ) -> None:
         """Test the candidate of the last query, and remove it unless it is the last."""
         u = queries[-1]["candidate"]
@@ -171,6 +200,7 @@ class HEGPUCB(Eliminating):
     """
 
     state_type: ClassVar[type] = EliminationState
+    memo_type: ClassVar[type] = Credited
 
     beta: float | str = 2.0
 
@@ -200,8 +230,7 @@ class HEGPUCB(Eliminating):
         """Credit the query to its candidate, and test that one."""
         state.t += 1  # line 2
         values = history.values  # line 4
-        entry = {key: memo[key] for key in ("candidate", "mean", "width")}
-        state.queries.append({"query": len(values) - 1, **entry})  # line 5, line 6
+        state.queries.append(promised(len(values) - 1, memo))  # line 5, line 6
         n = self.n_candidates(state)
         self.eliminate(state, state.queries, values, n)  # line 7, line 8
 

@@ -8,14 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._forms import Count, Positive, has_form
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._candidates import (
     Given,
     candidate_models,
     check_candidates,
 )
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
@@ -42,10 +43,10 @@ class EstimateState:
         The latest choice, where there are candidates to choose from.
     """
 
-    n_parameters: int
-    theta: list[float] = field(default_factory=list)
-    t: int = 0
-    chosen: int | None = None
+    n_parameters: Count
+    theta: list[Positive] = field(default_factory=list)
+    t: Count = 0
+    chosen: Count | None = None
 
 
 @settings
@@ -66,6 +67,7 @@ class _EstimatingUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = EstimateState
+    memo_type: ClassVar[type] = Predicted
 
     anisotropic: bool = False
 
@@ -104,6 +106,17 @@ class _EstimatingUCB(UCBPolicy):
             LENGTH_SCALE_BOUNDS,
             [*warm, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6],
             per_parameter=self.anisotropic,
+        )
+
+    def consistent(
+        self, state: EstimateState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, with estimates of its kind."""
+        n = setup.n_parameters if self.anisotropic else 1
+        estimates = [state.theta, *(memo.get("theta", []) for memo in memos)]
+        return fits_problem(state, setup, n_told) and all(
+            has_form(theta, list[Positive]) and len(theta) in (0, n)
+            for theta in estimates
         )
 
     def learn(self, state: EstimateState, memo: Memo, history: Told) -> None:
@@ -177,6 +190,15 @@ class MLEGPUCB(_EstimatingUCB):
         """Keep the estimate."""
         super().learn(state, {"theta": [], **memo}, history)
         state.chosen = memo.get("chosen")
+
+    def consistent(
+        self, state: EstimateState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, its choice one there is."""
+        choices = [state.chosen, *(memo.get("chosen") for memo in memos)]
+        n = len(self.candidates or ())
+        known = all(i is None or (type(i) is int and 0 <= i < n) for i in choices)
+        return known and super().consistent(state, memos, setup, n_told)
 
     def alive(self, state: EstimateState) -> list[str]:
         """Return the label of the latest estimate."""

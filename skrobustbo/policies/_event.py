@@ -9,12 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
     ChangingState,
     ResetState,
     ResettingUCB,
 )
-from skrobustbo.policies._interface import Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._memory import (
     BudgetedUCB,
     block_length,
@@ -23,6 +24,14 @@ from skrobustbo.policies._memory import (
 )
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
+
+
+class _Evidence(Predicted):
+    """The memo of `ETGPUCB`: what its trigger needs."""
+
+    deviation: float
+    unit: float
+    block: Count
 
 
 @settings
@@ -87,6 +96,8 @@ class ETGPUCB(ResettingUCB):
     >>> ETGPUCB(RBF(0.2), epsilon_bounds=(0.01, 0.05))
     ETGPUCB(epsilon_bounds=(0.01, 0.05), kernel=RBF(length_scale=0.2))
     """
+
+    memo_type: ClassVar[type] = _Evidence
 
     delta_b: float | None = 0.1
     n_low: int | None = None
@@ -283,7 +294,7 @@ class _WindowState(ChangingState):
         W: values remembered.
     """
 
-    window: int = 1
+    window: Count = 1
 
 
 @settings

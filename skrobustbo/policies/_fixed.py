@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
@@ -48,9 +49,9 @@ class FixedState:
         Queries told so far.
     """
 
-    n_parameters: int
-    theta: float
-    t: int = 0
+    n_parameters: Count
+    theta: Positive
+    t: Count = 0
 
 
 @settings

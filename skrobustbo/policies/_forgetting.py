@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._forms import Finite
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import require, settings
@@ -40,7 +41,13 @@ class ForgettingState(ChangingState):
         The rate of change in use, or the discount of the weights.
     """
 
-    rate: float = 0.0
+    rate: Finite = 0.0
+
+
+class _Rated(Predicted):
+    """The memo of a policy that forgets by degrees."""
+
+    rate: Finite
 
 
 @settings
@@ -48,6 +55,7 @@ class _FadingUCB(ChangingUCB):
     """GP-UCB with a model in which old values say less of the present."""
 
     state_type: ClassVar[type] = ForgettingState
+    memo_type: ClassVar[type] = _Rated
 
     information_gain: str = field(default="posterior", init=False)
 

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._forms import Count, Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._models import (
     initial_length_scale,
     map_length_scales,
@@ -54,12 +55,20 @@ class GrowingState:
         The latest MAP length scales; empty at first, or where they are not used.
     """
 
-    n_parameters: int
-    theta0: float
-    t: int = 0
-    h: float = 1.0
-    width: float = 0.0
-    estimate: list[float] = field(default_factory=list)
+    n_parameters: Count
+    theta0: Positive
+    t: Count = 0
+    h: Positive = 1.0
+    width: Finite = 0.0
+    estimate: list[Positive] = field(default_factory=list)
+
+
+class _Grown(Predicted):
+    """The memo of `AGPUCB`."""
+
+    h: Positive
+    width: Finite
+    estimate: list[Positive]
 
 
 @settings
@@ -139,6 +148,7 @@ class AGPUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = GrowingState
+    memo_type: ClassVar[type] = _Grown
 
     theta0: float | None = 1.0
     norm_bound: float = 2.0
@@ -210,6 +220,15 @@ class AGPUCB(UCBPolicy):
         state.h = max(state.h, memo["h"])
         state.width += memo["width"]
         state.estimate = memo["estimate"]
+
+    def consistent(
+        self, state: GrowingState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, with estimates of its kind."""
+        sizes = {0, setup.n_parameters if self.combine is not None else 0}
+        estimates = [state.estimate, *(memo["estimate"] for memo in memos)]
+        shaped = all(len(theta) in sizes for theta in estimates)
+        return fits_problem(state, setup, n_told) and shaped
 
     def factors(self, h: float, d: int) -> tuple[float, float]:
         """Return g and b of the growth h."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._forms import Positive, has_form
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._interface import Array, Memo, Setup
 from skrobustbo.surrogate import (
@@ -49,6 +50,12 @@ def note(models: Models, posterior: Posterior, x: Array, **extra: Any) -> Memo:
         "std": float(sigma[0]) * models.scale,
         **extra,
     }
+
+
+def is_usable(model: Candidate) -> bool:
+    """Tell whether a model's length scales and norm bound are within reason."""
+    scales = np.ravel(getattr(model.kernel, "length_scale", 1.0)).tolist()
+    return all(has_form(value, Positive) for value in (*scales, model.norm_bound))
 
 
 def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:

@@ -9,9 +9,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import EI, UCB, Acquisition, LogEI
-from skrobustbo.policies._base import UCBPolicy
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
@@ -47,9 +48,9 @@ _SURPRISE, _HASTE = 4.0, 4
 class Estimate(NamedTuple):
     """Length scales, the noise if it is most of the values, and of how many values."""
 
-    theta: list[float]
-    noise: float | None
-    n_fitted: int
+    theta: list[Positive]
+    noise: Positive | None
+    n_fitted: Count
 
 
 @dataclass
@@ -76,14 +77,14 @@ class LadderState:
         Values until which a rung, having passed, is not asked again.
     """
 
-    n_parameters: int
-    horizon: int | None
-    counts: list[int]
-    theta: list[float] = field(default_factory=list)
-    noise: float | None = None
-    n_fitted: int = 0
-    n_surprised: int = 0
-    rests: list[int] = field(default_factory=list)
+    n_parameters: Count
+    horizon: Count | None
+    counts: list[Count]
+    theta: list[Positive] = field(default_factory=list)
+    noise: Positive | None = None
+    n_fitted: Count = 0
+    n_surprised: Count = 0
+    rests: list[Count] = field(default_factory=list)
 
     def awake(self, turn: int, n: int) -> list[int]:
         """Return the rungs from `turn` on that are not at rest; the last never is."""
@@ -95,6 +96,18 @@ class LadderState:
         waiting = [Estimate(*(memo[k] for k in Estimate._fields)) for memo in pending]
         own = Estimate(self.theta, self.noise, self.n_fitted)
         return max([own, *waiting], key=lambda fit: fit.n_fitted)
+
+
+class _RungMemo(Predicted):
+    """The memo of `RobustUCB`."""
+
+    rung: Count
+    passed: list[Count]
+    theta: list[Positive]
+    noise: Positive | None
+    n_fitted: Count
+    plain: bool
+    expected_error: float
 
 
 @settings
@@ -181,6 +194,7 @@ class RobustUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = LadderState
+    memo_type: ClassVar[type] = _RungMemo
 
     beta: float | str = 0.7
     weights: Sequence[float] = (1, 0.5, 0.25, 0.125)
@@ -337,6 +351,22 @@ class RobustUCB(UCBPolicy):
             state.rests[rung] = len(z) + len(z) // _REST
         if surprised or z[-1] > z[:-1].max(initial=-math.inf):
             state.rests = [0] * len(state.rests)
+
+    def consistent(
+        self, state: LadderState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, with the rungs there are."""
+        d, n_rungs = setup.n_parameters, len(self.weights)
+        fits = [state.latest([]), *(state.latest([memo]) for memo in memos)]
+        rungs = [rung for memo in memos for rung in (memo["rung"], *memo["passed"])]
+        return (
+            fits_problem(state, setup, n_told)
+            and len(state.counts) == len(state.rests) == n_rungs
+            and sum(state.counts) <= n_told
+            and all(len(fit.theta) == d or not fit.n_fitted for fit in fits)
+            and all(len(memo["theta"]) == d for memo in memos)
+            and all(rung < n_rungs for rung in rungs)
+        )
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, the lower tail raised."""

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._forms import Count, Finite
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given
-from skrobustbo.policies._elimination import Eliminating, EliminationState
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._elimination import Eliminating, EliminationState, promised
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Credited,
+    Memo,
+    Promised,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import initial_length_scale, note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
@@ -34,8 +43,23 @@ class StableState(EliminationState):
         The points x_t around which has been asked.
     """
 
-    adversarial: list[dict[str, Any]] = field(default_factory=list)
-    centres: list[list[float]] = field(default_factory=list)
+    adversarial: list[Promised] = field(default_factory=list)
+    centres: list[list[Finite]] = field(default_factory=list)
+
+
+class _Adversary(TypedDict):
+    """What the most pessimistic model promised."""
+
+    candidate: Count
+    mean: float
+    width: float
+
+
+class _Attacked(Credited):
+    """The memo of a robust policy: the centre, and who chose the perturbation."""
+
+    centre: list[Finite]
+    adversary: _Adversary
 
 
 @settings
@@ -54,6 +78,7 @@ class _Stable(Eliminating):
     """
 
     state_type: ClassVar[type] = StableState
+    memo_type: ClassVar[type] = _Attacked
     seeks_maximum: ClassVar[bool] = False  # but the best worst case
 
     eps: float | Mapping[str, float] = 0.05
@@ -122,6 +147,13 @@ class _Stable(Eliminating):
         if not any(argmax.free(point) for point in ball(x[None, :])[0]):
             x, _ = argmax(robust)  # free itself
         return x
+
+    def consistent(
+        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, of queries there were."""
+        known = super().consistent(state, memos, setup, n_told)
+        return known and all(e["query"] < n_told for e in state.adversarial)
 
     def learn(self, state: StableState, memo: Memo, history: Told) -> None:
         """Count the query and keep its centre."""
@@ -215,8 +247,7 @@ class HEStableOpt(_Stable):
             (state.queries, memo),  # line 5, line 7
             (state.adversarial, memo["adversary"]),
         ]:
-            promised = {key: promise[key] for key in ("candidate", "mean", "width")}
-            entries.append({"query": len(values) - 1, **promised})
+            entries.append(promised(len(values) - 1, promise))
         self.eliminate(state, state.queries, values, n_sums)  # line 8
         self.eliminate(state, state.adversarial, values, n_sums)  # line 9
 
