@@ -30,7 +30,9 @@ _PLAIN: dict[Any, Callable[[Any], bool]] = {
     Any: lambda value: True,
     bool: lambda value: type(value) is bool,
     int: lambda value: type(value) is int,
-    float: lambda value: type(value) in (int, float),
+    float: lambda value: (
+        type(value) is float or (type(value) is int and abs(value) <= 2**53)
+    ),
     str: lambda value: type(value) is str,
     NoneType: lambda value: value is None,
 }

@@ -42,6 +42,31 @@ class Share:
     best: float
 
 
+#: What is read of `cv_results_`, besides the scores.
+_COLUMNS = (
+    "params",
+    "model_label",
+    "posterior_mean",
+    "posterior_std",
+    "mean_fit_time",
+    "mean_score_time",
+)
+
+
+def missing_columns(search: Any, notes: Notes) -> list[str]:
+    """Return the columns of `cv_results_` that `Findings` would miss."""
+    key = score_key(search, notes)
+    splits = [f"split{i}_test_{key}" for i in range(search.n_splits_)]
+    wanted = [*_COLUMNS, f"mean_test_{key}", *splits]
+    return [name for name in wanted if name not in search.cv_results_]
+
+
+def score_key(search: Any, notes: Notes) -> str:
+    """Return what the columns of the scores are called by."""
+    metric = notes.metric if search.multimetric_ else None
+    return metric or "score"
+
+
 class Findings:
     """A fitted search in numbers.
 
@@ -58,7 +83,7 @@ class Findings:
         self.results: Mapping[str, Any] = search.cv_results_
         self.params: Sequence[Params] = self.results["params"]
         self.metric = notes.metric if search.multimetric_ else None
-        key = self.metric or "score"
+        key = score_key(search, notes)
         means = np.asarray(self.results[f"mean_test_{key}"], dtype=float)
         self.scores: Array = np.where(np.isfinite(means), means, math.nan)
         splits = [self.results[f"split{i}_test_{key}"] for i in range(search.n_splits_)]

@@ -31,7 +31,7 @@ from skrobustbo.model_selection._before import (
     completed,
     policy_of,
 )
-from skrobustbo.model_selection._findings import Findings
+from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._fingerprint import fingerprint
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._notes import Notes
@@ -307,6 +307,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         NotFittedError
             Before `fit`.
+        ValueError
+            If columns of `cv_results_` that it needs have been dropped.
 
         Examples
         --------
@@ -326,11 +328,18 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ...
         """
         check_is_fitted(self, "_notes")
+        missing = missing_columns(self, self._notes)
+        if missing:
+            raise ValueError(
+                "The 'cv_results_' of a search must have all its columns for a report. "
+                f"Got none for {missing}; fit again, and drop them from a copy."
+            )
         return report(Findings(self, self._notes))
 
     def _more_html(self) -> str:
-        fitted = hasattr(self, "_notes")
-        return account(Findings(self, self._notes)) if fitted else ""
+        if not hasattr(self, "_notes") or missing_columns(self, self._notes):
+            return ""
+        return account(Findings(self, self._notes))
 
     def _source(
         self, journal: NoJournal | None = None, data: Params | None = None

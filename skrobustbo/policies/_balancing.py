@@ -19,7 +19,8 @@ from skrobustbo.kernels import smoothness, with_length_scale
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, check_candidates
-from skrobustbo.policies._interface import Argmax, Array, Credited, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._memos import Credited
 from skrobustbo.policies._models import (
     initial_length_scale,
     is_usable,

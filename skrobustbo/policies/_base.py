@@ -16,8 +16,9 @@ from skrobustbo.policies._beta import (
     gain_of,
     resolve_beta,
 )
-from skrobustbo.policies._interface import Argmax, Array, Memo, Named, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._kinds import check_kinds
+from skrobustbo.policies._memos import Named
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,

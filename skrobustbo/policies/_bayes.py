@@ -13,7 +13,8 @@ import numpy as np
 from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB, WeightedSum
 from skrobustbo.policies._base import UCBPolicy, fits_problem
-from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,

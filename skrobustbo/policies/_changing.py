@@ -12,7 +12,8 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB
 from skrobustbo.policies._beta import log_beta
-from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import Models, Posterior

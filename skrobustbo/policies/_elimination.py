@@ -13,15 +13,8 @@ from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
 from skrobustbo.policies._candidates import CandidatePolicy, CandidateState
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Credited,
-    Memo,
-    Promised,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._memos import Credited, Promised
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior

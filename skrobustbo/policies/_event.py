@@ -15,13 +15,14 @@ from skrobustbo.policies._changing import (
     ResetState,
     ResettingUCB,
 )
-from skrobustbo.policies._interface import Array, Memo, Predicted, Setup, Told
+from skrobustbo.policies._interface import Array, Memo, Setup, Told
 from skrobustbo.policies._memory import (
     BudgetedUCB,
     block_length,
     check_block_length,
     is_count,
 )
+from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 

@@ -17,8 +17,9 @@ from skrobustbo._forms import Finite
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB
-from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
+from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -78,6 +79,17 @@ class _FadingUCB(ChangingUCB):
         """Count the query and keep the rate: the data are in the history already."""
         state.t += 1  # line 4
         state.rate = memo["rate"]
+
+    def consistent(
+        self, state: ForgettingState, memos: Sequence[Memo], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, its rate in range."""
+        rates = [state.rate, *(memo["rate"] for memo in memos)]
+        known = super().consistent(state, memos, setup, n_told)
+        return known and all(map(self._is_rate, rates))
+
+    def _is_rate(self, rate: float) -> bool:
+        raise NotImplementedError
 
     def _rate(self, state: ForgettingState, models: Models) -> float:
         """Return the rate of change to assume at this step."""
@@ -170,9 +182,12 @@ class TVGPUCB(_TimedUCB):
         """Raise a ValueError for settings out of range."""
         super().check()
         known = self.epsilon == "mle" or (
-            not isinstance(self.epsilon, str) and 0 <= self.epsilon < 1
+            not isinstance(self.epsilon, str) and self._is_rate(self.epsilon)
         )
         require(known, self, "epsilon", "in [0, 1) or 'mle'")
+
+    def _is_rate(self, rate: float) -> bool:
+        return 0 <= rate < 1
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale once, unless the kernel was given."""
@@ -229,7 +244,11 @@ class UITVBO(_TimedUCB):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        require(0 <= self.variance < math.inf, self, "variance", "finite and >= 0")
+        known = self._is_rate(self.variance)
+        require(known, self, "variance", "finite and >= 0")
+
+    def _is_rate(self, rate: float) -> bool:
+        return 0 <= rate < math.inf
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale once, unless the kernel was given."""
@@ -290,9 +309,12 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        known = self.discount is None or 0 < self.discount <= 1
+        known = self.discount is None or self._is_rate(self.discount)
         require(known, self, "discount", "in (0, 1] or None")
         self.check_memory("discount")
+
+    def _is_rate(self, rate: float) -> bool:
+        return 0 < rate <= 1
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale and set the discount."""

@@ -14,7 +14,8 @@ from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
-from skrobustbo.policies._interface import Argmax, Array, Memo, Predicted, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import (
     initial_length_scale,
     map_length_scales,

@@ -4,45 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import Count
 from skrobustbo.acquisition import Acquisition
 
 Array = NDArray[np.float64]
 Memo = dict[str, Any]
-
-
-class Named(TypedDict):
-    """What every memo has: the name of the model that chose the point."""
-
-    label: str
-
-
-class Predicted(Named):
-    """The memo of a policy that predicts the value, in objective units."""
-
-    mean: float
-    std: float
-
-
-class Credited(Predicted):
-    """The memo of a policy that credits the query to one of its candidates."""
-
-    candidate: Count
-    width: float
-
-
-class Promised(TypedDict):
-    """What a model promised of a query, in objective units."""
-
-    query: Count
-    candidate: Count
-    mean: float
-    width: float
 
 
 class Argmax(Protocol):

@@ -13,15 +13,8 @@ from skrobustbo._forms import Count, Finite
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given
 from skrobustbo.policies._elimination import Eliminating, EliminationState, promised
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Credited,
-    Memo,
-    Promised,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._memos import Credited, Promised
 from skrobustbo.policies._models import initial_length_scale, note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
@@ -152,8 +145,12 @@ class _Stable(Eliminating):
         self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether a state is one of this problem, of queries there were."""
-        known = super().consistent(state, memos, setup, n_told)
-        return known and all(e["query"] < n_told for e in state.adversarial)
+        centres = [*state.centres, *(memo["centre"] for memo in memos)]
+        return (
+            super().consistent(state, memos, setup, n_told)
+            and all(entry["query"] < n_told for entry in state.adversarial)
+            and len(set(map(len, centres))) <= 1
+        )
 
     def learn(self, state: StableState, memo: Memo, history: Told) -> None:
         """Count the query and keep its centre."""

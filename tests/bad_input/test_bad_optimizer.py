@@ -354,6 +354,99 @@ def test_states_with_other_trials(key):
     assert "do not fit together" in refusal(lambda: Optimizer.from_dict(written))
 
 
+BROKEN_STATES = [
+    ("a-gp-ucb", "h", []),
+    ("a-gp-ucb", "estimate", [0.5]),
+    ("boho", "upper", []),
+    ("boho", "theta", [-1.0]),
+    ("et-gp-ucb", "first", 0.5),
+    ("et-gp-ucb", "first", 99),
+    ("gp-ucb", "theta", 0),
+    ("gp-ucb", "t", 10**6),
+    ("gp-ucb", "n_parameters", 7),
+    ("hb-gp-ucb", "introduced", [[{}]]),
+    ("he-gp-ucb", "queries", [{"query": 0, "candidate": 0, "mean": 0.0}]),
+    ("he-gp-ucb", "queries", [{"query": 99, "candidate": 0, "mean": 0, "width": 1}]),
+    ("he-gp-ucb", "survivors", [9]),
+    ("he-gp-ucb", "survivors", []),
+    ("lb-gp-ucb", "alive", [77]),
+    ("lb-gp-ucb", "introduced", [[1.5, 0]]),
+    ("lb-gp-ucb", "members", []),
+    ("lb-gp-ucb", "widths", 3),
+    ("map-gp-ucb", "theta", [1.0, 2.0, 3.0]),
+    ("mcmc-gp-ucb", "thetas", [["x"]]),
+    ("mle-gp-ucb", "chosen", 3),
+    ("robust", "counts", [0]),
+    ("robust", "noise", True),
+    ("robust", "rests", None),
+    ("stableopt", "centres", [[0.1], [0.1, 0.2]]),
+    ("sw-gp-ucb", "window", -1),
+    ("tv-gp-ucb", "rate", 1.0),
+    ("ui-tvbo", "rate", 10**400),
+    ("w-gp-ucb", "rate", 0.0),
+]
+
+
+@pytest.mark.parametrize(("policy", "field", "value"), BROKEN_STATES)
+def test_states_of_policies_that_cannot_be(policy, field, value):
+    """What would break a later step is refused where it is read."""
+    made = Optimizer(SPACE, policy, n_initial_points=3, horizon=20, random_state=0)
+    for i in range(6):
+        made.tell(made.ask(), float(i))
+    written = json.loads(state(made))
+    assert field in written["states"][0]
+    written["states"][0][field] = value
+    assert "do not fit together" in refusal(lambda: Optimizer.from_dict(written))
+
+
+@pytest.mark.parametrize(
+    ("policy", "item", "value"),
+    [
+        ("a-gp-ucb", "h", None),
+        ("he-gp-ucb", "candidate", 9),
+        ("he-stableopt", "adversary", {"candidate": 0}),
+        ("lb-gp-ucb", "width", "x"),
+        ("mcmc-gp-ucb", "thetas", []),
+        ("random", "label", 3),
+        ("robust", "passed", [9]),
+        ("robust", "plain", 1),
+        ("tv-gp-ucb", "rate", -1.0),
+    ],
+)
+def test_memos_of_pending_points_that_cannot_be(policy, item, value):
+    made = Optimizer(SPACE, policy, n_initial_points=3, random_state=0)
+    for i in range(4):
+        made.tell(made.ask(), float(i))
+    made.ask()
+    written = json.loads(state(made))
+    assert item in written["trials"][-1]["memo"]
+    written["trials"][-1]["memo"][item] = value
+    assert "do not fit together" in refusal(lambda: Optimizer.from_dict(written))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("alive", [5]), ("t", "1"), ("members", [[0]]), ("widths", [[], [True]])],
+)
+def test_states_of_the_balancer_that_cannot_be(field, value):
+    made = Optimizer([SPACE, {"c": Real(0, 1)}], random_state=0)
+    for i in range(16):
+        made.tell(made.ask(), float(i))
+    written = json.loads(state(made))
+    written["balancer"][field] = value
+    assert "do not fit together" in refusal(lambda: Optimizer.from_dict(written))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("alive", 3), ("value", [1]), ("value", None), ("branch", -1), ("reset", 0)],
+)
+def test_trials_that_cannot_be(field, value):
+    written = optimizer(9).to_dict()
+    written["trials"][2][field] = value
+    assert "do not fit together" in refusal(lambda: Optimizer.from_dict(written))
+
+
 # Spaces -------------------------------------------------------------------------------
 
 

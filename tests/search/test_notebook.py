@@ -1,5 +1,6 @@
 """What notebooks show of a search."""
 
+import copy
 import html
 import math
 import re
@@ -64,6 +65,15 @@ def test_report_and_curve_after_fit(search):
     (pre,) = re.findall(r"<pre style=.*?>(.*?)</pre>", shown[len(diagram) - 20 :], re.S)
     assert html.unescape(pre) == search.report()
     assert shown.count("<svg") - diagram.count("<svg") == 1
+
+
+@pytest.mark.parametrize("column", ["params", "model_label", "split1_test_score"])
+def test_dropped_columns_cost_the_account_and_nothing_else(column, search):
+    dropped = copy.copy(search)
+    dropped.cv_results_ = {k: v for k, v in search.cv_results_.items() if k != column}
+    assert "skrobustbo-report" not in dropped._repr_html_()
+    with pytest.raises(ValueError, match=f"Got none for .*{column}.*; fit again"):
+        dropped.report()
 
 
 def test_text_is_escaped(search):
