@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -40,7 +41,21 @@ class Source(Protocol):
 
 
 class NoJournal:
-    """Keeps nothing: stands in where no checkpoint is wanted."""
+    """Keeps nothing: stands in where no checkpoint is wanted.
+
+    Attributes
+    ----------
+    path : str or None
+        The file.
+    n_read, n_read_failed : int
+        Folds given back so far instead of being fitted, and those that failed.
+    retries : bool
+        Whether there are folds that failed and are fitted again.
+    """
+
+    path: str | None = None
+    n_read = n_read_failed = 0
+    retries = False
 
     def begin(
         self, describe: Callable[[], Parts], *, seed: int, n_iter: int, drawn: bool
@@ -81,6 +96,8 @@ class Journal(NoJournal):
     ----------
     path : str
         The file, locked by the caller.
+    retry_failed : bool, default=False
+        Whether folds that failed are not given back, but fitted and written again.
 
     Raises
     ------
@@ -89,13 +106,16 @@ class Journal(NoJournal):
         cannot be written.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    path: str
+
+    def __init__(self, path: str, *, retry_failed: bool = False) -> None:
+        self.path, self._retry_failed = path, retry_failed
         self._store = store.Store(path) if store.exists(path) else None
         self._header: dict[str, Any] = {}
         self._rounds: list[list[Record]] = []
         self._n_rounds = self._n_candidates = 0
         self._done: dict[Key, FoldResult] = {}
+        self._again: set[Key] = set()
 
     def close(self) -> None:
         """Close the file."""
@@ -226,6 +246,9 @@ class Journal(NoJournal):
                 divmod(n, n_splits): records.read_fold(body) for n, body in rows
             }
             form.check(list(self._done.values()))
+            if self._retry_failed:
+                self._again = {k for k, fold in self._done.items() if has_failed(fold)}
+                self.retries = bool(self._again)
             last = len(self._rounds[-1]) if self._rounds else 0
             complete = (self._n_candidates - last) * n_splits
             numbers = [n for n, _ in rows if n < complete]
@@ -257,13 +280,20 @@ class Journal(NoJournal):
     def done(self, first: int, n: int) -> dict[Key, FoldResult]:
         """Return the finished folds of `n` candidates from the number `first` on."""
         keys = ((i, k) for i in range(first, first + n) for k in range(self._n_splits))
-        return {key: self._done.pop(key) for key in keys if key in self._done}
+        found = {
+            key: self._done.pop(key)
+            for key in keys
+            if key in self._done and key not in self._again
+        }
+        self.n_read += len(found)
+        self.n_read_failed += sum(map(has_failed, found.values()))
+        return found
 
     def record(self, key: Key, result: FoldResult) -> None:
         """Write the result of a fold: from now on it is never fitted again."""
         candidate, split = key
         row = candidate * self._n_splits + split, records.write_fold(result)
-        self._file.add("fold", [row])
+        self._file.add("fold", [row], replace=key in self._again)
 
     @property
     def _n_splits(self) -> int:
@@ -276,19 +306,32 @@ class Journal(NoJournal):
         return self._store
 
 
-def open_journal(path: Any) -> AbstractContextManager[NoJournal]:
+def has_failed(fold: FoldResult) -> bool:
+    """Tell whether a fold has raised, or has a score that is no number."""
+    scores = fold["test_scores"]
+    each = scores.values() if isinstance(scores, dict) else [scores]
+    return bool(fold["fit_error"]) or not all(map(math.isfinite, each))
+
+
+def open_journal(
+    path: Any, *, retry_failed: bool = False
+) -> AbstractContextManager[NoJournal]:
     """Return a context that gives the journal at a path, locked until it ends.
 
     Parameters
     ----------
     path : str, path or None
         The file; None for a journal that keeps nothing.
+    retry_failed : bool, default=False
+        Whether folds that failed are fitted again.
     """
-    return nullcontext(NoJournal()) if path is None else _opened(path)
+    if path is None:
+        return nullcontext(NoJournal())
+    return _opened(path, retry_failed)
 
 
 @contextmanager
-def _opened(path: Any) -> Iterator[Journal]:
+def _opened(path: Any, retry_failed: bool) -> Iterator[Journal]:
     # One lock for all names of a file.
     name = os.fsdecode(path)
     if not name or "\0" in name:
@@ -298,7 +341,7 @@ def _opened(path: Any) -> Iterator[Journal]:
     name = os.path.realpath(name)
     store.exists(name)  # looked at before anything is put beside it
     with Lock(name):
-        journal = Journal(name)
+        journal = Journal(name, retry_failed=retry_failed)
         try:
             yield journal
         finally:

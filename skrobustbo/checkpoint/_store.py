@@ -34,6 +34,12 @@ VERSION = 2
 TABLES = ("header", "split", "candidate", "fold")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
+#: What makes a file one of ours.
+_FIRST = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {VERSION}",
+    *_SCHEMA.values(),
+)
 
 #: Who may read and write the file: its owner. SQLite's files beside it follow.
 _MODE = 0o600
@@ -208,8 +214,8 @@ class Store:
                 raise damaged(self.path, f"row {number} of its table {table}")
         return [(number, body) for number, body, _ in found]
 
-    def add(self, table: str, rows: Iterable[Row]) -> None:
-        """Add rows to a table, all or none of them.
+    def add(self, table: str, rows: Iterable[Row], *, replace: bool = False) -> None:
+        """Add rows to a table, all or none of them, or put them in others' place.
 
         Raises
         ------
@@ -217,7 +223,8 @@ class Store:
             If they cannot be written, for want of space for example.
         """
         try:
-            _insert(self._db, self._file_number, {table: rows})
+            verb = "REPLACE" if replace else "INSERT"
+            _insert(self._db, self._file_number, {table: rows}, verb)
         except sqlite3.Error as error:
             raise _unwritten(self.path, error) from error
 
@@ -254,7 +261,7 @@ def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:
         with closing(sqlite3.connect(new, isolation_level=None)) as db:
             _set_up(db)
             rows = {"header": [(number, header)], **tables}
-            _insert(db, number, rows, new=True)
+            _insert(db, number, rows, before=_FIRST)
             db.execute("PRAGMA journal_mode = WAL")
         os.replace(new, path)
     except (sqlite3.Error, OSError) as error:
@@ -280,21 +287,19 @@ def _insert(
     db: sqlite3.Connection,
     file_number: int,
     tables: Mapping[str, Iterable[Row]],
-    new: bool = False,
+    verb: str = "INSERT",
+    before: Iterable[str] = (),
 ) -> None:
-    """Insert rows, into tables made for them if the file is new, in one transaction."""
+    """Insert rows, or replace others by them, in one transaction."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        if new:
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {VERSION}")
-            for statement in _SCHEMA.values():
-                db.execute(statement)
+        for statement in before:
+            db.execute(statement)
         for table, rows in tables.items():
             digested = [
                 (n, body, _digest(file_number, table, n, body)) for n, body in rows
             ]
-            db.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", digested)
+            db.executemany(f"{verb} INTO {table} VALUES (?, ?, ?)", digested)
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from skrobustbo._names import canonical, did_you_mean
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
@@ -64,7 +67,8 @@ def check_pre_dispatch(pre_dispatch: int | str) -> None:
 def check_names(space: Space, estimator: Any) -> None:
     """Raise a ValueError if a parameter is none of the estimator's.
 
-    A parameter of a component that is searched, too, must be one of all its values.
+    What `set_params` takes is one, listed by `get_params` or not. A parameter of a
+    component that is searched, too, must be one of all its values.
     """
     valid = estimator.get_params(deep=True)
     for branch in space.branches:
@@ -72,8 +76,19 @@ def check_names(space: Space, estimator: Any) -> None:
             component = _component(name, branch)
             if component is not None:
                 _check_inside(name, component, branch)
-            elif name not in valid:
+            elif name not in valid and not _takes(estimator, name, branch):
                 raise _unknown(name, valid, type(estimator).__name__)
+
+
+def _takes(estimator: Any, name: str, branch: Space) -> bool:
+    """Tell whether a copy of the estimator takes a value of a parameter."""
+    dimension = branch.dimensions[name]
+    (value,) = dimension.decode(dimension.from_uniform(np.zeros(1)))
+    try:
+        clone(estimator).set_params(**{name: clone(value, safe=False)})
+    except Exception:  # whatever it raises, it does not take it
+        return False
+    return True
 
 
 def _unknown(name: str, valid: Mapping[str, Any], owner: str) -> ValueError:

@@ -24,6 +24,7 @@ _NOT_COMPARED = {
     "max_time",
     "tol",
     "checkpoint",
+    "retry_failed",
     "random_state",  # compared with the seed that the checkpoint holds
     "search_metric",
 }

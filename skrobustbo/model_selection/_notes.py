@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import Outcome
 from skrobustbo.model_selection._source import OptimizerSource, exception_line
 
@@ -48,6 +49,8 @@ class Notes:
         Candidates without a finite score.
     n_planned : int
         Candidates planned.
+    n_read, n_read_failed : int
+        Folds that were in the checkpoint, and those of them that had failed.
     """
 
     optimizer: Any
@@ -55,9 +58,11 @@ class Notes:
     failures: Sequence[Failure]
     n_failed: int
     n_planned: int
+    n_read: int = 0
+    n_read_failed: int = 0
 
     @classmethod
-    def of(cls, source: OptimizerSource) -> Notes:
+    def of(cls, source: OptimizerSource, journal: NoJournal) -> Notes:
         """Return the notes of a search whose candidates are all told."""
         means = [outcome.mean(source.metric) for outcome in source.outcomes]
         return cls(
@@ -66,6 +71,8 @@ class Notes:
             failures=failures(source.outcomes, source.metric),
             n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=source.n_planned,
+            n_read=journal.n_read,
+            n_read_failed=journal.n_read_failed,
         )
 
 

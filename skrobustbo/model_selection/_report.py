@@ -50,6 +50,7 @@ def report(found: Findings) -> str:
         ("Branches", _branches(found)),
         ("At an edge", [_edge(edge, found) for edge in found.edges]),
         ("Failures", _failures(found)),
+        ("Read", _read(found)),
         ("Time", _time(found)),
         ("Ended", [_end(found)]),
         ("Next", [f"- {line}" for line in advice(found)]),
@@ -186,6 +187,14 @@ def _failures(found: Findings) -> list[str]:
     return lines
 
 
+def _read(found: Findings) -> list[str]:
+    notes = found.notes
+    if not notes.n_read:
+        return []
+    failed = f", {notes.n_read_failed} of them failed" if notes.n_read_failed else ""
+    return [f"{count(notes.n_read, 'fold')} from the checkpoint, not fitted{failed}"]
+
+
 def _time(found: Findings) -> list[str]:
     tuner, n = found.search.tuner_time_, len(found.scores)
     fits = f"{duration(found.fit_seconds)} in fits and scoring, summed over folds"
@@ -238,9 +247,12 @@ def _nothing(found: Findings) -> str:
 def _look_at_failures(found: Findings) -> list[str]:
     if 10 * found.notes.n_failed < len(found.scores) or not found.notes.failures:
         return []
+    again = ""
+    if found.notes.n_read_failed:
+        again = "; retry_failed=True fits those of the checkpoint again"
     return [
         "look at the failures: mend what raises, or forbid it by the space or "
-        "constraints; error_score='raise' shows the traceback"
+        f"constraints; error_score='raise' shows the traceback{again}"
     ]
 
 

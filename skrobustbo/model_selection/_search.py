@@ -122,6 +122,9 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
         and its like avoided.
     return_train_score : bool, default=False
         Whether `cv_results_` has training scores.
+    retry_failed : bool, default=False
+        Whether folds of the checkpoint that raised, or got no finite score, are fitted
+        again, as after the mending of what failed. The candidates there stay.
 
     Attributes
     ----------
@@ -185,6 +188,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "fit_timeout": [Interval(Real, 0, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
         "checkpoint": [str, os.PathLike, None],
+        "retry_failed": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -213,6 +217,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         random_state: Any = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
+        retry_failed: bool = False,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -237,6 +242,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.fit_timeout = fit_timeout
         self.tol = tol
         self.checkpoint = checkpoint
+        self.retry_failed = retry_failed
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -268,14 +274,16 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
-            understood; after the initial design if not one of its fits succeeded. As
+            understood; if all fits fail: after three candidates where all raise the
+            same, else after the initial design (a numeric `error_score` lets the search
+            go on). As
             `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read, is
             of another search, in use, or cannot be written.
         TimeoutError
             If no candidate was finished within `max_time`.
         """
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
-        with open_journal(self.checkpoint) as journal:
+        with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
             source = self._source(journal, {"X": X, "y": y, **params})
             begun = partial(self._forget, source)
             reason = run_search(self, source, X, y, params, stops, journal, begun)
@@ -283,7 +291,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.n_iter_ = len(source.outcomes)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
-        self._notes = Notes.of(source)
+        self._notes = Notes.of(source, journal)
         return self
 
     def _forget(self, source: OptimizerSource) -> None:
@@ -384,6 +392,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             tol=self.tol,
             name=type(self.estimator).__name__,
             anew=anew,
+            gives_up=isinstance(self.error_score, str) or np.isnan(self.error_score),
+            journal=journal,
         )
 
     def _seed(self) -> tuple[int, bool]:

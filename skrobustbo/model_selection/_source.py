@@ -13,6 +13,7 @@ from warnings import warn
 import numpy as np
 
 from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import Outcome
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space._values import from_json, to_json
@@ -47,6 +48,10 @@ class OptimizerSource:
     anew : callable
         Returns an optimizer like the given one that has not been asked yet; needed to
         resume an earlier run.
+    gives_up : bool, default=True
+        Whether a search in which nothing but errors comes of the fits ends early.
+    journal : NoJournal, optional
+        Knows what of the results comes from an earlier run.
 
     Attributes
     ----------
@@ -71,6 +76,8 @@ class OptimizerSource:
         tol: float | str | None = None,
         name: str = "estimator",
         anew: Callable[[], Optimizer] | None = None,
+        gives_up: bool = True,
+        journal: NoJournal | None = None,
     ) -> None:
         self.optimizer = optimizer
         self.n_planned = n_iter
@@ -84,6 +91,7 @@ class OptimizerSource:
         self._batch_size, self._name = batch_size, name
         self._given, self._tol = search_metric is not None, tol
         self._anew, self._strayed = anew, False
+        self._gives_up, self._journal = gives_up, journal or NoJournal()
         #: What the earlier run noted of each candidate that was resumed.
         self._noted: list[dict[str, Any]] = []
 
@@ -102,6 +110,8 @@ class OptimizerSource:
                 "The 'search_metric' of RobustBayesSearchCV must be None where "
                 f"'scoring' does not give several metrics. Got {self.metric!r} instead."
             )
+        if len(metrics) == 1 and self.metric is None:
+            self.metric = metrics[0]
         if metrics and self.metric not in metrics:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be one of the metrics "
@@ -112,14 +122,13 @@ class OptimizerSource:
     def next_round(self) -> list[Params]:
         """Ask for the next candidates; none if the budget or the space is used up."""
         n_left = self.n_planned - len(self.outcomes)
-        if len(self.outcomes) >= max(_CHANCES, self.optimizer.n_initial_points):
-            self.stop_if_hopeless()
+        self._check_fits(last=False)
         if n_left and self._is_close():
             self.reason = "tol"
             return []
         candidates = self._ask(min(n_left, self._batch_size))
-        if not candidates and self.outcomes:
-            self.stop_if_hopeless()
+        if not candidates:
+            self._check_fits(last=True)
         return candidates
 
     def _ask(self, n: int) -> list[Params]:
@@ -196,12 +205,14 @@ class OptimizerSource:
     def _start_anew(self) -> None:
         if self._anew is None:
             raise RuntimeError("Expected 'anew' to be given.")
-        warn(
-            "The candidates in the checkpoint are not those that would be asked here, "
-            "perhaps because versions of packages differ: they are used as they are, "
-            "and the rest of the search may differ from what it would have been.",
-            stacklevel=2,
-        )
+        if not self._journal.retries:
+            warn(
+                "The candidates in the checkpoint are not those that would be asked "
+                "here, perhaps because versions of packages differ or failed folds "
+                "were fitted again: they are used as they are, and the rest of the "
+                "search may differ from what it would have been.",
+                stacklevel=2,
+            )
         self._strayed, self.reason = True, "n_iter"
         self.optimizer = self._anew()
         for outcome in self.outcomes:
@@ -213,35 +224,37 @@ class OptimizerSource:
         with self._timed():
             self.optimizer.tell(outcome.params, outcome.mean(self.metric))
 
-    def stop_if_hopeless(self) -> None:
-        """Raise if nothing has succeeded: the rest of the budget would not, either.
+    def _check_fits(self, *, last: bool) -> None:
+        """Raise if all fits have failed and it is plain that others would, too.
 
-        Where some fits fail and others do not, the search goes on.
+        That is so if they failed with one and the same error, if the initial design is
+        over, or if there are no others. A fit that succeeds, whatever its score, lets
+        the search go on.
         """
-        if self._any_success:
-            return
-        n, folds = len(self.outcomes), sum(len(o.folds) for o in self.outcomes)
-        errors = [error for outcome in self.outcomes for error in outcome.errors]
-        if len(errors) == folds:
-            raise ValueError(
-                f"All {folds} fits of the first {n} candidates failed, the last with "
-                f"{exception_line(errors[-1])!r}: mend {self._name}, the data or "
-                "'param_space', or pass error_score='raise' to see the traceback."
-            )
-        if not errors:
-            raise ValueError(
-                f"None of the first {n} candidates of {self._name} got a finite score: "
-                "check 'scoring' and the data, or pass error_score='raise' to see the "
-                "error."
-            )
+        errors = self._errors() if self._gives_up else []
+        n = len(self.outcomes)
+        same = len({exception_line(error) for error in errors}) == 1
+        least = _CHANCES if same else max(_CHANCES, self.optimizer.n_initial_points)
+        if errors and (last or n >= least):
+            raise ValueError(self._all_failed(len(errors), exception_line(errors[-1])))
 
-    @property
-    def _any_success(self) -> bool:
-        """Whether any fit has succeeded with a finite score: the first will do."""
-        return any(
-            not fold["fit_error"] and math.isfinite(score)
-            for o in self.outcomes
-            for fold, score in zip(o.folds, o.scores(self.metric), strict=True)
+    def _errors(self) -> list[str]:
+        """Return the tracebacks of all folds; none as soon as one has succeeded."""
+        folds = [fold for outcome in self.outcomes for fold in outcome.folds]
+        if not all(fold["fit_error"] for fold in folds):
+            return []
+        return [fold["fit_error"] for fold in folds]
+
+    def _all_failed(self, n_folds: int, error: str) -> str:
+        journal, n = self._journal, len(self.outcomes)
+        read, again, n_read = ",", "", journal.n_read_failed
+        if n_read:
+            read = f", {n_read} of them in the checkpoint {journal.path!r},"
+            again = ", and repeat the call with retry_failed=True"
+        return (
+            f"All {n_folds} fits of the first {n} candidates failed{read} the last "
+            f"with {error!r}: mend {self._name}, the data or 'param_space'{again}; "
+            "error_score='raise' shows the traceback, with a number the search goes on."
         )
 
     @property

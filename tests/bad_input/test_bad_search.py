@@ -88,6 +88,7 @@ ONLY = {
     "random_state": ["x", 1.5, -1, math.nan, 2**40, [1], np.random.default_rng(0)],
     "error_score": ["x", None, [1]],
     "return_train_score": ["x", None, 3],
+    "retry_failed": ["x", None, 3],
 }
 #: Settings that are wrong only in the company of these.
 WITH = {"refit": {"scoring": ["f1", "recall"]}}
@@ -291,8 +292,12 @@ def test_scorers_are_refused_at_the_first_candidate(scoring, says):
     ],
 )
 def test_scorers_without_any_score(scoring):
-    message = refused(scoring=scoring, refit="m", fits=3 * 2)
-    assert "check 'scoring'" in message
+    """They cost the candidates their scores, as with `GridSearchCV`."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="(?s)Scoring failed")
+        with pytest.warns(UserWarning, match="test scores are non-finite"):
+            made = search(scoring=scoring, refit="m").fit(X, y)
+    assert made.best_index_ == 0
 
 
 def sometimes(estimator, X, y):

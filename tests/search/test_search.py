@@ -363,6 +363,7 @@ def one_sentence(error):
 
 
 def test_an_estimator_that_always_fails():
+    """The message names the value, so each candidate's is another one."""
     ours = search(n_iter=50).set_params(estimator=Fake(fail_above=-2.0))
     with pytest.raises(
         ValueError, match="All 18 fits of the first 6 candidates"
@@ -374,13 +375,53 @@ def test_an_estimator_that_always_fails():
     assert "error_score='raise'" in text
 
 
-def test_a_scorer_without_finite_values():
-    ours = search(scoring=lambda estimator, X, y: math.nan)
-    with pytest.raises(
-        ValueError, match="got a finite score: check 'scoring'"
-    ) as error:
+class Unrouted(Fake):
+    def fit(self, X, y=None):
+        raise TypeError("fit() lacks 'sample_weight'")
+
+
+@pytest.mark.parametrize(("batch_size", "n"), [(1, 3), (2, 4), (5, 5)])
+def test_one_error_of_all_fits_ends_the_search_after_three(batch_size, n):
+    ours = search(n_iter=50, n_initial_points=20, batch_size=batch_size)
+    with pytest.raises(ValueError, match=f"All {3 * n} fits .* lacks 'sample_weight'"):
+        ours.set_params(estimator=Unrouted()).fit(X, y)
+
+
+class Seldom(Fake):
+    """Fails at the first three candidates."""
+
+    def fit(self, X, y=None):
+        if self.a < 0.2:
+            raise TypeError("always the same")
+        return self
+
+
+def test_a_fit_that_succeeds_lets_the_search_go_on():
+    given = [{"a": -0.9}, {"a": -0.5}, {"a": 0.5}]
+    ours = search(n_iter=8, initial_params=given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours.set_params(estimator=Seldom()).fit(X, y)
+    assert ours.n_iter_ == 8
+
+
+@pytest.mark.parametrize("error_score", [0, -5.0])
+def test_a_number_for_failures_lets_the_search_go_on(error_score):
+    """Up to its end, where scikit-learn says that all failed."""
+    ours = search(n_iter=7, error_score=error_score)
+    with pytest.raises(ValueError, match="All the 21 fits failed"):
+        ours.set_params(estimator=Unrouted()).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_scorer_without_finite_values_never_ends_a_search(value):
+    """As with `GridSearchCV`, which warns and takes the first candidate."""
+    ours = search(n_iter=9, scoring=lambda estimator, X, y: value)
+    with pytest.warns(UserWarning, match="test scores are non-finite"):
         ours.fit(X, y)
-    one_sentence(error)
+    assert ours.n_iter_ == 9
+    assert ours.best_index_ == 0
+    assert "no candidate got a finite score" in ours.report()
 
 
 class Counting(Fake):

@@ -1,0 +1,63 @@
+"""Puts our search in the place of `GridSearchCV`, for scikit-learn's own tests.
+
+A plugin of pytest: `python -m pytest -p search_plugin ...` with this folder on the
+path. It must be loaded before the tests import the searches. The search asks for the
+points of the grid, in their order.
+"""
+
+import numpy as np
+import sklearn.model_selection
+from sklearn.model_selection import ParameterGrid
+
+from skrobustbo import RobustBayesSearchCV
+
+
+class GridSearchCV(RobustBayesSearchCV):
+    """Our search with the constructor of scikit-learn's."""
+
+    _parameter_constraints = {  # noqa: RUF012 - as sklearn's
+        **RobustBayesSearchCV._parameter_constraints,
+        "param_grid": [dict, list],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        scoring=None,
+        n_jobs=None,
+        refit=True,
+        cv=None,
+        verbose=0,
+        pre_dispatch="2*n_jobs",
+        error_score=np.nan,
+        return_train_score=False,
+    ):
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            policy="random",
+            random_state=0,
+        )
+        self.param_grid = param_grid
+
+    def fit(self, X, y=None, **params):
+        points = list(ParameterGrid(self.param_grid))
+        self.param_space, self.initial_params = self.param_grid, points
+        self.n_iter = len(points)
+        several = isinstance(self.scoring, list | tuple | dict)
+        if several and not isinstance(self.refit, str):
+            self.search_metric = next(iter(self.scoring))
+        return super().fit(X, y, **params)
+
+
+sklearn.model_selection.GridSearchCV = GridSearchCV
