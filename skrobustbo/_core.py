@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._arguments import about
 from skrobustbo._branches import BranchBalancer, BranchState
-from skrobustbo._engine import Engine, Promise
+from skrobustbo._engine import NUMERICAL, Engine, Promise, warn_of_failure
 from skrobustbo._regret_bound import regret_bound
 from skrobustbo._state import (
     policy_state,
@@ -211,7 +212,9 @@ class Core:
                 left.remove(i)
             else:
                 # Where a single branch is left there is no promise, nor a test.
-                trial.width = promises[i].width(trial.x) if i in promises else math.nan
+                if i in promises:
+                    with suppress(*NUMERICAL):
+                        trial.width = promises[i].width(trial.x)
                 return trial
         raise self._exhausted()
 
@@ -236,6 +239,14 @@ class Core:
             return min(among, key=self._fill)
         if len(among) == 1:
             return among[0]
+        try:
+            return self._balanced(among, promises)
+        except NUMERICAL as error:
+            warn_of_failure(error)
+            return min(among, key=self._fill)
+
+    def _balanced(self, among: Sequence[int], promises: dict[int, Promise]) -> int:
+        """Return the branch whose turn it is, going by what each promises."""
         promises |= {i: self.engines[i].promise() for i in among}
         pending = [t.branch for t in self.log.pending if t.memo is not None]
         return self.balancer.choose(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -26,6 +27,11 @@ from skrobustbo.surrogate._posterior import Ground
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
+#: What a numerical failure of a model raises, as of a kernel that is not positive
+#: definite, and the label of the query that takes the place of the model's.
+NUMERICAL, FALLBACK = (np.linalg.LinAlgError, ArithmeticError), "fallback"
+#: What predicts where the kernel of a policy fails: Matern-5/2.
+_PLAIN = Policy()
 #: Finite spaces up to this size are bounded whole, others on a Sobol sample.
 _GROUND, _GROUND_SAMPLE = 4096, 512
 
@@ -55,6 +61,15 @@ class Promise:
         """Return how far below the promise the value of `x` may lie."""
         low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
         return self.upper - (low * self.scale + self.shift)  # line 9
+
+
+def warn_of_failure(error: Exception) -> None:
+    """Warn that a query is not the model's."""
+    warnings.warn(
+        f"A model failed ({error}): the query is a point of the initial design "
+        "instead. If this goes on, give another kernel or more noise.",
+        stacklevel=2,
+    )
 
 
 class Engine:
@@ -254,7 +269,18 @@ class Engine:
         )
 
     def propose(self, n_asked: int) -> Trial:
-        """Return what the policy asks next here; SpaceExhausted if nothing is left."""
+        """Return what the policy asks next here; SpaceExhausted if nothing is left.
+
+        Where its models fail, it is a point of the initial design.
+        """
+        try:
+            return self._chosen(n_asked)
+        except NUMERICAL as error:
+            warn_of_failure(error)
+            x = self.initial_point(len(self.history.trials), n_asked)
+            return self.trial(x, label=FALLBACK)
+
+    def _chosen(self, n_asked: int) -> Trial:
         models = self.models(n_asked)
         if self.state is None:
             told = self.models(n_asked, pending=False)
@@ -274,7 +300,10 @@ class Engine:
     def recommend(self, n_asked: int) -> Array:
         """Return the point to deploy in this branch."""
         models = self.models(n_asked, pending=False)
-        return self.policy.recommend(self.state, models, self.history)
+        try:
+            return self.policy.recommend(self.state, models, self.history)
+        except NUMERICAL:
+            return _PLAIN.recommend(None, models, self.history)
 
     # What the balancer of branches needs ---------------------------------------------
 
@@ -287,7 +316,10 @@ class Engine:
 
     def _predict(self, X: Array, *, shaped: bool) -> tuple[Array, Array]:
         models = self.models(0, pending=False, shaped=shaped)
-        mu, sigma = models[self.policy.overall(models)].predict(X)
+        try:
+            mu, sigma = models[self.policy.overall(models)].predict(X)
+        except NUMERICAL:
+            mu, sigma = models[_PLAIN.overall(models)].predict(X)
         return mu * models.scale + models.shift, sigma * models.scale
 
     def bands(self, n_asked: int, delta: float) -> list[Band] | None:

@@ -32,7 +32,7 @@ class Trial:
         What the policy noted when it proposed the point, in JSON types; None for
         initial points and for points told without being asked.
     label : str
-        The model that chose it, "initial" or "told".
+        The model that chose it, "initial", "told", or "fallback" where one failed.
     mean, std : float
         That model's prediction before the evaluation, in units of the objective.
     alive : list of str

@@ -15,7 +15,7 @@ from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks, sett
 from skrobustbo.displays._scales import Scale, shortened_apart
 from skrobustbo.displays._style import Look, dress, look_of, panels, say
 
-_NOT_MODELS = ("initial", "told")
+_NOT_MODELS = ("initial", "told", "fallback")
 _NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 #: Labels that name a length scale, or several; others stand on an axis of names.
 _THETA = re.compile(rf"theta=(?:{_NUMBER}|\(([^)]*)\))(?:,\w+={_NUMBER})?")

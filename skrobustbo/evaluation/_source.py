@@ -36,9 +36,16 @@ class Outcome:
     def of(cls, params: Params, folds: Iterable[FoldResult]) -> Self:
         """Return an outcome in which scores without bounds are nan.
 
-        A score of plus infinity, otherwise, would be the best of all.
+        A score of plus infinity, otherwise, would be the best of all; so would scores
+        that add up to more than the largest number.
         """
-        return cls(params, [_bounded(fold) for fold in folds])
+        outcome = cls(params, [_bounded(fold) for fold in folds])
+        names: list[Any] = outcome.metrics or [None]
+        for metric in names:
+            scores = outcome.scores(metric)
+            if all(map(math.isfinite, scores)) and math.isinf(_mean(scores)):
+                outcome = cls(params, [_without(metric, f) for f in outcome.folds])
+        return outcome
 
     @property
     def metrics(self) -> list[str]:
@@ -56,7 +63,7 @@ class Outcome:
 
     def mean(self, metric: str | None) -> float:
         """Return the mean test score, nan if one is not finite."""
-        mean = float(np.mean(self.scores(metric)))
+        mean = _mean(self.scores(metric))
         return mean if math.isfinite(mean) else math.nan
 
     @property
@@ -72,6 +79,18 @@ def _bounded(fold: FoldResult) -> FoldResult:
     else:
         bounded = real(scores)
     return {**fold, "test_scores": bounded}
+
+
+def _mean(scores: Sequence[float]) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.mean(scores))
+
+
+def _without(metric: str | None, fold: FoldResult) -> FoldResult:
+    """Return a fold whose score of a metric is nan."""
+    scores = fold["test_scores"]
+    lost = {**scores, metric: math.nan} if isinstance(scores, dict) else math.nan
+    return {**fold, "test_scores": lost}
 
 
 class Source(Protocol):

@@ -42,6 +42,8 @@ class Share:
     best: float
 
 
+#: Labels of candidates that no model has chosen.
+_NO_MODELS = ("initial", "told", "fallback")
 #: What is read of `cv_results_`, besides the scores.
 _COLUMNS = (
     "params",
@@ -142,6 +144,11 @@ class Findings:
         labels = list(self.results["model_label"])
         return max([i for i, x in enumerate(labels, 1) if x == "initial"], default=0)
 
+    @property
+    def n_fallbacks(self) -> int:
+        """Number of candidates that took the place of those of a model that failed."""
+        return list(self.results["model_label"]).count("fallback")
+
     @cached_property
     def improving(self) -> bool:
         """Whether the last quarter of the candidates brought more than noise."""
@@ -239,7 +246,10 @@ class Findings:
         if type(self.branch) is not Space or len(seen) < max(15, 5 * len(names)):
             return []
         floor = float(np.median(seen[: max(5, self.n_initial)]))
-        shares = _total_effects(self.notes.optimizer, self.branch, names, floor)
+        try:
+            shares = _total_effects(self.notes.optimizer, self.branch, names, floor)
+        except (np.linalg.LinAlgError, ArithmeticError):  # no model, no verdict
+            return []
         return [name for name, share in shares.items() if share < _IDLE]
 
     @property
@@ -253,7 +263,7 @@ class Findings:
         """Whether models were held side by side, and the last ones."""
         told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
         records = told[: len(self.scores)]
-        chosen = [r for r in records if r["model_label"] not in ("initial", "told")]
+        chosen = [r for r in records if r["model_label"] not in _NO_MODELS]
         if chosen and chosen[-1]["alive"]:
             return True, list(chosen[-1]["alive"])
         labels = [r["model_label"] for r in chosen[-8:]]
@@ -267,7 +277,8 @@ class Findings:
             return None
         try:
             found = float(bound())
-        except (ValueError, NotImplementedError):  # no model yet, or no certificate
+        # No model yet, one that fails, or no certificate.
+        except (ValueError, NotImplementedError, ArithmeticError):
             return None
         return found if math.isfinite(found) else None
 

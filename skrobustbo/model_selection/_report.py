@@ -119,7 +119,8 @@ def _model(found: Findings) -> list[str]:
     if found.best is not None:
         mean, std = (found.results[f"posterior_{k}"][found.best] for k in _POSTERIOR)
         says = with_error(mean, found.standard_error / 10, both=False)
-        lines = [f"expects {says} of the best, deviation {std:.2g}"]
+        if math.isfinite(mean):
+            lines = [f"expects {says} of the best, deviation {std:.2g}"]
     if found.certificate is not None:
         lines.append(f"at most {found.certificate:.2g} is left to gain (regret_bound)")
     side_by_side, labels = found.last_models
@@ -128,6 +129,9 @@ def _model(found: Findings) -> list[str]:
         more = len(labels) - _LABELS
         and_more = f" and {more} more" if more > 0 else ""
         lines.append(f"{says}: {', '.join(labels[:_LABELS])}{and_more}")
+    if found.n_fallbacks:
+        n = count(found.n_fallbacks, "time")
+        lines.append(f"failed {n}: candidates of the initial design took its place")
     return lines
 
 

@@ -130,7 +130,8 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
     ----------
     cv_results_ : dict of arrays
         As in `GridSearchCV`, and for each candidate ``model_label`` (the model that
-        chose it, "initial" for the initial design), ``model_mean`` and ``model_std``
+        chose it, "initial" for the initial design, "fallback" for a point of it that
+        took the place of a model's, which had failed), ``model_mean`` and ``model_std``
         (its prediction before the fits, in score units; nan for initial points), and
         ``posterior_mean`` and ``posterior_std`` (a MAP model on all the data).
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from warnings import warn
 
@@ -147,8 +147,9 @@ class OptimizerSource:
         if self._tol is None or not self.found:
             return False
         tol = self._standard_error() if isinstance(self._tol, str) else self._tol
-        with self._timed():
+        with self._timed(), suppress(np.linalg.LinAlgError, ArithmeticError):
             return self.optimizer.regret_bound() <= tol
+        return False  # as long as the models fail
 
     def _standard_error(self) -> float:
         """Return the standard error of the best mean score; nan for a single fold."""
