@@ -27,6 +27,7 @@ from cases import (
     constraint_of,
     drawn,
     pick,
+    plain_text,
     policy_cases,
     smooth,
     space_of,
@@ -112,8 +113,10 @@ def mutate(rng: Rng, state: dict[str, Any]) -> tuple[dict[str, Any], str]:
     inner = state
     for name in way:
         inner = inner[name]
-    before, inner[last] = inner[last], mutated(rng, inner[last])
-    said = f"{'.'.join(map(str, path))}: {before!r:.60} is {inner[last]!r:.60}"
+    before = inner[last]
+    while plain_text(inner[last]) == plain_text(before):
+        inner[last] = mutated(rng, before)
+    said = f"{'.'.join(map(str, path))}: {before!s:.50} is now {inner[last]!s:.50}"
     return state, said
 
 
