@@ -18,7 +18,17 @@ import warnings
 from pathlib import Path
 
 import killed_search
-from killed_search import N_ITER, N_SPLITS, SETUPS, X, make_search, rows_key, table, y
+from killed_search import (
+    N_ITER,
+    N_SPLITS,
+    SETUPS,
+    X,
+    fold_key,
+    make_search,
+    space_of,
+    table,
+    y,
+)
 
 PROGRAM = Path(killed_search.__file__)
 
@@ -54,7 +64,7 @@ def kill_later(process, folder, n_fits, seconds):
     return alive
 
 
-def committed(folder):
+def committed(setup, folder):
     """Return the folds in the checkpoint, as the estimator logs them."""
     path = folder / "search.ckpt"
     if not path.exists():
@@ -69,17 +79,13 @@ def committed(folder):
         folds = [number for (number,) in db.execute("SELECT number FROM fold")]
         bodies = dict(db.execute("SELECT number, body FROM candidate"))
         db.close()
-    return {fold_key(json.loads(bodies[n // N_SPLITS]), n % N_SPLITS) for n in folds}
+    read = space_of(setup).params_from_json
+    asked = {n: read(json.loads(body)["params"]) for n, body in bodies.items()}
+    return {fold_key(asked[n // N_SPLITS], _ROWS[n % N_SPLITS]) for n in folds}
 
 
-def fold_key(candidate, split):
-    params = candidate["params"]
-    return f"{params['a']!r} {params['b']!r} {_ROWS[split]}"
-
-
-_ROWS = [
-    rows_key(X[train]) for train, _ in make_search("one-job").cv.split(X, y)
-]  # the training rows of each split, as the estimator sees them
+#: The training rows of each split, as the estimator sees them.
+_ROWS = [X[train] for train, _ in make_search("one-job").cv.split(X, y)]
 
 
 def fits(folder):
@@ -97,19 +103,19 @@ def check_series(setup, folder, seed, kills=2, expected=None):
     rng = random.Random(seed)
     n_kills = 0
     for run in map(str, range(kills)):
-        before = committed(folder)
+        before = committed(setup, folder)
         process = start(setup, folder, run)
         after = rng.randint(0, 60 // kills), rng.uniform(0.0, 0.03)
         n_kills += kill_later(process, folder, *after)
         _check_not_repeated(folder, before, run)
-    before = committed(folder)
+    before = committed(setup, folder)
     process = start(setup, folder, "last")
     assert process.wait(timeout=300) == 0, (folder / "said").read_text()
     _check_not_repeated(folder, before, "last")
     found = json.loads((folder / "results-last.json").read_text())
     assert_same(found, unbroken(setup) if expected is None else expected)
     runs = fits(folder)
-    assert len(runs) == len(committed(folder)) == N_ITER * N_SPLITS
+    assert len(runs) == len(committed(setup, folder)) == N_ITER * N_SPLITS
     repeated = sum(len(each) - 1 for each in runs.values())
     # What is under way when a process dies: four with two jobs, one with one.
     assert repeated <= n_kills * (4 if "n_jobs" in SETUPS[setup] else 1)
@@ -131,12 +137,14 @@ def assert_same(found, expected):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=25, help="series (25)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first series (0)")
+    parser.add_argument("--setup", nargs="+", default=list(SETUPS), choices=SETUPS)
     parser.add_argument("--kills", type=int, default=2, help="kills in each (2)")
     args = parser.parse_args()
-    tables = {setup: unbroken(setup) for setup in SETUPS}
+    tables = {setup: unbroken(setup) for setup in args.setup}
     kills = 0
-    for seed in range(args.n):
-        setup = list(SETUPS)[seed % len(SETUPS)]
+    for i in range(args.n):
+        seed, setup = args.seed + i, args.setup[i % len(args.setup)]
         with tempfile.TemporaryDirectory() as folder:
             done = check_series(setup, Path(folder), seed, args.kills, tables[setup])
         kills += done["kills"]

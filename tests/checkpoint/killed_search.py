@@ -17,11 +17,28 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ShuffleSplit
 
-from skrobustbo import Real, RobustBayesSearchCV
+from skrobustbo import Integer, Real, RobustBayesSearchCV, Space
 
 X, y = load_iris(return_X_y=True)
 N_ITER, N_SPLITS = 30, 3
 
+
+def allowed(params):
+    return params["a"] + params["b"] <= 0.4
+
+
+def two_metrics(estimator, X, y):
+    score = estimator.score(X, y)
+    return {"score": score, "worse": -score}
+
+
+RANGES = {"a": Real(-1, 1), "b": Real(-1, 1)}
+MIXED = Space({"a": Real(-1, 1), "b": Integer(-3, 3), "c": ["u", "v", "w"]})
+BRANCHED = Space([{**RANGES, "c": ["u"]}, {"a": Real(-1, 1), "c": ["v", "w"]}])
+POOL = Space.from_points([{"a": i / 20, "b": i % 7 / 7} for i in range(-20, 20)])
+
+#: The spaces of those setups that are not of two ranges.
+SPACES = {"mixed": MIXED, "branched": BRANCHED, "pool": POOL}
 SETUPS = {
     "one-job": {},
     "two-jobs": {"n_jobs": 2},
@@ -29,22 +46,31 @@ SETUPS = {
     "failures": {"n_jobs": 2, "return_train_score": True},
     "elimination": {"policy": "he-gp-ucb"},
     "changing": {"policy": "et-gp-ucb", "n_jobs": 2, "batch_size": 2},
+    "mixed": {"policy": "a-gp-ucb", "batch_size": 3},
+    "branched": {"n_jobs": 2, "batch_size": 3},
+    "pool": {"policy": "stableopt", "n_jobs": 2},
+    "constrained": {"policy": "lb-gp-ucb", "constraints": allowed},
+    "metrics": {"scoring": two_metrics, "search_metric": "score", "batch_size": 3},
+    "time-limit": {"policy": "map-gp-ucb", "fit_timeout": 30.0},
+    "time-limit-jobs": {"fit_timeout": 30.0, "n_jobs": 2, "batch_size": 3},
 }
 
 
 class Logged(ClassifierMixin, BaseEstimator):
     """Scores a known function; leaves a line for each fit; may fail."""
 
-    def __init__(self, a=0.0, b=0.0, log=None, seconds=0.0, fails=False):
+    def __init__(self, a=0.0, b=0.0, c="", log=None, seconds=0.0, fails=False):
         self.a = a
         self.b = b
+        self.c = c
         self.log = log
         self.seconds = seconds
         self.fails = fails
 
     def fit(self, X, y=None):
         if self.log is not None:
-            line = f"{os.environ['RUN']} {self.a!r} {self.b!r} {rows_key(X)}\n"
+            key = fold_key({"a": self.a, "b": self.b, "c": self.c}, X)
+            line = f"{os.environ['RUN']} {key}\n"
             with open(self.log, "a") as file:
                 file.write(line)
         time.sleep(self.seconds)
@@ -59,18 +85,25 @@ class Logged(ClassifierMixin, BaseEstimator):
 
     def score(self, X, y=None):
         noise = 0.01 * np.sin(37 * self.a + self.offset_ * 100)
-        return float(-((self.a - 0.3) ** 2) - (self.b + 0.1) ** 2 + noise)
+        bonus = 0.1 * (self.c == "v")
+        return float(-((self.a - 0.3) ** 2) - (self.b + 0.1) ** 2 + noise + bonus)
 
 
-def rows_key(X):
-    return f"{np.asarray(X).sum():.10f}"
+def fold_key(params, X):
+    """Return how a fold is logged: its parameters and its training rows."""
+    a, b, c = params["a"], params.get("b", 0.0), params.get("c", "")
+    return f"{a!r} {b!r} {c!r} {np.asarray(X).sum():.10f}"
+
+
+def space_of(setup):
+    return SPACES.get(setup, Space(RANGES))
 
 
 def make_search(setup, checkpoint=None, log=None, seconds=0.0):
     estimator = Logged(log=log, seconds=seconds, fails=setup == "failures")
     return RobustBayesSearchCV(
         estimator,
-        {"a": Real(-1, 1), "b": Real(-1, 1)},
+        space_of(setup),
         n_iter=N_ITER,
         cv=ShuffleSplit(N_SPLITS, test_size=0.3, random_state=0),
         random_state=0,
