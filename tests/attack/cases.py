@@ -86,7 +86,9 @@ def large_choice(rng: Rng) -> Categorical:
 
 def listed(rng: Rng) -> list[Any]:
     numbers = rng.integers(-50, 50, size=int(rng.integers(2, 6))).tolist()
-    return pick(rng, [numbers, [x / 7 for x in numbers], ["u", "v", "w"], [True, False]])
+    return pick(
+        rng, [numbers, [x / 7 for x in numbers], ["u", "v", "w"], [True, False]]
+    )
 
 
 def constant(rng: Rng) -> list[Any]:

@@ -75,7 +75,9 @@ def strict() -> Iterator[None]:
     """Turn warnings into errors, but for one that tells users of their models."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "All candidate models contradict", UserWarning)
+        warnings.filterwarnings(
+            "ignore", "All candidate models contradict", UserWarning
+        )
         yield
 
 

@@ -1,6 +1,6 @@
 """Optimizers of any policy on any space, used in any order, hold to the rules.
 
-    python tests/attack/fuzz_optimizer.py [--n N] [--seed S] [--jobs J] [--case CASE ...]
+    python tests/attack/fuzz_optimizer.py [--n N] [--seed S] [--jobs J] [--case ...]
 
 Spaces of up to 30 dimensions, branches, pools, constraints, values of all kinds; points
 are asked in batches, told in any order or never, and told without being asked. At most

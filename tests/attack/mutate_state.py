@@ -1,6 +1,6 @@
 """A state changed anywhere is refused when it is read, or does no harm.
 
-    python tests/attack/mutate_state.py [--n N] [--seed S] [--jobs J] [--case CASE ...]
+    python tests/attack/mutate_state.py [--n N] [--seed S] [--jobs J] [--case ...]
 
 States of all policies in the middle of a run, with points pending and failed, are
 changed at one random place. What is read back all the same has to ask and be told five
@@ -40,7 +40,20 @@ from skrobustbo import Optimizer
 COSTLY = {"n_candidates", "n_samples", "burn_in", "thin", "n_restarts", "n_starts"}
 NUMBERS = [0, 1, -1, 3, 0.5, -0.5, 1e-300, 1e300, -1e300, 10**30, 2**53, math.pi]
 TAGGED = [{"$float": name} for name in ("nan", "inf", "-inf", "three")]
-OTHERS = [None, True, False, "", "a", "nan", "0.25", "theta=0.25", [], {}, [0], {"a": 0}]
+OTHERS = [
+    None,
+    True,
+    False,
+    "",
+    "a",
+    "nan",
+    "0.25",
+    "theta=0.25",
+    [],
+    {},
+    [0],
+    {"a": 0},
+]
 
 
 # Mutations of one value, each of which returns another --------------------------------
@@ -90,14 +103,14 @@ def mutated(rng: Rng, value: Any) -> Any:
     return change(rng, value)
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the paths to all that is inside a value."""
+def places(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Return the path to a value, and those to all that is inside."""
     items: Any = ()
     if isinstance(value, dict):
         items = value.items()
     elif isinstance(value, list):
         items = enumerate(value)
-    found = [path] if path else []
+    found = [path]
     for name, inner in items:
         if name not in COSTLY:
             found += places(inner, (*path, name))
@@ -108,7 +121,7 @@ def mutate(rng: Rng, state: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """Return a changed copy of JSON, and a text that says what was changed."""
     state = copy.deepcopy(state)
     part = pick(rng, sorted(state))  # a trial is no likelier than a setting
-    path = pick(rng, places({part: state[part]}))
+    path = pick(rng, places(state[part], (part,)))
     *way, last = path
     inner = state
     for name in way:
@@ -173,7 +186,8 @@ def use(state: dict[str, Any], rule: Rule | None) -> None:
     try:
         optimizer = Optimizer.from_dict(state, constraints=rule)
     except ValueError as error:
-        assert len(str(error).split()) > 5, "refused without a sentence"
+        if len(str(error).split()) < 6:  # no sentence
+            raise
         return
     five_steps(Checked(optimizer, rule), value, 1)
 
