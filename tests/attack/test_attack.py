@@ -15,13 +15,21 @@ from cases import policy_cases
 FUZZED = [
     *("r-gp-ucb:38", "a-gp-ucb:1069", "igp-ucb:1147", "robust:1224", "lnb-gp-ucb:1333"),
     *("w-gp-ucb:1344", "w-gp-ucb:1459", "he-stableopt:1652", "lnb-gp-ucb:1471"),
+    *("br-gp-ucb:3048", "a-gp-ucb:3253", "random:1499", "mcmc-gp-ucb:1749"),
 ]
 MUTATED = [
-    *("et-gp-ucb:5164", "tv-gp-ucb:6147", "lb-gp-ucb:5194", "mcmc-gp-ucb:5450"),
+    *("tv-gp-ucb:6147", "lb-gp-ucb:5194", "mcmc-gp-ucb:5450"),
     *("he-stableopt:5491", "lb-gp-ucb:5585", "expected-ucb:5740", "boho:5070"),
     *("a-gp-ucb:5483", "r-gp-ucb:5820", "igp-ucb:6619", "robust:5224"),
     *("lnb-gp-ucb:5701", "lb-gp-ucb:5746", "stableopt:6260", "mle-gp-ucb:6532"),
-    *("he-stableopt:6549", "he-gp-ucb:6594", "boho:7071", "sw-gp-ucb:7250"),
+    *(
+        "he-stableopt:6549",
+        "he-gp-ucb:6594",
+        "boho:7071",
+        "sw-gp-ucb:7250",
+        "gp-ucb:6822",
+        "lnb-gp-ucb:6138",
+    ),
 ]
 DAMAGED = ["foreign_rows:5", "foreign_rows:14", "foreign_journal:6", "gone:8"]
 FAULTS = ["0", "5", "11", "16", "25", "41", "50"]
