@@ -33,12 +33,18 @@ from skrobustbo import Optimizer, Space
 #: How a step is chosen: most of them ask or tell.
 STEPS = ["ask"] * 4 + ["batch"] + ["tell"] * 5 + ["stranger", "again", "look"]
 
+#: Columns beyond which the robust policies have no constraint: to look for the worst
+#: feasible perturbation takes them many seconds a step.
+LARGE = 8
+
 
 def optimizer_of(
     rng: Rng, policy: str, space: Space
 ) -> tuple[Optimizer | None, Rule | None]:
     """Return an optimizer and its constraint; None where no point is feasible."""
     rule, known = constraint_of(rng, space)
+    if "stableopt" in policy and space.n_columns > LARGE:
+        rule = None
     arguments: dict[str, Any] = {
         "horizon": pick(rng, [None, None, 8, 40]),
         "n_initial_points": pick(rng, [None, 1, 2, 4]),

@@ -35,8 +35,8 @@ DAMAGED = ["foreign_rows:5", "foreign_rows:14", "foreign_journal:6", "gone:8"]
 FAULTS = ["0", "5", "11", "16", "25", "41", "50"]
 
 ATTACKS = {
-    "optimizer": (fuzz_optimizer.check, policy_cases, FUZZED, 184),
-    "state": (mutate_state.check, policy_cases, MUTATED, 460),
+    "optimizer": (fuzz_optimizer.check, policy_cases, FUZZED, 92),
+    "state": (mutate_state.check, policy_cases, MUTATED, 276),
     "checkpoint": (damage_checkpoint.check, damage_checkpoint.cases, DAMAGED, 180),
     "folds": (fault_folds.check, fault_folds.cases, FAULTS, 80),
 }
