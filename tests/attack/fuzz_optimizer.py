@@ -67,7 +67,7 @@ class Script:
     def __init__(self, checked: Checked, rng: Rng, objective: str) -> None:
         self.checked, self.rng = checked, rng
         self.value = OBJECTIVES[objective]
-        rare = checked.rule is not None and checked.rule.name in RARE
+        rare = checked.rule is not None and checked.rule.name in (*RARE, "tight")
         # To read one back, its feasible points have to be found again.
         self.share = 0.15 if rare else 0.8
 

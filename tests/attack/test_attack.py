@@ -13,7 +13,7 @@ from cases import policy_cases
 
 #: Cases that failed once, whatever was mended then.
 FUZZED = [
-    *("r-gp-ucb:38", "a-gp-ucb:1069", "igp-ucb:1147", "robust:1224", "lnb-gp-ucb:1333"),
+    *("a-gp-ucb:1069", "sw-gp-ucb:1157", "robust:1224", "lnb-gp-ucb:1333"),
     *("w-gp-ucb:1344", "w-gp-ucb:1459", "he-stableopt:1652", "lnb-gp-ucb:1471"),
     *("br-gp-ucb:3048", "a-gp-ucb:3253", "random:1499", "mcmc-gp-ucb:1749"),
 ]
