@@ -201,11 +201,14 @@ class BranchBalancer:
         m = {b: float(values.mean()) for b, (values, _) in S.items()}  # line 12
         r = {b: math.sqrt(xi / len(values)) for b, (values, _) in S.items()}  # line 12
         best = max(m[b] - r[b] for b in S)  # line 13
+        with np.errstate(over="ignore"):  # an infinite width keeps its branch
+            mean = {b: float(widths.mean() / scale) for b, (_, widths) in S.items()}
         self.state.alive = [
             b
             for b, (_, widths) in told.items()
             if len(widths) < _LEAST  # line 14
-            or m[b] + r[b] + widths.mean() / scale >= best  # line 14
+            # A width that no model could tell is nan, and keeps its branch as well.
+            or not m[b] + r[b] + mean[b] < best  # line 14
         ]
 
     def _told(self, branch: int, z: Array) -> tuple[Array, Array]:

@@ -367,6 +367,9 @@ class Core:
 
     def check_restored(self) -> None:
         """Raise a ValueError unless the parts of what was read back fit together."""
+        for point in self.first:
+            if self.constraint is not None and not self.constraint(point.params):
+                raise ValueError("an initial point that the constraints forbid")
         for engine in self.engines:
             engine.check_restored()
         n = len(self.engines)

@@ -119,17 +119,21 @@ class Form:
     def check(self, folds: Sequence[FoldResult]) -> None:
         """Raise Malformed unless all folds look like that."""
         metrics = self.metrics
-        if metrics is None:  # a failed fit then has a single number, of all names
-            named = [f["test_scores"] for f in folds if not f["fit_error"]]
-            first = named[0] if named else None
-            metrics = list(first) if isinstance(first, dict) else []
+        if metrics is None:  # what fails then has a single number, of all names
+            named = [list(f["test_scores"]) for f in folds if is_named(f)]
+            metrics = named[0] if named else []
         for fold in folds:
             require(("train_scores" in fold) == self.train, "training scores")
             for kind in ("test_scores", "train_scores"):
                 scores = fold.get(kind, fold["test_scores"])
                 names = list(scores) if isinstance(scores, dict) else []
-                failed = self.metrics is None and bool(fold["fit_error"])
-                require(names == list(metrics) or (failed and not names), "metrics")
+                may_fail = self.metrics is None and not names
+                require(names == list(metrics) or may_fail, "metrics")
+
+
+def is_named(fold: FoldResult) -> bool:
+    """Tell whether a fold has scores of several metrics."""
+    return isinstance(fold["test_scores"], dict)
 
 
 def write_fold(result: FoldResult) -> str:

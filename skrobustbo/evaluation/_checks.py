@@ -80,6 +80,14 @@ def real(score: Any, owner: str = "a search") -> Any:
         ) from None
 
 
+def check_scores(fold: FoldResult, owner: str) -> None:
+    """Raise a ValueError if a score is none that may be kept."""
+    for kind in fold.keys() & {"test_scores", "train_scores"}:
+        scores = fold[kind]
+        for score in scores.values() if isinstance(scores, dict) else [scores]:
+            real(score, owner)
+
+
 def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
     """Return the names of a fold's metrics: none for a single one, None if it failed.
 

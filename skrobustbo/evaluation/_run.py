@@ -28,6 +28,7 @@ from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_rows,
     check_same,
+    check_scores,
     check_weights,
     checked_cv,
     returned,
@@ -247,6 +248,7 @@ class _Run:
         results = self.journal.done(len(self.outcomes), len(candidates))
         folds = self._folds(candidates, task, results)
         for key, result in self.stops.guard(pool.run(folds)) if folds else ():
+            check_scores(result, self.owner)
             self.journal.record(key, result)
             results[key] = result
         return results

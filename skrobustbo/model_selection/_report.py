@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._words import (
     clipped,
@@ -44,7 +46,15 @@ def report(found: Findings) -> str:
     text : str
         Lines without a final line break.
     """
-    sections = [
+    # Differences of scores near the largest number are infinite.
+    with np.errstate(over="ignore", invalid="ignore"):
+        sections = _sections(found)
+    written = [_section(name, lines) for name, lines in sections if lines]
+    return "\n".join([_title(found), "", *written])
+
+
+def _sections(found: Findings) -> list[tuple[str, list[str]]]:
+    return [
         ("Best", _best(found)),
         ("Model", _model(found)),
         ("Branches", _branches(found)),
@@ -55,8 +65,6 @@ def report(found: Findings) -> str:
         ("Ended", [_end(found)]),
         ("Next", [f"- {line}" for line in advice(found)]),
     ]
-    written = [_section(name, lines) for name, lines in sections if lines]
-    return "\n".join([_title(found), "", *written])
 
 
 def _title(found: Findings) -> str:

@@ -6,6 +6,7 @@ All values stay in the data; what is old says less of the present.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -320,7 +321,8 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
         """Fit the length scale and set the discount."""
         state: ForgettingState = super().start(setup, models)
         if self.discount is None:
-            state.rate = math.exp(-1 / self.memory(state))
+            # Of the shortest memory there is a rest: a rate is positive.
+            state.rate = max(math.exp(-1 / self.memory(state)), sys.float_info.min)
         else:
             state.rate = float(self.discount)
         return state

@@ -162,7 +162,8 @@ def check(case: str) -> list[command.Step]:
         for kind in (UserWarning, FitFailedWarning):
             warnings.simplefilter("ignore", kind)
         # Deviations of folds that are 1e308 apart are scikit-learn's, with its warning.
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn")
+        for module in ("sklearn", "numpy"):
+            warnings.filterwarnings("ignore", category=RuntimeWarning, module=module)
         found = run(settings)
         path = Path(folder) / "search.ckpt"
         for what in ("written", "read"):
