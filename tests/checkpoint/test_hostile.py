@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ from skrobustbo.checkpoint._records import (
     write_number,
     write_split,
 )
-from skrobustbo.checkpoint._store import APPLICATION_ID, VERSION, _digest
+from skrobustbo.checkpoint._store import APPLICATION_ID, TABLES, VERSION, Store, _digest
 
 X, y = load_iris(return_X_y=True)
 
@@ -185,6 +185,18 @@ def test_flipped_bits_are_found_or_harmless(n, path):
             np.testing.assert_array_equal(found[key], expected[key])
     assert Fake.fits == 0
     assert n_refused > n / 8
+
+
+def test_flipped_bits_of_the_schema_are_found_or_harmless(path):
+    """Names may come back as bytes, which have no order among texts."""
+    whole = path.read_bytes()
+    names = [whole.index(f"table{name}".encode()) for name in TABLES]
+    for i in (name - k for name in names for k in range(1, 13)):
+        data = bytearray(whole)
+        data[i] ^= 1
+        path.write_bytes(data)
+        with suppress(CheckpointError):
+            Store(str(path)).close()
 
 
 # Contents -----------------------------------------------------------------------------
