@@ -4,10 +4,9 @@ from skrobustbo.kernels._empirical import EmpiricalKernel
 from skrobustbo.kernels._gradients import (
     diag_gradient,
     kernel_and_gradient,
-    radial,
-    smoothness,
     with_length_scale,
 )
+from skrobustbo.kernels._radial import radial, smoothness
 from skrobustbo.kernels._structured import AdditiveKernel, SubsetKernel
 from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
 

@@ -18,7 +18,6 @@ from functools import singledispatch
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -26,20 +25,19 @@ from sklearn.gaussian_process.kernels import (
     Exponentiation,
     Kernel,
     KernelOperator,
-    Matern,
     Product,
     Sum,
     WhiteKernel,
 )
 
 from skrobustbo.kernels._empirical import EmpiricalKernel
+from skrobustbo.kernels._radial import NominalKernel, radial, scaled
 from skrobustbo.kernels._structured import AdditiveKernel, SubsetKernel
 from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
 
 Array = NDArray[np.float64]
 
 _STEP = 1e-6  # of the unit cube, for central differences
-_KINK = 1e-8  # distance up to which a point counts as the same
 
 
 def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
@@ -97,71 +95,9 @@ def length_scales(kernel: Kernel, n_columns: int) -> Array:
     elif isinstance(kernel, SubsetKernel):
         seen = kernel.select(np.arange(n_columns))[0]
         scales[seen] = length_scales(kernel.kernel, len(seen))
-    elif isinstance(kernel, Exponentiation | AdditiveKernel):
+    elif isinstance(kernel, Exponentiation | AdditiveKernel | NominalKernel):
         scales = length_scales(kernel.kernel, n_columns)
     return scales
-
-
-def smoothness(kernel: Kernel) -> float | None:
-    """Return nu of a Matern kernel (inf for RBF), None for any other kernel.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        A scikit-learn kernel.
-
-    Returns
-    -------
-    nu : float or None
-    """
-    if isinstance(kernel, Matern):
-        return float(kernel.nu)
-    return math.inf if isinstance(kernel, RBF) else None
-
-
-def radial(kernel: Kernel, r: Array) -> tuple[Array, Array] | None:
-    """Return k(r) and h(r) of a single stationary kernel with a closed form.
-
-    h(r) is -k'(r) / r, so that the gradient in z is h(r) (x - z) in scaled coordinates.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        A scikit-learn kernel.
-    r : array
-        Distances in units of the length scale.
-
-    Returns
-    -------
-    k, h : arrays of the shape of `r`
-        None instead of the two for kernels without a closed form.
-    """
-    nu = smoothness(kernel)
-    if nu == math.inf:
-        k = np.exp(-0.5 * r**2)
-        return k, k.copy()
-    if nu == 0.5:
-        k = np.exp(-r)
-        # At r = 0 the kernel has a kink; its central slope there is zero. Next to it
-        # the likelihood's gradient, a difference of products with h, would be lost.
-        return k, k / np.where(r > _KINK, r, np.inf)
-    if nu == 1.5:
-        decay = np.exp(-math.sqrt(3) * r)
-        return (1 + math.sqrt(3) * r) * decay, 3 * decay
-    if nu == 2.5:
-        s = math.sqrt(5) * r
-        decay = np.exp(-s)
-        # In place: at some hundred points fresh memory costs more than arithmetic.
-        k = s * s
-        k /= 3
-        s += 1
-        k += s
-        k *= decay
-        h = s
-        h *= decay
-        h *= 5 / 3
-        return k, h
-    return None
 
 
 @singledispatch
@@ -204,22 +140,27 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     return kernel(Z, X), gradient
 
 
-def _scaled(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array, Array]:
-    """Return the length scales, and both sets of points in units of them."""
-    scale = np.asarray(kernel.length_scale, dtype=float)
-    return scale, Z / scale, X / scale
-
-
 # Matern is a subclass of RBF, and so served by the same function.
 @kernel_and_gradient.register
 def _(kernel: RBF, Z: Array, X: Array) -> tuple[Array, Array]:
-    scale, Z_scaled, X_scaled = _scaled(kernel, Z, X)
-    parts = radial(kernel, cdist(Z_scaled, X_scaled))
+    scale, Z_scaled, X_scaled, r = scaled(kernel, Z, X)
+    parts = radial(kernel, r)
     if parts is None:
         return kernel_and_gradient.dispatch(object)(kernel, Z, X)
     k, h = parts
     gradient = (X_scaled - Z_scaled[:, None, :]) / scale
     gradient *= h[:, :, None]
+    return k, gradient
+
+
+@kernel_and_gradient.register
+def _(kernel: NominalKernel, Z: Array, X: Array) -> tuple[Array, Array]:
+    if kernel.closed:
+        return kernel_and_gradient.dispatch(RBF)(kernel, Z, X)
+    inner, one_hot, others = kernel.expanded(X)
+    k, slopes = kernel_and_gradient(inner, one_hot(Z), one_hot(X))
+    gradient = np.zeros((*k.shape, Z.shape[1]))
+    gradient[:, :, others] = slopes[:, :, : len(others)]
     return k, gradient
 
 
@@ -232,9 +173,9 @@ def kernel_and_slopes(
     times gradient, shape (m, n_columns). For kernels of a scaled distance these are two
     products of matrices, and the gradient itself is never formed.
     """
-    if isinstance(kernel, RBF):  # Matern is one too
-        scale, Z_scaled, X_scaled = _scaled(kernel, Z, X)
-        parts = radial(kernel, cdist(Z_scaled, X_scaled))
+    if isinstance(kernel, RBF) or (isinstance(kernel, NominalKernel) and kernel.closed):
+        scale, Z_scaled, X_scaled, r = scaled(kernel, Z, X)
+        parts = radial(kernel, r)
         if parts is not None:
             k, h = parts
 
