@@ -166,8 +166,8 @@ def _bound_gain_of(posterior: Posterior, d: int) -> float:
             "The 'information_gain' of a policy may be 'bound' for models of points "
             "alone, on a known set of them. Got another model instead; use 'posterior'."
         )
-    kernel, n = posterior.candidate.kernel, posterior.n_told
-    return bound_gain(kernel, ground.points, n, posterior.noise)
+    n = posterior.n_told
+    return bound_gain(posterior.kernel, ground.points, n, posterior.noise)
 
 
 _GAINS: dict[str, Callable[[Posterior, int], float]] = {

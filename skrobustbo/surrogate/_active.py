@@ -25,6 +25,7 @@ REFRESH = 256
 MOST_FITTED = 1024
 #: Share of the chosen that is chosen for its values.
 _BEST = 0.25
+_NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 class ActiveSet:
@@ -32,9 +33,15 @@ class ActiveSet:
 
     Values enter as they were told: in the units of the model they change at every
     step, and the choice must not.
+
+    Parameters
+    ----------
+    nominal : array of int, optional
+        Columns in which points are equal, or at distance 1.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, nominal: Indices = _NO_COLUMNS) -> None:
+        self._nominal = nominal
         self._kept: dict[Hashable, tuple[int, Indices]] = {}
 
     def rows(self, X: Array, values: Array, view: Hashable) -> Indices:
@@ -57,7 +64,8 @@ class ActiveSet:
         if not old:
             return np.arange(len(X), dtype=np.intp)
         if view not in self._kept or self._kept[view][0] != old:
-            kept = spread_out(X[:old], values[:old], MOST_ROWS - REFRESH)
+            size = MOST_ROWS - REFRESH
+            kept = spread_out(X[:old], values[:old], size, self._nominal)
             self._kept[view] = old, kept
         return np.concatenate([self._kept[view][1], np.arange(old, len(X))])
 
@@ -78,7 +86,9 @@ def fitted_rows(n: int) -> slice:
     return slice(None, None, max(1, -(-n // MOST_FITTED)))
 
 
-def spread_out(X: Array, values: Array, size: int) -> Indices:
+def spread_out(
+    X: Array, values: Array, size: int, nominal: Indices = _NO_COLUMNS
+) -> Indices:
     """Return `size` rows: the best, then always the one farthest from those chosen."""
     known = np.where(np.isfinite(values), values, -np.inf)
     order = np.argsort(-known, kind="stable")
@@ -86,15 +96,16 @@ def spread_out(X: Array, values: Array, size: int) -> Indices:
     # Squared distances to the nearest chosen row, those of chosen rows below all.
     gaps = np.full(len(X), np.inf)
     for i in chosen:
-        _narrow(gaps, X, i)
+        _narrow(gaps, X, i, nominal)
     while len(chosen) < size:
         i = int(np.argmax(gaps))
         chosen.append(i)
-        _narrow(gaps, X, i)
+        _narrow(gaps, X, i, nominal)
     return np.sort(np.array(chosen, dtype=np.intp))
 
 
-def _narrow(gaps: Array, X: Array, i: int) -> None:
+def _narrow(gaps: Array, X: Array, i: int, nominal: Indices) -> None:
     difference = X - X[i]
+    difference[:, nominal] = difference[:, nominal] != 0
     np.minimum(gaps, np.einsum("ij,ij->i", difference, difference), out=gaps)
     gaps[i] = -1.0

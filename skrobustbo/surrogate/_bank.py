@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.kernels import radial
+from skrobustbo.kernels._radial import with_nominal
 from skrobustbo.surrogate._active import ActiveSet
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._posterior import Candidate
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 #: Rows that are factored at once. Up to the last multiple the factor comes from one
 #: Cholesky decomposition, beyond it row by row: its bits then depend on the rows alone,
@@ -24,6 +26,7 @@ _CHUNK = 32
 #: scales are estimated anew at every step, most will never be asked for again.
 _MAX_FACTORS, _MAX_NUMBERS, _FEW_FACTORS = 32, 2**24, 4
 _LEAST = 1e-6
+_NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 class FactorBank:
@@ -38,12 +41,15 @@ class FactorBank:
         Standard deviation of the noise, in the units that the model sees, of candidates
         that have none of their own. Below 1e-6 it counts as 1e-6: double precision
         tells no smaller one from singular matrices.
+    nominal : array of int, optional
+        Columns in which points are equal or not.
     """
 
-    def __init__(self, noise: float) -> None:
+    def __init__(self, noise: float, nominal: Indices = _NO_COLUMNS) -> None:
         self.noise = max(float(noise), _LEAST)
+        self.nominal = nominal
         self._factors: OrderedDict[object, tuple[CholeskyFactor, int]] = OrderedDict()
-        self.active = ActiveSet()
+        self.active = ActiveSet(self.nominal)
 
     def factor(
         self, candidate: Candidate, X: Array, n_told: int, view: object = None
@@ -66,6 +72,10 @@ class FactorBank:
         """Return the standard deviation of a candidate's noise."""
         return self.noise if candidate.noise is None else max(candidate.noise, _LEAST)
 
+    def kernel_of(self, kernel: Kernel, n_columns: int) -> Kernel:
+        """Return a kernel on rows of `n_columns` that knows which are nominal."""
+        return with_nominal(kernel, self.nominal, n_columns)
+
     @property
     def _full(self) -> bool:
         """Whether there are too many factors, or too large ones."""
@@ -76,7 +86,8 @@ class FactorBank:
     def _grow(
         self, factor: CholeskyFactor, candidate: Candidate, X: Array, n_told: int
     ) -> None:
-        kernel, variance = candidate.kernel, self.noise_of(candidate) ** 2
+        kernel = self.kernel_of(candidate.kernel, X.shape[1])
+        variance = self.noise_of(candidate) ** 2
         whole = n_told - n_told % _CHUNK
         if factor.n < whole:
             K = kernel(X[:whole])

@@ -174,7 +174,7 @@ class Fits:
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
         X, z = self._fitted
         return LengthScaleLikelihood(
-            kernel,
+            self._bank.kernel_of(kernel, X.shape[1]),
             X,
             z,
             noise=self.noise,
@@ -226,13 +226,17 @@ class Fits:
 
     def _evidence(self, candidate: Candidate) -> float:
         X, z = self._fitted
-        K = candidate.kernel(X)
+        kernel = self._kernel(candidate)
+        K = kernel(X)
         noise = self._bank.noise_of(candidate)
         K[np.diag_indices_from(K)] += noise**2
         factor, mean = CholeskyFactor(), self._mean(candidate)
         factor.restart(K)
-        posterior = Posterior(candidate, X, factor, z, noise, mean)
+        posterior = Posterior(candidate, X, factor, z, noise, mean, kernel)
         return posterior.log_marginal_likelihood
+
+    def _kernel(self, candidate: Candidate) -> Kernel:
+        return self._bank.kernel_of(candidate.kernel, self.X.shape[1])
 
     def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:
         mean = candidate.mean

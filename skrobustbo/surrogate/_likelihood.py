@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.kernels import radial, with_length_scale
+from skrobustbo.kernels._radial import NominalKernel, differ
 from skrobustbo.surrogate._priors import Prior
 
 Array = NDArray[np.float64]
@@ -64,14 +65,31 @@ class LengthScaleLikelihood:
         self._owner = np.zeros(X.shape[1], dtype=np.intp)
         for i, columns in enumerate(groups):
             self._owner[columns] = i
-        own_scale = getattr(kernel, "length_scale", 1.0)
         closed = radial(kernel, np.zeros(1)) is not None
-        self._scaled = X / own_scale if closed else None
+        self._scaled = _in_own_units(kernel, X) if closed else None
+        #: Squared distances in each nominal column of the closed forms.
+        self._apart: dict[int, Array] = {}
+        if closed and isinstance(kernel, NominalKernel):
+            scales = np.broadcast_to(kernel.kernel.length_scale, X.shape[1:])
+            self._apart = {
+                c: differ(X[:, c], X[:, c]) / scales[c] ** 2 for c in kernel.columns
+            }
 
     def columns(self, log_theta: Array) -> Array:
         """Return the length scale of each encoded column, shape (n_columns,)."""
         theta: Array = np.exp(log_theta)[self._owner]
         return theta
+
+    def _distances(self, log_theta: Array) -> tuple[Array, Array]:
+        """Return the points in units of the length scales, and their distances."""
+        scales = self.columns(log_theta)
+        X: Array = self._scaled / scales  # type: ignore[operator] # see __init__
+        if not self._apart:
+            return X, cdist(X, X)
+        squares = cdist(X, X, "sqeuclidean")
+        for c, apart in self._apart.items():
+            squares += apart / scales[c] ** 2
+        return X, np.sqrt(squares)
 
     def _split(self, point: Array) -> tuple[Array, float]:
         """Return the logarithms of the length scales, and the noise."""
@@ -84,8 +102,8 @@ class LengthScaleLikelihood:
         if self._scaled is None:
             return self._by_differences(point)
         log_theta, noise = self._split(point)
-        X = self._scaled / self.columns(log_theta)
-        K, h = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
+        X, r = self._distances(log_theta)
+        K, h = radial(self.kernel, r)  # type: ignore[misc] # see __init__
         K.flat[:: len(K) + 1] += noise**2  # the diagonal
         value, alpha, L = _solve(K, self.z)
         if L is None:
@@ -102,6 +120,9 @@ class LengthScaleLikelihood:
         G *= h
         sums = 0.5 * (G.sum(axis=0) + G.sum(axis=1))
         moments = sums @ X**2 - np.einsum("aj,aj->j", X, G @ X)
+        for c, apart in self._apart.items():
+            scale = self.columns(log_theta)[c]
+            moments[c] = 0.5 * np.einsum("ab,ab->", G, apart) / scale**2
         slopes = [-moments[columns].sum() for columns in self.groups]
         slopes += [-(noise**2) * spare] if self.fits_noise else []
         return self._penalised(point, value, np.array(slopes))
@@ -130,8 +151,8 @@ class LengthScaleLikelihood:
         if self._scaled is None:
             K = with_length_scale(self.kernel, self.columns(log_theta))(self.X)
         else:
-            X = self._scaled / self.columns(log_theta)
-            K, _ = radial(self.kernel, cdist(X, X))  # type: ignore[misc] # see __init__
+            _, r = self._distances(log_theta)
+            K, _ = radial(self.kernel, r)  # type: ignore[misc] # see __init__
         K.flat[:: len(K) + 1] += noise**2  # the diagonal
         return _solve(K, self.z)[0]
 
@@ -141,6 +162,16 @@ class LengthScaleLikelihood:
         slopes = np.array([up - down for up, down in values]) / (2 * _STEP)
         slopes[~np.isfinite(slopes)] = 0.0  # where K is singular
         return self._penalised(point, self._value(point), slopes)
+
+
+def _in_own_units(kernel: Kernel, X: Array) -> Array:
+    """Return points in units of a kernel's length scales, nominal columns at 0."""
+    if not isinstance(kernel, NominalKernel):
+        units: Array = X / kernel.length_scale
+        return units
+    units = X / kernel.kernel.length_scale
+    units[:, kernel.columns] = 0.0
+    return units
 
 
 def _solve(K: Array, z: Array) -> tuple[float, Array, Array | None]:

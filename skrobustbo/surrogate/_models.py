@@ -114,21 +114,23 @@ class Models(Fits):
 
     def _posterior(self, candidate: Candidate, factor: CholeskyFactor) -> Posterior:
         noise = self._bank.noise_of(candidate)
+        kernel = self._kernel(candidate)
         settings = (candidate, self._seen, factor, self.z[self._active], noise)
         mean = self._mean(candidate)
         size = None if self.ground is None else self.ground.n_points
         if self._now is not None:
-            present = PresentPosterior(*settings, mean, now=self._now)
+            present = PresentPosterior(*settings, mean, kernel, now=self._now)
             present.n_points = size
             return present
-        posterior = Posterior(*settings, mean)
+        posterior = Posterior(*settings, mean, kernel)
         posterior.ground, posterior.n_points = self.ground, size
         return posterior
 
     def at(self, candidate: Candidate) -> Posterior:
         """Return the posterior of a candidate to be looked at once: nothing is kept."""
         rows, n_told = self._seen, len(self._active)
-        factor = FactorBank(self.noise).factor(candidate, rows, n_told)
+        bank = FactorBank(self.noise, self._bank.nominal)
+        factor = bank.factor(candidate, rows, n_told)
         return self._posterior(candidate, factor)
 
     def weighted(self, candidate: Candidate, weights: Array) -> Posterior:
@@ -143,7 +145,7 @@ class Models(Fits):
         """
         weights = weights[self._active]
         each = np.concatenate([weights, np.ones(len(self._seen) - len(weights))])
-        K = candidate.kernel(self._seen)
+        K = self._kernel(candidate)(self._seen)
         K[np.diag_indices_from(K)] += self._bank.noise_of(candidate) ** 2 / each
         factor = CholeskyFactor()
         factor.restart(K)

@@ -125,6 +125,9 @@ class Posterior:
         Standard deviation of the noise, in the units of `z`.
     mean : callable, optional
         Prior mean in the units of `z`.
+    kernel : Kernel, optional
+        The candidate's kernel if not given, or as it is on columns some of which are
+        nominal.
 
     Attributes
     ----------
@@ -148,8 +151,10 @@ class Posterior:
         z: Array,
         noise: float,
         mean: Callable[[Array], Array] | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         self.candidate, self.X, self.noise = candidate, X, noise
+        self.kernel = candidate.kernel if kernel is None else kernel
         self._factor, self._mean, self.n_told = factor, mean, len(z)
         self._told_prior = np.zeros(len(z)) if mean is None else mean(X[: len(z)])
         self._z = z - self._told_prior
@@ -162,7 +167,7 @@ class Posterior:
     @property
     def reach(self) -> Array:
         """Length scale of each column, shape (n_columns,); inf where there is none."""
-        return length_scales(self.candidate.kernel, self.X.shape[1])
+        return length_scales(self.kernel, self.X.shape[1])
 
     @cached_property
     def _alpha(self) -> Array:
@@ -178,7 +183,7 @@ class Posterior:
         return mu, sigma
 
     def _predict_block(self, Z: Array) -> tuple[Array, Array]:
-        kernel = self.candidate.kernel
+        kernel = self.kernel
         # k(Z, X)^T has the column order in which the factor solves.
         K = kernel(Z, self.X).T if len(self.X) else np.empty((0, len(Z)))
         V = self._factor.solve(K)
@@ -205,7 +210,7 @@ class Posterior:
         Confidence bands speak of what has been observed, so sums of deviations in
         elimination tests use this one.
         """
-        kernel, Z = self.candidate.kernel, x[None, :]
+        kernel, Z = self.kernel, x[None, :]
         if not self.n_told:
             return math.sqrt(float(kernel.diag(Z)[0]))
         v = self._factor.solve(kernel(self.X, Z)[:, 0])[: self.n_told]
@@ -225,7 +230,7 @@ class Posterior:
         mu, sigma : arrays of shape (m,)
         d_mu, d_sigma : arrays of shape (m, n_columns)
         """
-        kernel = self.candidate.kernel
+        kernel = self.kernel
         K, weighed = kernel_and_slopes(kernel, Z, self.X)
         V = self._factor.solve(K.T)
         variance = np.maximum(
