@@ -113,9 +113,9 @@ class Engine:
         self.history = History(space.n_columns)
         self.design = Design(region, self.seed)
         self.state: Any = None
-        self._bank = FactorBank(policy.noise)
+        self._bank = FactorBank(policy.noise, space.nominal)
         # Promises are kept while the policy proposes: their factors are their own.
-        self._promised = FactorBank(policy.noise)
+        self._promised = FactorBank(policy.noise, space.nominal)
         self._promise: tuple[object, Promise] | None = None
 
     # Points --------------------------------------------------------------------------
@@ -202,12 +202,12 @@ class Engine:
     ) -> Models:
         """Return the surrogate on the values told here, as the policy shapes them."""
         z, shift, scale = self._units(shaped)
-        waiting = [trial.x for trial in self.history.pending if pending]
+        X = self._seen if pending else self.history.X
         return Models(
             bank or self._bank,
             self.history.X,
             z,
-            X_pending=np.array(waiting).reshape(-1, self.space.n_columns),
+            X_pending=X[len(z) :],
             shift=shift,
             scale=scale,
             groups=self.space.groups,
@@ -216,6 +216,14 @@ class Engine:
             ball=self.region.ball,
             values=self.history.values,
             n_elsewhere=len(self._log.trials) - len(self.history.trials),
+        )
+
+    @property
+    def _seen(self) -> Array:
+        """The points told, then those pending."""
+        waiting = [trial.x for trial in self.history.pending]
+        return np.concatenate(
+            [self.history.X, np.array(waiting).reshape(-1, self.space.n_columns)]
         )
 
     def _units(self, shaped: bool) -> tuple[Array, float, float]:
@@ -266,6 +274,7 @@ class Engine:
             rng=np.random.default_rng([self.seed, n_asked]),
             around=None if best is None else history.X[[best]],
             pool=self.design.pool if self.region.constrained else None,
+            seen=self._seen,
         )
 
     def propose(self, n_asked: int) -> Trial:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,9 @@ _LONGER = 4.0
 _HOPE = 10.0
 #: A step along which the slope falls by a smaller share has met no curvature to learn.
 _LEAST_CURVATURE = 1e-4
+#: Of more columns than this, climbs leave out those of no reach: their matrices grow
+#: with the square.
+_WIDE = 256
 
 
 def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Array:
@@ -46,8 +50,8 @@ def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Arra
     X : array of shape (k, d)
         Where to start, in the unit cube.
     reach : array of shape (d,)
-        Distance over which the function varies in each coordinate. It takes the place
-        of the Hessian until steps have told more.
+        Distance over which the function varies in each coordinate, 0 for one to be kept
+        as it is. It takes the place of the Hessian until steps have told more.
     tolerance : float
         A step that gains less ends a climb.
 
@@ -55,16 +59,28 @@ def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Arra
     -------
     ends : array of shape (k, d)
     """
-    ends = X.copy()
-    metric = reach**2
-    values, gradients = function(X)
+    ends, live = X.copy(), np.arange(len(X))
+    moved: Any = np.flatnonzero(reach) if X.shape[1] > _WIDE else slice(None)
+    metric = reach[moved] ** 2
+
+    def whole(x: Array) -> Array:
+        points = X[live]
+        points[:, moved] = x
+        return points
+
+    def of_moved(x: Array) -> tuple[Array, Array]:
+        values, gradients = function(whole(x))
+        return values, gradients[:, moved]
+
+    x = X[:, moved]
+    values, gradients = of_moved(x)
     live = np.flatnonzero(np.isfinite(values) & np.isfinite(gradients).all(axis=1))
-    climbs = _Climbs.begin(X[live], values[live], gradients[live], metric)
+    climbs = _Climbs.begin(x[live], values[live], gradients[live], metric)
     for _ in range(_MAX_CALLS - 1):
         if not len(live):
             break
-        done = climbs.step(function, metric, tolerance)
-        ends[live] = climbs.x
+        done = climbs.step(of_moved, metric, tolerance)
+        ends[live] = whole(climbs.x)
         if done.any():
             live, climbs = live[~done], climbs.rows(~done)
     return ends

@@ -13,6 +13,10 @@ from skrobustbo.acquisition._functions import Acquisition, reach_of
 
 Array = NDArray[np.float64]
 
+#: Coordinates of perturbations formed at once (32 MiB), and how many perturbations of a
+#: point are reckoned with at least: those of a finite space differ in number.
+_MOST, _USUAL = 2**22, 65
+
 
 @dataclass(frozen=True)
 class UnionMax:
@@ -35,8 +39,7 @@ class UnionMax:
 
     def __call__(self, Z: Array) -> Array:
         """Return the largest value at points of shape (m, n_columns)."""
-        values: Array = np.max([acq(Z) for acq in self.acqs], axis=0)
-        return values
+        return reduce(np.maximum, (acq(Z) for acq in self.acqs))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the largest value and the gradient of the function that attains it."""
@@ -109,10 +112,24 @@ class WorstCase:
 
     def __call__(self, Z: Array) -> Array:
         """Return the smallest value around points of shape (m, n_columns)."""
-        around = self.ball(Z)
-        m, k, d = around.shape
-        values: Array = self.acq(around.reshape(m * k, d)).reshape(m, k).min(axis=1)
+        values, size = np.empty(len(Z)), self._block(Z)
+        for start in range(0, len(Z), size):
+            around = self.ball(Z[start : start + size])
+            values[start : start + size] = self._values(around).min(axis=1)
         return values
+
+    def _values(self, around: Array) -> Array:
+        m, k, d = around.shape
+        values: Array = self.acq(around.reshape(m * k, d)).reshape(m, k)
+        return values
+
+    def _block(self, Z: Array) -> int:
+        """Return how many points may have their perturbations formed at once."""
+        m, d = Z.shape
+        few = m * _USUAL * d <= _MOST
+        k = _USUAL if few else max(_USUAL, self.ball(Z[:1]).shape[1])
+        size: int = max(1, _MOST // (k * d))
+        return size
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the smallest value and the gradient at the perturbation of it.
@@ -120,9 +137,8 @@ class WorstCase:
         By the envelope theorem: the worst perturbation moves with the point.
         """
         around = self.ball(Z)
-        m, k, d = around.shape
-        worst = self.acq(around.reshape(m * k, d)).reshape(m, k).argmin(axis=1)
-        return self.acq.with_gradient(around[np.arange(m), worst])
+        worst = self._values(around).argmin(axis=1)
+        return self.acq.with_gradient(around[np.arange(len(Z)), worst])
 
 
 def _least_reach(acqs: Sequence[Acquisition]) -> Array:

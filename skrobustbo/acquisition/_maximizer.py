@@ -27,6 +27,10 @@ Indices = NDArray[np.intp]
 ENUMERATED = 4096
 #: Finite spaces up to this size are listed as a last resort, to find what is untried.
 _LISTED = 2**20
+#: Points listed at once.
+_BLOCK = 2**13
+#: Choices swept of those that are new and so all alike: of the sample, and of all.
+_FRESH = 8
 #: A climb ends where a step gains less, in deviations of the sample's values.
 _PRECISION = 1e-5
 #: Spread of the points around the incumbents, in unit-cube coordinates.
@@ -52,7 +56,12 @@ class Domain(Protocol):
     def swept(self) -> list[tuple[Indices, Array]]: ...
     def from_uniform(self, U: Array) -> Array: ...
     def snap(self, X: Array) -> Array: ...
+    @property
+    def nominal(self) -> Indices: ...
     def enumerate(self) -> Array: ...
+    @property
+    def indices(self) -> Indices: ...
+    def at(self, indices: Indices) -> Array: ...
     def allows(self, X: Array) -> NDArray[np.bool_]: ...
 
 
@@ -94,6 +103,9 @@ class Maximizer:
         Points to improve on.
     pool : array of shape (p, n_columns), optional
         Points known to be feasible, where the space has constraints.
+    seen : array of shape (n, n_columns), optional
+        The points that models have seen: of many unordered choices only theirs, and a
+        few new ones, are swept.
     """
 
     def __init__(
@@ -107,15 +119,19 @@ class Maximizer:
         n_around: int = 80,
         n_starts: int = 4,
         pool: Array | None = None,
+        seen: Array | None = None,
     ) -> None:
         self.domain = domain
         self._taken = taken
-        self._around = np.empty((0, domain.n_columns)) if around is None else around
-        self._pool = np.empty((0, domain.n_columns)) if pool is None else pool
+        none = np.empty((0, domain.n_columns))
+        self._around = none if around is None else around
+        self._pool = none if pool is None else pool
+        self._seen = none if seen is None else seen
         self._n_sample, self._n_around, self._n_starts = n_sample, n_around, n_starts
-        # Generators are made of them when needed: two of the four rarely are.
-        seeds = rng.bit_generator.seed_seq.spawn(4)  # type: ignore[attr-defined]
-        self._sample_seed, self._luck_seed, self._draw_seed, self._step_seed = seeds
+        # Generators are made of them when needed: three of the five rarely are.
+        seeds = rng.bit_generator.seed_seq.spawn(5)  # type: ignore[attr-defined]
+        self._sample_seed, self._luck_seed, self._draw_seed = seeds[:3]
+        self._step_seed, self._table_seed = seeds[3:]
 
     @cached_property
     def _sample_rng(self) -> np.random.Generator:
@@ -128,8 +144,11 @@ class Maximizer:
     @cached_property
     def whole(self) -> bool:
         """Whether the space is small enough to be scored whole."""
-        table_only = not len(self.domain.climbed) and len(self.domain.swept) == 1
-        return self.domain.size <= ENUMERATED or table_only
+        if self.domain.size <= ENUMERATED:
+            return True
+        swept = self.domain.swept
+        table_only = not len(self.domain.climbed) and len(swept) == 1
+        return table_only and not self._alike(swept[0][0])
 
     @cached_property
     def sample(self) -> Array:
@@ -226,7 +245,9 @@ class Maximizer:
 
     def _listing(self) -> Iterator[Array]:
         if self.domain.size <= _LISTED:
-            yield from self._draw_rng.permutation(self.domain.enumerate())
+            order = self._draw_rng.permutation(self.domain.indices)
+            for start in range(0, len(order), _BLOCK):
+                yield from self.domain.at(order[start : start + _BLOCK])
 
     def _starts(self, values: Array) -> Indices:
         """Return the best sampled point and others by roulette, high values first.
@@ -295,13 +316,42 @@ class Maximizer:
         better = values[rows, best] > acq(X)
         return np.where(better[:, None], flat.reshape(-1, k, X.shape[1])[rows, best], X)
 
+    def _alike(self, columns: Indices) -> bool:
+        """Return whether models see no difference between new rows of a table."""
+        return len(columns) == 1 and columns[0] in self.domain.nominal
+
+    @cached_property
+    def _tables(self) -> list[tuple[Indices, Array]]:
+        """Columns and rows of each parameter to sweep."""
+        rng = np.random.default_rng(self._table_seed)
+        return [
+            (columns, self._told_apart(columns, table, rng))
+            if self._alike(columns)
+            else (columns, table)
+            for columns, table in self.domain.swept
+        ]
+
+    def _told_apart(
+        self, columns: Indices, table: Array, rng: np.random.Generator
+    ) -> Array:
+        """Return the rows of the codes seen and of a few others.
+
+        Of those in the sample some feasible point is known.
+        """
+        codes, known = table[:, 0], self._seen[:, columns[0]]
+        fresh = np.setdiff1d(codes, known)
+        sampled = np.intersect1d(self.sample[:, columns[0]], fresh)
+        chosen = [rng.permutation(some)[:_FRESH] for some in (sampled, fresh)]
+        rows: Array = table[np.isin(codes, np.concatenate([known, *chosen]))]
+        return rows
+
     def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
-        """Try every row of each discrete parameter's table, all points in one call.
+        """Try the rows of each discrete parameter's table, all points in one call.
 
         Unless `inner`, points step around those taken, which lie where values are high.
         """
         X = X.copy()
-        for columns, table in self.domain.swept:
+        for columns, table in self._tables:
             trials = np.repeat(X[:, None], len(table), axis=1)
             trials[:, :, columns] = table
             flat = trials.reshape(-1, X.shape[1])

@@ -304,7 +304,9 @@ def _has_ends(branch: Space, name: str) -> bool:
         return False
     if not isinstance(dimension, Categorical):
         return True
-    return all(isinstance(c, int | float) for c in dimension.choices)
+    return dimension.ordered and all(
+        isinstance(c, int | float) for c in dimension.choices
+    )
 
 
 def _total_effects(

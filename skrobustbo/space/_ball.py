@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from skrobustbo._sobol import sobol
-from skrobustbo.space._dimensions import Categorical, Dimension, Rows
+from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._dimensions import Dimension, Rows
 from skrobustbo.space._values import is_number
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Finite spaces up to this size have their neighbours looked up, none left out.
 _LISTED = 4096
+#: Points whose neighbours are looked up at once: there may be thousands of each.
+_BLOCK = 256
 #: Neighbours kept of each point of such a space, evenly spread over their distances.
 _MOST = 64
 #: Ordered values up to this many have a table.
@@ -204,15 +207,19 @@ class _Neighbours:
 
     def __call__(self, X: Rows) -> Rows:
         Z = self._coordinates(X)
-        found = self._tree.query_ball_point(Z, 1 + _TOLERANCE, p=self.norm)
-        chosen = [
-            self._spread(z, np.sort(np.array(near, dtype=np.intp)))
-            for z, near in zip(Z, found, strict=True)
-        ]
+        blocks = [Z[i : i + _BLOCK] for i in range(0, len(Z), _BLOCK)]
+        chosen = [near for block in blocks for near in self._within_reach(block)]
         around = np.repeat(X[:, None], 1 + max(map(len, chosen)), axis=1)
         for i, near in enumerate(chosen):  # padded with the point itself
             around[i, 1 : 1 + len(near)] = self._rows[near]
         return around
+
+    def _within_reach(self, Z: Rows) -> list[NDArray[np.intp]]:
+        found = self._tree.query_ball_point(Z, 1 + _TOLERANCE, p=self.norm)
+        return [
+            self._spread(z, np.sort(np.array(near, dtype=np.intp)))
+            for z, near in zip(Z, found, strict=True)
+        ]
 
     def _spread(self, z: Rows, near: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return at most so many of the points, from the nearest to the farthest."""

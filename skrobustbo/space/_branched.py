@@ -172,6 +172,10 @@ class BranchedSpace(Space):
     def climbed(self) -> NDArray[np.intp]:
         raise _ask_a_branch()
 
+    @cached_property
+    def nominal(self) -> NDArray[np.intp]:
+        raise _ask_a_branch()
+
     @property
     def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
         raise _ask_a_branch()

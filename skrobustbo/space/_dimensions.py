@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,13 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from skrobustbo._arguments import checked_flag
 from skrobustbo.space._values import (
-    distinct,
     from_json,
     is_finite,
-    is_listing,
     is_number,
     plain,
-    same,
     to_json,
 )
 
@@ -40,8 +36,6 @@ MAX_SWEEP = 64
 #: Least distance between distinct values of one parameter.
 MIN_GAP = 2.0**-40
 _MAX_INTEGER = 2**40
-#: Choices named by a message.
-_SHOWN = 20
 
 
 class Dimension(ABC):
@@ -55,6 +49,11 @@ class Dimension(ABC):
     @property
     def climbable(self) -> bool:
         """Whether the one column may be climbed by gradient and snapped afterwards."""
+        return False
+
+    @property
+    def nominal(self) -> bool:
+        """Whether the one column holds codes, which are equal or not."""
         return False
 
     @property
@@ -335,148 +334,3 @@ class Integer(Dimension):
 
     def to_dict(self) -> dict[str, Any]:
         return {"type": "Integer", "low": self.low, "high": self.high, "log": self.log}
-
-
-@dataclass(frozen=True, eq=False)
-class Categorical(Dimension):
-    """A choice among given values; only these are ever tried.
-
-    Parameters
-    ----------
-    choices : sequence
-        The values, at least one, all different. Any object may be a value.
-    ordered : bool, default=False
-        Whether the order of `choices` carries meaning. Ordered choices lie on one
-        axis, evenly spaced; unordered ones are all equally far apart (distance 1).
-
-    Raises
-    ------
-    ValueError
-        If `choices` is empty, not a sequence, or names a value twice.
-
-    Examples
-    --------
-    >>> from skrobustbo import Categorical
-    >>> Categorical(["small", "medium", "large"], ordered=True).encode("medium")
-    array([0.5])
-    """
-
-    choices: Sequence[Any]
-    ordered: bool = field(default=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        ordered = checked_flag("ordered", self.ordered, "Categorical")
-        object.__setattr__(self, "ordered", ordered)
-        if not is_listing(self.choices):
-            raise ValueError(
-                f"The 'choices' of Categorical must be a list of values. Got "
-                f"{self.choices!r} instead; write a list, also for a single value."
-            )
-        choices = tuple(plain(choice) for choice in self.choices)
-        if not choices:
-            raise ValueError(
-                "The 'choices' of Categorical must hold at least one value. Got an "
-                "empty sequence instead; add a value or drop the parameter."
-            )
-        object.__setattr__(self, "choices", choices)
-        if len(distinct(choices)) < len(choices):
-            twice = next(
-                choice
-                for i, choice in enumerate(choices)
-                if any(same(choice, other) for other in choices[:i])
-            )
-            raise ValueError(
-                f"The 'choices' of Categorical must differ. Got {twice!r} twice; drop "
-                "one of the two."
-            )
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            type(self) is type(other)
-            and self.ordered == other.ordered
-            and same(self.choices, other.choices)
-        )
-
-    def __hash__(self) -> int:
-        return hash((type(self), len(self.choices), self.ordered))
-
-    @property
-    def n_columns(self) -> int:
-        """No column for a constant, one for an axis, else one per choice."""
-        k = len(self.choices)
-        return k if k > 2 and not self.ordered else min(k - 1, 1)
-
-    @cached_property
-    def _table(self) -> Rows:
-        k = len(self.choices)
-        if self.n_columns > 1:
-            return np.eye(k) * math.sqrt(0.5)  # any two rows are at distance 1
-        return np.linspace(0.0, 1.0, k)[:, None][:, : self.n_columns]
-
-    @cached_property
-    def _lookup(self) -> dict[Any, int]:
-        lookup: dict[Any, int] = {}
-        for i, choice in enumerate(self.choices):
-            try:
-                lookup.setdefault((isinstance(choice, bool), choice), i)
-            except TypeError:  # unhashable: found by comparison
-                continue
-        return lookup
-
-    def index(self, value: Any) -> int:
-        """Return the position of a value among the choices; ValueError if absent."""
-        value = plain(value)
-        try:
-            i = self._lookup[isinstance(value, bool), value]
-            # Equal keys may hold different values, as (1,) and (True,).
-            if same(self.choices[i], value):
-                return i
-        except (KeyError, TypeError):
-            pass
-        for i, choice in enumerate(self.choices):
-            if same(choice, value):
-                return i
-        shown = [repr(choice) for choice in self.choices[:_SHOWN]]
-        more = ", ..." if len(self.choices) > _SHOWN else ""
-        raise ValueError(f"expected one of [{', '.join(shown)}{more}]")
-
-    @property
-    def size(self) -> float:
-        return len(self.choices)
-
-    def encode(self, value: Any) -> Rows:
-        return np.array(self._table[self.index(value)])
-
-    def _indices(self, rows: Rows) -> NDArray[np.intp]:
-        if self.n_columns == 0:
-            return np.zeros(len(rows), dtype=np.intp)
-        if self.n_columns > 1:
-            indices: NDArray[np.intp] = np.argmax(rows, axis=1)
-            return indices
-        top = len(self.choices) - 1
-        return np.rint(np.clip(rows[:, 0], 0.0, 1.0) * top).astype(np.intp)
-
-    def decode(self, rows: Rows) -> list[Any]:
-        return [self.choices[i] for i in self._indices(rows)]
-
-    def snap(self, rows: Rows) -> Rows:
-        snapped: Rows = self._table[self._indices(rows)]
-        return snapped
-
-    def from_uniform(self, u: Rows) -> Rows:
-        k = len(self.choices)
-        rows: Rows = self._table[np.minimum((u * k).astype(np.intp), k - 1)]
-        return rows
-
-    def table(self) -> Rows:
-        return self._table
-
-    def value_to_json(self, value: Any) -> int:
-        return self.index(value)
-
-    def value_from_json(self, value: Any) -> Any:
-        return self.choices[int(value)]
-
-    def to_dict(self) -> dict[str, Any]:
-        choices = [to_json(choice) for choice in self.choices]
-        return {"type": "Categorical", "choices": choices, "ordered": self.ordered}

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo.space._dimensions import Categorical, Dimension, Integer, Real
+from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._dimensions import Dimension, Integer, Real
 from skrobustbo.space._values import distinct, plain
 
 #: Values of a stepped range are listed up to this many.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skrobustbo.space._dimensions import Categorical, Dimension, Integer, Real
+from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._dimensions import Dimension, Integer, Real
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
 from skrobustbo.space._distributions import from_frozen, is_frozen
 from skrobustbo.space._foreign import from_foreign, is_foreign

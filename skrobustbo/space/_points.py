@@ -11,11 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from skrobustbo.space._dimensions import MIN_GAP, Categorical, Dimension, Rows
+from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._dimensions import MIN_GAP, Dimension, Rows
 from skrobustbo.space._space import Predicate, Space, checked_name
 from skrobustbo.space._values import distinct, is_finite, plain, same, to_json
 
 Params = dict[str, Any]
+
+#: Distances computed at once.
+_MOST_DISTANCES = 2**22
 
 
 class PointSpace(Space):
@@ -58,8 +62,20 @@ class PointSpace(Space):
         return row
 
     def _nearest(self, X: Rows) -> NDArray[np.intp]:
-        nearest: NDArray[np.intp] = np.argmin(cdist(X, self._rows), axis=1)
-        return nearest
+        size = max(1, _MOST_DISTANCES // max(1, len(self._rows)))
+        blocks = [X[i : i + size] for i in range(0, len(X), size)]
+        none = np.empty(0, dtype=np.intp)
+        return np.concatenate([none, *(self._distances(b).argmin(1) for b in blocks)])
+
+    def _distances(self, X: Rows) -> Rows:
+        """Return the distances to all points; different choices are 1 apart."""
+        if not len(self.nominal):
+            return cdist(X, self._rows)
+        others = np.setdiff1d(np.arange(self.n_columns), self.nominal)
+        squares = cdist(X[:, others], self._rows[:, others], "sqeuclidean")
+        for c in self.nominal:
+            squares += X[:, c, None] != self._rows[:, c]
+        return squares
 
     def decode_many(self, X: Rows) -> list[Params]:
         return [dict(self.points[i]) for i in self._nearest(X)]
@@ -86,6 +102,13 @@ class PointSpace(Space):
 
     def enumerate(self) -> Rows:
         return self._rows.copy()
+
+    @property
+    def indices(self) -> NDArray[np.intp]:
+        return np.arange(len(self._rows))
+
+    def at(self, indices: NDArray[np.intp]) -> Rows:
+        return self._rows[indices]
 
     @property
     def climbed(self) -> NDArray[np.intp]:

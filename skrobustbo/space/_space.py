@@ -314,20 +314,26 @@ class Space:
             raise ValueError(
                 "Expected a finite space, got one with a continuous range."
             )
-        return self._feasible.copy() if self.constrained else self._all()
+        return self.at(self.indices)
+
+    @property
+    def indices(self) -> NDArray[np.intp]:
+        """Numbers of the feasible points of a finite space, for `at`."""
+        return self._feasible if self.constrained else np.arange(int(self._size))
 
     @cached_property
-    def _feasible(self) -> Rows:
-        """The points of a finite space that satisfy its constraints."""
-        X = self._all()
-        blocks = [self.allows(X[i : i + _BLOCK]) for i in range(0, len(X), _BLOCK)]
-        return X[np.concatenate(blocks)]
+    def _feasible(self) -> NDArray[np.intp]:
+        """The numbers of the points that satisfy the constraints."""
+        every = np.arange(int(self._size))
+        blocks = [every[i : i + _BLOCK] for i in range(0, len(every), _BLOCK)]
+        return np.concatenate([block[self.allows(self.at(block))] for block in blocks])
 
-    def _all(self) -> Rows:
+    def at(self, indices: NDArray[np.intp]) -> Rows:
+        """Return points of a finite space by their numbers, shape (n, n_columns)."""
         # Constants have no column, and NumPy allows no grid of very many axes.
         varying = [d for d in self.dimensions.values() if d.size > 1]
         tables = [d.table() for d in varying] or [np.zeros((1, 1))]
-        grid = np.indices([len(table) for table in tables]).reshape(len(tables), -1)
+        grid = np.unravel_index(indices, [len(table) for table in tables])
         rows = [table[index] for table, index in zip(tables, grid, strict=True)]
         return np.concatenate(rows, axis=1)
 
@@ -372,6 +378,12 @@ class Space:
     def climbed(self) -> NDArray[np.intp]:
         """Columns to climb by gradient."""
         found = [self._columns[k] for k, v in self.dimensions.items() if v.climbable]
+        return np.concatenate([np.empty(0, dtype=np.intp), *found])
+
+    @cached_property
+    def nominal(self) -> NDArray[np.intp]:
+        """Columns that hold codes of many choices, which are equal or not."""
+        found = [self._columns[k] for k, v in self.dimensions.items() if v.nominal]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _FLOAT, _TUPLE = "$float", "$tuple"
 
@@ -76,17 +77,41 @@ def same(a: Any, b: Any) -> bool:
 def distinct(values: Iterable[Any]) -> list[Any]:
     """Return the values in plain types and each once, in the order given."""
     found: list[Any] = []
-    keys: set[tuple[bool, Any]] = set()
+    alike: dict[Hashable, list[Any]] = {}
     for value in map(plain, values):
-        if value is None or isinstance(value, bool | str) or is_finite(value):
-            key = isinstance(value, bool), value
-            known = key in keys
-            keys.add(key)
-        else:
-            known = any(same(value, other) for other in found)
-        if not known:
+        others = alike.setdefault(key_of(value), [])
+        if not any(same(value, other) for other in others):
+            others.append(value)
             found.append(value)
     return found
+
+
+def key_of(value: Any) -> Hashable:
+    """Return a key that is equal for values that are the `same`, and rarely else."""
+    value = plain(value)
+    kind = type(value)
+    if is_number(value):
+        return "number", hash(value) if value == value else "nan"
+    if isinstance(value, np.ndarray):
+        return kind, value.shape, _first_numbers(value)
+    if isinstance(value, Mapping):
+        return kind, frozenset((key, key_of(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return kind, tuple(map(key_of, value))
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return kind, key_of(value.get_params(deep=False))
+    if isinstance(value, np.generic):  # dates, whose hash may depend on their unit
+        return (kind,)
+    try:
+        return kind, hash(value)
+    except Exception:
+        return (kind,)
+
+
+def _first_numbers(array: NDArray[Any]) -> tuple[float, ...]:
+    if array.dtype.kind not in "biuf":
+        return ()
+    return tuple(np.nan_to_num(array.ravel()[:8].astype(float)).tolist())
 
 
 def to_json(value: Any) -> Any:

@@ -1,5 +1,7 @@
 """Climbs of known functions: where they end, and what they cost."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -168,3 +170,33 @@ def test_calls_are_bounded():
     f = Counted(value, gradient)
     ascend(f, starts(0, 4, 2), np.ones(2), 0.0)
     assert len(f.asked) <= 20
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_no_reach_are_left_out_where_there_are_many(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    top, held = rng.random(3), rng.random((4, 400))
+
+    def hill(X):
+        difference = X[:, [5, 100, 399]] - top
+        gradient = np.ones_like(X)  # what must not be climbed
+        gradient[:, [5, 100, 399]] = -2 * difference
+        return -(difference**2).sum(axis=1), gradient
+
+    reach = np.zeros(400)
+    reach[[5, 100, 399]] = 0.5
+    ends = ascend(hill, held, reach, 1e-12)
+    np.testing.assert_allclose(ends[:, [5, 100, 399]], np.tile(top, (4, 1)), atol=1e-4)
+    others = reach == 0
+    np.testing.assert_array_equal(ends[:, others], held[:, others])
+    monkeypatch.setattr("skrobustbo.acquisition._ascent._WIDE", 400)
+    np.testing.assert_allclose(ascend(hill, held, reach, 1e-12), ends, atol=1e-7)
+
+
+def test_matrices_of_climbs_do_not_grow_with_columns_of_no_reach():
+    X, reach = np.full((4, 5000), 0.5), np.zeros(5000)
+    reach[:2] = 1.0
+    tracemalloc.start()
+    ascend(lambda X: (-(X**2).sum(axis=1), -2 * X), X, reach, 1e-9)
+    assert tracemalloc.get_traced_memory()[1] < 20 * X.nbytes
+    tracemalloc.stop()

@@ -409,3 +409,79 @@ def test_random_draws_are_feasible_free_and_vary():
         fewer = maximizer(space, taken=draws)
         keys = {x.tobytes() for x in draws}
         assert all(fewer.random().tobytes() not in keys for _ in range(20))
+
+
+# Many unordered choices --------------------------------------------------------------
+
+MANY = {
+    "alone": Space({"c": Categorical([f"c{i}" for i in range(5000)])}),
+    "beside": Space({"n": Integer(1, 7), "c": Categorical(list(map(str, range(999))))}),
+    "two": Space({c: Categorical(list(map(str, range(200)))) for c in "ab"}),
+    "one of a pool": Space.from_points([{"c": f"c{i}"} for i in range(5000)]),
+}
+
+
+def nominal_bound(space, seed, n=30):
+    """Return the UCB of a model of noise at random points, and the points."""
+    rng = np.random.default_rng(seed)
+    X = space.from_uniform(rng.random((n, space.n_uniform)))
+    X[n // 2 :, space.nominal] = X[: n - n // 2, space.nominal]  # choices come again
+    kernel = Matern(np.exp(rng.uniform(-1, 1, space.n_columns)), nu=2.5)
+    models = Models(FactorBank(0.05, space.nominal), X, rng.standard_normal(n))
+    return UCB(models[Candidate(kernel)], rng.choice([0.0, 0.5, 2.0])), X
+
+
+# Of two parameters the sweeps may end at a point that neither alone improves.
+@pytest.mark.parametrize("name", [name for name in MANY if name != "two"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("inner", [True, False])
+def test_many_choices_are_searched_as_if_all_were_tried(name, seed, inner):
+    space = MANY[name]
+    acq, X = nominal_bound(space, seed)
+    points = space.enumerate()
+    values = acq(points)
+    if not inner:
+        keys = {x.tobytes() for x in X}
+        values[[x.tobytes() in keys for x in points]] = -np.inf
+    asked = Function(acq)
+    x, value = maximizer(space, seed, X, seen=X)(asked, inner=inner)
+    assert value == pytest.approx(values.max(), abs=1e-9)
+    assert feasible(space, x)
+    assert sum(map(len, asked.asked)) < 0.5 * len(points)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_last_of_many_choices_are_found(name):
+    space, rng = MANY[name], np.random.default_rng(0)
+    points = rng.permutation(space.enumerate())
+    acq = Function(lambda Z: -Z.sum(axis=1))
+    for n_left in (2, 1):
+        taken = points[n_left:]
+        x, _ = maximizer(space, n_left, taken, seen=taken)(acq)
+        assert any(np.array_equal(x, point) for point in points[:n_left])
+    with pytest.raises(SpaceExhausted):
+        maximizer(space, taken=points, seen=points)(acq)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_many_choices_feasible_ones_are_swept(seed):
+    space = Space({"c": Categorical(list(range(9000))), "x": Real(0, 1)})
+    space = space.within(lambda p: p["c"] % 29 == 3)
+    X = space.from_uniform(np.random.default_rng(seed).random((2000, 2)))
+    X = X[space.allows(X)]
+    # What is new is better than what has been seen.
+    acq = Function(lambda Z: -10.0 * np.isin(Z[:, 0], X[:5, 0]) - Z[:, 1])
+    x, _ = maximizer(space, seed, X[:5], seen=X[:5], pool=X)(acq)
+    assert space.allows(x[None])[0]
+    assert x[0] not in X[:5, 0]
+
+
+def test_few_of_many_points_are_listed_at_once(monkeypatch):
+    space = Space({name: Categorical(range(90)) for name in "abc"})
+    sizes, at = [], Space.at
+    monkeypatch.setattr(
+        Space, "at", lambda self, rows: sizes.append(len(rows)) or at(self, rows)
+    )
+    argmax = Maximizer(space, lambda x: len(sizes) < 3, rng=np.random.default_rng(0))
+    assert feasible(space, argmax.random())
+    assert max(sizes) < 10_000
