@@ -19,7 +19,8 @@ from skrobustbo.space._values import is_number
 if TYPE_CHECKING:
     from skrobustbo.space._space import Space
 
-#: Finite spaces up to this size have their neighbours looked up, none left out.
+#: Pools, and other finite spaces up to this size, have their neighbours looked up, none
+#: left out.
 _LISTED = 4096
 #: Points whose neighbours are looked up at once: there may be thousands of each.
 _BLOCK = 256
@@ -99,7 +100,7 @@ def ball(
     axes = _axes(space, eps, user=units == "user")
     if not axes:
         return lambda X: X[:, None]
-    if space.size <= _LISTED:
+    if space.size <= _LISTED or space.is_pool:
         return _Neighbours(space, axes, np.inf if metric == "max" else 2.0)
     return _Offsets(space, axes, _offsets(len(axes), metric))
 

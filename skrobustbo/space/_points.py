@@ -25,6 +25,8 @@ _MOST_DISTANCES = 2**22
 class PointSpace(Space):
     """The space of `Space.from_points`: one table of encoded rows over all columns."""
 
+    is_pool = True
+
     def __init__(self, points: Sequence[Mapping[str, Any]]):
         given = _checked_points(points)
         self.dimensions = {

@@ -68,6 +68,8 @@ class Space:
     {'C': 100.0, 'degree': 1}
     """
 
+    #: Whether the points are a list of given ones.
+    is_pool = False
     #: Which points are feasible; None where all are.
     _answers: Answers | None = None
 
@@ -409,10 +411,10 @@ class Space:
     ) -> Perturb:
         """Return the function from points to their feasible perturbations.
 
-        Unordered choices are not perturbed. Finite spaces of up to 4,096 points have
-        their neighbours looked up; elsewhere the perturbations are the point itself,
-        the ends of the axes, corners and a few points between, drawn inward to feasible
-        values, always the same ones.
+        Unordered choices are not perturbed. Pools, and finite spaces of up to 4,096
+        points, have their neighbours looked up; elsewhere the perturbations are the
+        point itself, the ends of the axes, corners and a few points between, drawn
+        inward to feasible values, always the same ones.
 
         Parameters
         ----------

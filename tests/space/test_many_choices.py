@@ -189,6 +189,17 @@ def test_a_pool_is_searched_in_blocks(monkeypatch):
     assert space.snap(X[:0]).shape == (0, 2)
 
 
+def test_neighbours_in_a_large_pool_are_looked_up():
+    space = Space.from_points(
+        [{"x": x / 99, "y": y / 59} for x in range(100) for y in range(60)]
+    )
+    X = space.enumerate()
+    x = space.encode({"x": 50 / 99, "y": 30 / 59})
+    around = space.ball(0.02)(x[None])[0]
+    near = X[(abs(X - x) <= 0.02 + 1e-9).all(axis=1)]
+    assert {row.tobytes() for row in around} == {row.tobytes() for row in near}
+
+
 # Numbers of points -------------------------------------------------------------------
 
 
