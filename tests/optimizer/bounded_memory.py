@@ -48,7 +48,7 @@ def random_pool(rng):
 
 
 def random_dict(rng, i):
-    n = int(rng.choice([1, 2, 3, 5, 12]))
+    n = int(rng.choice([1, 2, 3, 6]))
     return {"branch": [i], **{f"p{j}": random_dimension(rng) for j in range(n)}}
 
 
@@ -60,12 +60,12 @@ def random_dimension(rng):
         return Integer(1, int(rng.choice([3, 50, 100_000])))
     k = int(rng.choice([2, 5, 30, 100, 101, 1000, 10_000]))
     if kind == 2:
-        return Categorical(range(k), ordered=True)
+        return Categorical(range(min(k, 1000)), ordered=True)
     return Categorical([f"c{i}" for i in range(k)])
 
 
 def search(space, policy, rng):
-    n = int(rng.choice([5, 60, 150]))
+    n = int(rng.choice([5, 50, 100]))
     optimizer = Optimizer(
         space,
         policy,

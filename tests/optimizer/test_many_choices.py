@@ -107,5 +107,5 @@ def test_memory_is_bounded(policy):
     script = Path(__file__).with_name("bounded_memory.py")
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {**os.environ, **dict.fromkeys(names, "1")}
-    command = [sys.executable, script, policy, "6"]
+    command = [sys.executable, script, policy, "4"]
     subprocess.run(command, check=True, timeout=600, env=environment)
