@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
-from skrobustbo.model_selection._findings import Findings
+from skrobustbo.model_selection._findings import Findings, _has_ends
 
 X, y = np.arange(40.0)[:, None], np.tile([0, 1], 20)
 
@@ -166,6 +166,11 @@ def test_what_has_no_edge(space):
     edges = Findings(*_parts(fitted(space=space, n_iter=8))).edges
     expected = ["a"] if isinstance(space, dict) and len(space) == 2 else []
     assert [edge.name for edge in edges] == expected
+
+
+def test_unordered_numbers_have_no_end_however_many():
+    assert not _has_ends(Space({"a": Categorical(range(150))}), "a")
+    assert _has_ends(Space({"a": range(150)}), "a")
 
 
 def _parts(search):

@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 
 from skrobustbo import Categorical, Integer, Real, Space
 from skrobustbo.space import _values
+from skrobustbo.space._constraint import Answers
 from skrobustbo.space._values import distinct, key_of, same
 
 
@@ -211,3 +212,11 @@ def test_points_by_their_numbers():
     some = space.within(lambda p: p["n"] % 2 == 0)
     assert len(some.indices) == 6
     np.testing.assert_array_equal(some.at(some.indices), some.enumerate())
+
+
+def test_what_is_kept_of_a_constrained_point_does_not_grow_with_its_columns():
+    answers = Answers([lambda p: True], lambda X: [{}] * len(X))
+    answers(np.random.default_rng(0).random((3, 5000)))
+    answers(np.zeros((2, 1)))
+    assert len(answers._known) == 4
+    assert {len(key) for key in answers._known} == {16}
