@@ -109,6 +109,10 @@ class Categorical(Dimension):
             lookup.setdefault(key_of(choice), []).append(i)
         return lookup
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Hashes of texts are others in the next process.
+        return {k: v for k, v in vars(self).items() if k != "_lookup"}
+
     def index(self, value: Any) -> int:
         """Return the position of a value among the choices; ValueError if absent."""
         for i in self._lookup.get(key_of(value), []):

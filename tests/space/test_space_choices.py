@@ -1,6 +1,12 @@
 """Unordered choices beyond a hundred: one column of codes."""
 
 import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -220,3 +226,28 @@ def test_what_is_kept_of_a_constrained_point_does_not_grow_with_its_columns():
     answers(np.zeros((2, 1)))
     assert len(answers._known) == 4
     assert {len(key) for key in answers._known} == {16}
+
+
+READ = """
+import pickle, sys
+dimension = pickle.load(sys.stdin.buffer)
+print(dimension.index("c150"), dimension.index(math.sqrt))
+"""
+
+
+def test_choices_are_found_in_another_process():
+    """Where texts have other hashes, and functions are at other places."""
+    dimension = Categorical([f"c{i}" for i in range(300)] + [math.sqrt])
+    assert dimension.index("c150") == 150
+    done = subprocess.run(
+        [sys.executable, "-c", "import math" + READ],
+        input=pickle.dumps(dimension),
+        env={
+            **os.environ,
+            "PYTHONHASHSEED": "12345",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        },
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.split() == [b"150", b"300"]
