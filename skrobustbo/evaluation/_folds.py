@@ -6,7 +6,6 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -18,10 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
-from skrobustbo.evaluation._dask import gives_up, mend, take_back
 from skrobustbo.evaluation._signals import signals_held
 from skrobustbo.evaluation._stops import Stops
-from skrobustbo.evaluation._workers import count_workers, has_workers
 
 FoldResult = dict[str, Any]
 Key = tuple[int, int]  # candidate and split
@@ -125,7 +122,6 @@ class FoldPool:
         self._lazy = True
         self._parallel = self._workers()
         self.n_workers = effective_n_jobs(n_jobs)
-        self._expected = count_workers(n_jobs) > 1
         self._nested = leaves_cores(self.n_workers)
 
     def _workers(self) -> Parallel:
@@ -133,7 +129,6 @@ class FoldPool:
         if workers is None:
             self._lazy = False
             workers = Parallel(**self._settings)
-        mend(workers)
         return workers
 
     def _lazy_workers(self) -> Parallel | None:
@@ -162,7 +157,6 @@ class FoldPool:
         """
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
-        self._has_workers()
         try:
             # Workers start here; what is not lazy waits for all results here, too.
             with signals_held() if self._lazy else nullcontext():
@@ -206,8 +200,7 @@ class FoldPool:
     def _alone(self, fold: Fold) -> FoldResult | None:
         """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(LIVES):
-            if not self._awake():
-                break  # here, it would take the search down with it
+            self._wake()
             try:
                 call = self._job.call(fold, nested=self._nested)
                 ((_, result, _),) = self._parallel([call])
@@ -215,8 +208,6 @@ class FoldPool:
                 if not _is_loss(error):
                     raise
                 self._restart()
-                if gives_up(error):
-                    break
             else:
                 alone: FoldResult = result
                 return alone
@@ -224,14 +215,12 @@ class FoldPool:
             raise BrokenProcessPool(death(fold))
         return None
 
-    def _awake(self) -> bool:
+    def _wake(self) -> None:
         """Wait until a worker answers: no fold is to blame for one that dies before.
 
         Starting one takes longer than many folds do.
         """
         for _ in range(STARTS):
-            if not self._has_workers():
-                return False
             try:
                 list(self._parallel([delayed(_nothing)()] * self.n_workers))
             except Exception as error:
@@ -239,16 +228,11 @@ class FoldPool:
                     raise
                 self._restart()
             else:
-                return True
-        return self._has_workers()
-
-    def _has_workers(self) -> bool:
-        return has_workers(self._settings["n_jobs"], expected=self._expected)
+                return
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""
         self._parallel.__exit__(None, None, None)
-        take_back(self._parallel)
         self._parallel = self._workers()
         self.__enter__()
 
@@ -256,10 +240,11 @@ class FoldPool:
 def _is_loss(error: Exception) -> bool:
     """Tell whether an error says that a worker died.
 
-    A pool of processes is broken then. A cluster may have lost data that it was sent,
-    and cancels, or gives a task up.
+    A pool of processes is broken then. Ray's error is told by the name of its class, as
+    Ray need not be there.
     """
-    return isinstance(error, BrokenProcessPool | CancelledError) or gives_up(error)
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return isinstance(error, BrokenProcessPool) or "RayActorError" in names
 
 
 def leaves_cores(n_workers: int) -> bool:

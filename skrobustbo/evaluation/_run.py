@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from joblib.parallel import get_active_backend
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
@@ -34,7 +36,9 @@ from skrobustbo.evaluation._checks import (
     returned,
     spread_failures,
 )
+from skrobustbo.evaluation._dask import DaskPool, is_dask
 from skrobustbo.evaluation._folds import Fold, FoldPool, FoldResult, Job, Key
+from skrobustbo.evaluation._solo import SoloPool
 from skrobustbo.evaluation._source import Outcome, Params, Source
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._timed import TimedPool
@@ -192,8 +196,12 @@ class _Run:
         task.call_on_fit_task_end(**self._told(**source.progress()))
         return stopped
 
-    def _pool(self) -> FoldPool | TimedPool:
+    def _pool(self) -> FoldPool | SoloPool:
         search, timeout = self.estimator, self.stops.fit_timeout
+        backend, _ = get_active_backend()
+        if is_dask(backend):
+            seconds = math.inf if timeout is None else timeout
+            return DaskPool(self.job, backend, seconds, search.pre_dispatch, self.stops)
         if timeout is not None:
             return TimedPool(self.job, search.n_jobs, timeout, self.stops)
         return FoldPool(self.job, search.n_jobs, search.pre_dispatch, self.stops)
@@ -221,7 +229,7 @@ class _Run:
         return task.call_on_fit_task_begin(estimator=self.estimator)
 
     def _round(
-        self, pool: FoldPool | TimedPool, candidates: Sequence[Params], search_task: Any
+        self, pool: FoldPool | SoloPool, candidates: Sequence[Params], search_task: Any
     ) -> bool:
         """Evaluate candidates side by side; tell whether a callback asks to stop."""
         n_splits, source = len(self.job.splits), self.source
@@ -242,7 +250,7 @@ class _Run:
         return in_rounds and task.call_on_fit_task_end(**told)
 
     def _results(
-        self, pool: FoldPool | TimedPool, candidates: Sequence[Params], task: Any
+        self, pool: FoldPool | SoloPool, candidates: Sequence[Params], task: Any
     ) -> dict[Key, FoldResult]:
         """Return the results of the folds of a round; what is known is not fitted."""
         results = self.journal.done(len(self.outcomes), len(candidates))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import threading
 import time
 import warnings
-from collections import deque
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self
 
@@ -26,10 +25,15 @@ from skrobustbo.evaluation._folds import (
     FoldResult,
     Job,
     Key,
-    death,
     leaves_cores,
 )
 from skrobustbo.evaluation._signals import signals_held
+from skrobustbo.evaluation._solo import (
+    FoldLateError,
+    FoldLostError,
+    SoloPool,
+    WorkerDiedError,
+)
 from skrobustbo.evaluation._stops import Stops
 
 #: The backends of joblib whose workers are processes on this machine; "sequential" is
@@ -37,8 +41,8 @@ from skrobustbo.evaluation._stops import Stops
 _LOCAL = ("LokyBackend", "MultiprocessingBackend", "SequentialBackend")
 
 
-class TimedPool:
-    """Worker processes of which each fits one fold at a time, for a limited time.
+class TimedPool(SoloPool):
+    """Worker processes of this machine, of which each can be ended.
 
     Every worker is a pool of its own, so that ending it concerns no other fold; it is
     sent the data once, when it starts.
@@ -54,11 +58,6 @@ class TimedPool:
     stops : Stops
         Says whether another fold may be started.
 
-    Attributes
-    ----------
-    n_workers : int
-        Folds that run side by side.
-
     Raises
     ------
     ValueError
@@ -69,10 +68,9 @@ class TimedPool:
         self, job: Job, n_jobs: int | None, seconds: float, stops: Stops
     ) -> None:
         _check_local()
-        self._job, self._seconds, self._stops = job, seconds, stops
-        self.n_workers = int(effective_n_jobs(n_jobs))
+        super().__init__(job, seconds, stops)
         self._workers: list[_Worker] = []
-        self._deaths: dict[Key, int] = {}
+        self.n_workers = int(effective_n_jobs(n_jobs))
 
     def __enter__(self) -> Self:
         settings = (
@@ -81,91 +79,87 @@ class TimedPool:
             sklearn.get_config(),
             list(warnings.filters),
         )
-        parcel = bytes(reduction.dumps(settings))
-        self._workers = [_Worker(parcel) for _ in range(self.n_workers)]
+        self._processes = _Processes(bytes(reduction.dumps(settings)))
+        self._workers = [_Worker(self._processes) for _ in range(self.n_workers)]
         return self
 
     def __exit__(self, *error: Any) -> None:
         for worker in self._workers:
             worker.end()
+        self._processes.close()
 
-    def run(self, folds: Sequence[Fold]) -> Generator[tuple[Key, FoldResult]]:
-        """Fit folds and give the result of each as soon as it is there.
+    def _look(self) -> None:
+        """Let a spare process get ready once folds turn out to need one."""
+        if self._processes.n_ended or any(worker.is_slow for worker in self._workers):
+            self._processes.stand_by()
 
-        A fold that takes too long counts as failed. One whose worker dies is fitted
-        again; if it happens twice, it counts as failed, and what is left of its
-        candidate with it. Folds that must not be started any more are left out.
-        """
-        waiting = deque(folds)
-        while self._send(waiting):
-            self._wait(for_start=bool(waiting))
-            for worker in self._workers:
-                yield from self._received(worker, waiting)
 
-    def _send(self, waiting: deque[Fold]) -> bool:
-        """Give folds to idle workers; tell whether there is anything to wait for."""
-        for worker in self._workers:
-            if waiting and worker.is_ready():
-                if not self._stops.admits(waiting[0].candidate):
-                    waiting.clear()
-                else:
-                    worker.start(waiting.popleft(), self._seconds)
-        return bool(waiting) or any(worker.fold for worker in self._workers)
+class _Process:
+    """A pool of one process, with all that a fold needs.
 
-    def _wait(self, *, for_start: bool) -> None:
-        """Wait until a worker has something to say, or is late."""
-        busy = [w for w in self._workers if w.fold is not None or for_start]
-        end = min(worker.end_time for worker in busy)
-        timeout = None if end == math.inf else max(0.0, end - time.monotonic())
-        futures = [worker.future for worker in busy if worker.future is not None]
-        wait(futures, timeout=timeout, return_when=FIRST_COMPLETED)
+    Attributes
+    ----------
+    ready : Future
+        Done when it is ready for a fold.
+    """
 
-    def _received(
-        self, worker: _Worker, waiting: deque[Fold]
-    ) -> Iterator[tuple[Key, FoldResult]]:
-        """Give what comes of the fold of a worker, if anything."""
-        fold, future = worker.fold, worker.future
-        if fold is None or future is None:
-            return
-        if future.done():
-            try:
-                key, result, seconds = worker.take()
-            except BrokenProcessPool:
-                worker.end()
-                yield from self._died(fold, waiting)
-            else:
-                self._stops.note(seconds)
-                yield key, result
-        elif worker.end_time <= time.monotonic():
-            worker.end()
-            self._stops.note(self._seconds)
-            yield fold.key, self._late(fold)
+    def __init__(self, parcel: bytes) -> None:
+        # Getting ready is no part of a fold, which starts when that is done. After its
+        # first task a worker of loky looks to its memory, so there is a second one.
+        with signals_held():
+            self.executor = ProcessPoolExecutor(
+                1, initializer=_prepare, initargs=(parcel,)
+            )
+            self.executor.submit(_warm_up)
+            self.ready: Future[Any] = self.executor.submit(_warm_up)
 
-    def _late(self, fold: Fold) -> FoldResult:
-        reason = f"The fold took longer than fit_timeout={self._seconds!r} s."
-        if self._job.settings["error_score"] == "raise":
-            raise TimeoutError(f"{reason[:-1]} with {fold.params}.")
-        return self._job.failed(fold, reason)
 
-    def _died(
-        self, fold: Fold, waiting: deque[Fold]
-    ) -> Iterator[tuple[Key, FoldResult]]:
-        """Put a fold back; if it has lost its lives, fail the rest of its candidate."""
-        self._deaths[fold.key] = self._deaths.get(fold.key, 0) + 1
-        if self._deaths[fold.key] < LIVES:
-            waiting.appendleft(fold)
-            return
-        if self._job.settings["error_score"] == "raise":
-            raise BrokenProcessPool(death(fold))
-        rest = [other for other in waiting if other.candidate == fold.candidate]
-        for other in rest:
-            waiting.remove(other)
-        for other in [fold, *rest]:
-            yield other.key, self._job.failed(other, death(fold))
+class _Processes:
+    """Where workers get their processes from.
+
+    A process takes a second or two to start, most of it for imports. So as soon as one
+    was ended, or is likely to be, a spare one gets ready beside the fits.
+
+    Attributes
+    ----------
+    n_ended : int
+        How many were ended while there was a fold in them.
+    """
+
+    def __init__(self, parcel: bytes) -> None:
+        self._parcel = parcel
+        self._spare: _Process | None = None
+        self._ending: list[threading.Thread] = []
+        self.n_ended = 0
+
+    def stand_by(self) -> None:
+        """See to it that there is a spare process."""
+        if self._spare is None:
+            self._spare = _Process(self._parcel)
+
+    def take(self) -> _Process:
+        """Return the spare process, or else a new one."""
+        process, self._spare = self._spare or _Process(self._parcel), None
+        return process
+
+    def end(self, process: _Process) -> None:
+        """End a process at once, whatever it does, without waiting for its end."""
+        shutdown = process.executor.shutdown
+        settings = {"wait": True, "kill_workers": True}
+        thread = threading.Thread(target=shutdown, kwargs=settings, daemon=True)
+        thread.start()
+        self._ending = [other for other in self._ending if other.is_alive()] + [thread]
+
+    def close(self) -> None:
+        """Wait until all that were ended are gone, the spare one included."""
+        if self._spare is not None:
+            self.end(self._spare)
+        for thread in self._ending:
+            thread.join()
 
 
 class _Worker:
-    """A pool of one process.
+    """One of the workers, which outlives its processes.
 
     Attributes
     ----------
@@ -174,21 +168,32 @@ class _Worker:
     future : Future or None
         What it is busy with: a fold, or getting ready for one.
     end_time : float
-        When the fold has to be over, on the monotonic clock.
+        When it has to be looked to: a fold is over then, or, before, half of its time.
     """
 
-    def __init__(self, parcel: bytes) -> None:
-        self._parcel = parcel
-        self._executor: Any = None
+    def __init__(self, processes: _Processes) -> None:
+        self._processes = processes
+        self._process: _Process | None = None
         self._failed_starts = 0
+        self._last_time = self._half_time = math.inf
         self.fold: Fold | None = None
         self.future: Future[Any] | None = None
-        self.end_time = math.inf
 
-    def is_ready(self) -> bool:
+    @property
+    def end_time(self) -> float:
+        """When the fold is to be looked to next."""
+        return self._last_time if self.is_slow else self._half_time
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a fold has used up half of its time."""
+        return self._half_time <= time.monotonic()
+
+    def is_ready(self, *, alone: bool) -> bool:
         """Tell whether a fold can be started at once; see to it that it soon can be."""
-        if self._executor is None:
-            self._launch()
+        if self._process is None:
+            self._process = self._processes.take()
+            self.future = self._process.ready
         if self.future is None:
             return True
         if self.fold is not None or not self.future.done():
@@ -204,33 +209,55 @@ class _Worker:
         self._failed_starts, self.future = 0, None
         return True
 
-    def _launch(self) -> None:
-        # Getting ready is no part of a fold, which starts when that is done. After its
-        # first task a worker of loky looks to its memory, so there is a second one.
-        with signals_held():
-            self._executor = ProcessPoolExecutor(
-                1, initializer=_prepare, initargs=(self._parcel,)
-            )
-            self._executor.submit(_warm_up)
-            self.future = self._executor.submit(_warm_up)
-
-    def start(self, fold: Fold, seconds: float) -> None:
+    def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
         """Start a fold."""
-        self.fold, self.end_time = fold, time.monotonic() + seconds
-        self.future = self._executor.submit(_fit, fold)
+        assert self._process is not None
+        now = time.monotonic()
+        self.fold, self._last_time = fold, now + seconds
+        self._half_time = now + seconds / 2
+        try:
+            self.future = self._process.executor.submit(_fit, fold)
+        except BrokenProcessPool:  # it died while it had nothing to do
+            self.future = Future()
+            self.future.set_exception(FoldLostError())
 
-    def take(self) -> Any:
-        """Return what came of the fold, which is done."""
-        future, self.future, self.fold = self.future, None, None
-        self.end_time = math.inf
-        return future.result() if future is not None else None
+    def is_done(self) -> bool:
+        """Tell whether something came of the fold."""
+        assert self.future is not None
+        return self.future.done() or self._last_time <= time.monotonic()
+
+    def take(self) -> tuple[Key, FoldResult, float]:
+        """Return what came of the fold."""
+        assert self.future is not None
+        future = self.future
+        self._forget()
+        if not future.done():
+            self._give_up()
+            raise FoldLateError
+        try:
+            result: tuple[Key, FoldResult, float] = future.result()
+        except FoldLostError:
+            self.end()
+            raise
+        except BrokenProcessPool:
+            self._give_up()
+            raise WorkerDiedError from None
+        return result
+
+    def _give_up(self) -> None:
+        self._processes.n_ended += 1
+        self.end()
+
+    def _forget(self) -> None:
+        self.fold = self.future = None
+        self._last_time = self._half_time = math.inf
 
     def end(self) -> None:
         """End the process at once, whatever it does."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=True)
-        self._executor = self.fold = self.future = None
-        self.end_time = math.inf
+        if self._process is not None:
+            self._processes.end(self._process)
+        self._process = None
+        self._forget()
 
 
 def _check_local() -> None:

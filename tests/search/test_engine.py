@@ -4,7 +4,6 @@ import math
 import os
 import signal
 import warnings
-from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.evaluation import FixedSource, Outcome, _folds, _workers, run_search
+from skrobustbo.evaluation import FixedSource, Outcome, _folds, run_search
 from skrobustbo.evaluation._folds import Fold, FoldPool, _is_loss
 from skrobustbo.evaluation._stops import Stops
 
@@ -196,40 +195,6 @@ def test_a_worker_killed_from_outside_costs_no_candidate(tmp_path):
     assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
 
 
-@pytest.mark.parametrize(("n_jobs", "not_needed"), [(None, 0), (1, 1), (-1, 0)])
-def test_two_workers_are_waited_for_where_there_were_some(
-    n_jobs, not_needed, monkeypatch
-):
-    counts = iter([1, 1, 1, 1, 2, 2])  # two questions a time, but one if n_jobs is 1
-    monkeypatch.setattr(
-        _workers, "effective_n_jobs", lambda n: 1 if n == 1 else next(counts)
-    )
-    assert _workers.has_workers(n_jobs, expected=True)
-    assert len(list(counts)) == not_needed
-
-
-def test_a_cluster_without_any_worker_has_its_time_too(monkeypatch):
-    counts = iter([TimeoutError("no worker after 10 seconds"), 2, 2])
-
-    def effective_n_jobs(n):
-        count = next(counts)
-        if isinstance(count, Exception):
-            raise count
-        return count
-
-    monkeypatch.setattr(_workers, "effective_n_jobs", effective_n_jobs)
-    assert _workers.has_workers(-1, expected=True)
-    assert list(counts) == []
-
-
-def test_workers_that_stay_away_are_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(_workers, "effective_n_jobs", lambda n: 1)
-    monkeypatch.setattr(_workers, "PATIENCE", 0.05)
-    assert not _workers.has_workers(None, expected=True)
-    monkeypatch.setattr(_workers, "PATIENCE", 600.0)
-    assert not _workers.has_workers(None, expected=False)
-
-
 class FakeJob:
     def __init__(self):
         self.settings = {"error_score": math.nan}
@@ -259,30 +224,17 @@ def test_only_deaths_with_a_fold_at_work_count(starting, busy, monkeypatch):
     assert left == {"starting": 0, "fold": 0}
 
 
-class KilledWorker(Exception):
-    """Dask's, known by its name."""
+class RayActorError(Exception):
+    """Ray's, known by its name."""
 
 
-def test_a_fold_alone_that_dask_gives_up_is_guilty_at_once(monkeypatch):
-    sent = []
-
-    def workers(calls):
-        sent.extend(calls)
-        if "fold" in sent:
-            raise KilledWorker
-        return []
-
-    pool = FoldPool(FakeJob(), 2, 2, Stops())
-    monkeypatch.setattr(pool, "_parallel", workers)
-    monkeypatch.setattr(pool, "_restart", lambda: None)
-    assert pool._alone(Fold(0, 0, {}, {})) is None
-    assert sent.count("fold") == 1
+class ActorDiedError(RayActorError):
+    """Ray's more telling one."""
 
 
 def test_what_says_that_a_worker_died():
     assert _is_loss(BrokenProcessPool())
-    assert _is_loss(CancelledError())
-    assert _is_loss(KilledWorker())
+    assert _is_loss(ActorDiedError())
     assert not _is_loss(RuntimeError())
 
 
