@@ -231,6 +231,8 @@ class _Place:
     ----------
     is_lost : bool
         Whether it is there no more.
+    was_alone : bool
+        Whether a single fold was under way when it was lost.
     is_known : bool
         Whether it has been taken note of how its start went.
     process : tuple or None
@@ -247,6 +249,7 @@ class _Place:
     ) -> None:
         self.client, self.address, self.settings = client, address, settings
         self.is_lost = self.is_known = self.is_reserved = False
+        self.was_alone = False
         # The worker's own copy: others come and go, and with them their copies.
         self.shared = client.submit(_hold, data, pure=False, **settings)
         self.start = _Task(self, _prepare, self.shared)
@@ -267,15 +270,20 @@ class _Place:
             self.process = future.result()
         return error
 
+    def is_gone(self) -> bool:
+        """Tell whether the scheduler knows the worker no more."""
+        return self.address not in self.client.ncores()
+
     def lose(self) -> None:
         """Give up the worker and its folds, of which any may have killed it."""
         if self.is_lost:
             return
         self.is_lost = True
         tasks = [slot.task for slot in self.slots if slot.task is not None]
-        tasks = [task for task in tasks if not task.future.done()]
+        tasks = [task for task in tasks if not task.has_result()]
+        self.was_alone = len(tasks) == 1
         for task in tasks:
-            task.settle(error=WorkerDiedError(alone=len(tasks) == 1))
+            task.settle(error=WorkerDiedError())
         left = [task.there for task in [*tasks, self.start]]
         if self.client.status == "running":
             self.client.cancel([*left, self.shared])
@@ -331,28 +339,36 @@ class _Slot:
     def take(self) -> tuple[Key, FoldResult, float]:
         """Return what came of the fold."""
         assert self.task is not None
-        future, self.task, self.fold = self.task.future, None, None
         try:
-            result = future.result()
+            result = self.task.future.result()
             if isinstance(result, str) and result == _REPLACED:
-                raise WorkerDiedError(alone=not self._place.n_busy)
-        except CancelledError:  # by somebody else
-            self._place.lose()
-            raise FoldLostError from None
-        except WorkerDiedError:
-            self._place.lose()
-            if self._late_time <= time.monotonic():
-                raise FoldLateError from None
-            raise
+                raise WorkerDiedError
+        except (WorkerDiedError, CancelledError) as error:
+            raise self._loss(error) from None
         except Exception as error:
             if not _is_a("KilledWorker", error):
                 raise
-            self._place.lose()
-            raise WorkerDiedError(alone=not self._place.n_busy) from None
+            raise self._loss(error) from None
+        finally:
+            self.task = self.fold = None
         if isinstance(result, BaseException):
             raise result
         taken: tuple[Key, FoldResult, float] = result
         return taken
+
+    def _loss(self, error: Exception) -> Exception:
+        """Return what to say of a fold that has no result.
+
+        Dask cancels it, too, if the data were lost with its worker.
+        """
+        place = self._place
+        cancelled = isinstance(error, CancelledError)
+        died = place.is_lost or not cancelled or place.is_gone()
+        place.lose()
+        if not died:
+            return FoldLostError()
+        late = self._late_time <= time.monotonic()
+        return FoldLateError() if late else WorkerDiedError(alone=place.was_alone)
 
 
 class _Task:
@@ -379,6 +395,13 @@ class _Task:
             self.settle(error=error)
         else:
             self.settle(result)
+
+    def has_result(self) -> bool:
+        """Tell whether the fold came to its end, if only by an error."""
+        if not self.future.done():
+            return False
+        error = self.future.exception()
+        return not (isinstance(error, CancelledError) or _is_a("KilledWorker", error))
 
     def settle(self, result: Any = None, error: BaseException | None = None) -> None:
         """Say what came of the task, unless it has been said."""

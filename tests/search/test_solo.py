@@ -1,0 +1,126 @@
+"""Who is to blame for the death of a worker, and what is started after it."""
+
+import math
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
+
+from skrobustbo.evaluation._folds import Fold
+from skrobustbo.evaluation._solo import FoldLostError, SoloPool, WorkerDiedError
+from skrobustbo.evaluation._stops import Stops
+
+
+class FakeJob:
+    def __init__(self, error_score=math.nan):
+        self.settings = {"error_score": error_score}
+
+    def failed(self, fold, reason):
+        return reason
+
+
+class FakeWorker:
+    """Does at once what its pool's script says of a fold; notes what was started."""
+
+    end_time = math.inf
+
+    def __init__(self, pool):
+        self.pool, self.fold, self.future = pool, None, None
+
+    def is_ready(self, *, alone):
+        return self.fold is None and not (alone and self.pool.n_busy())
+
+    def start(self, fold, seconds, *, alone):
+        beside = [worker.fold.key for worker in self.pool._workers if worker.fold]
+        self.pool.started.append((fold.key, beside))
+        self.fold, self.future = fold, Future()
+        self.future.set_result(None)
+
+    def is_done(self):
+        return True
+
+    def take(self):
+        fold, self.fold, self.future = self.fold, None, None
+        script = self.pool.script.get(fold.key, [])
+        if script and (error := script.pop(0)) is not None:
+            raise error
+        return fold.key, "scored", 0.0
+
+
+class FakePool(SoloPool):
+    def __init__(self, script, n_workers=2, **settings):
+        super().__init__(FakeJob(**settings), math.inf, Stops())
+        self._workers = [FakeWorker(self) for _ in range(n_workers)]
+        self.script, self.started = script, []
+
+    def n_busy(self):
+        return sum(worker.fold is not None for worker in self._workers)
+
+    def fit(self, n_candidates=2, n_splits=3):
+        folds = [
+            Fold(c, s, {"c": c}, {})
+            for c in range(n_candidates)
+            for s in range(n_splits)
+        ]
+        results = list(self.run(folds))
+        assert len(results) == len(folds)
+        return dict(results)
+
+
+def failed(results):
+    return [key for key, result in results.items() if result != "scored"]
+
+
+def died(alone=True):
+    return WorkerDiedError(alone=alone)
+
+
+def test_two_deaths_alone_fail_the_candidate():
+    pool = FakePool({(0, 0): [died(), died()]})
+    results = pool.fit()
+    assert {candidate for candidate, _ in failed(results)} == {0}
+    assert "died 2 times" in results[0, 0]
+
+
+def test_one_death_costs_nothing():
+    assert failed(FakePool({(0, 0): [died()], (1, 2): [died()]}).fit()) == []
+
+
+def test_deaths_in_company_blame_nobody():
+    script = {key: [died(alone=False)] * 5 for key in [(0, 0), (1, 1)]}
+    assert failed(FakePool({k: list(v) for k, v in script.items()}).fit()) == []
+
+
+def test_who_died_in_company_is_fitted_alone():
+    pool = FakePool({(0, 0): [died(alone=False)]}, n_workers=3)
+    pool.fit()
+    beside = [others for key, others in pool.started if key == (0, 0)]
+    assert len(beside) == 2
+    assert beside[1] == []
+
+
+def test_a_suspected_candidate_is_fitted_one_fold_at_a_time():
+    """Its other folds would take down a worker each."""
+    pool = FakePool({(0, 0): [died(), None]})
+    pool.fit()
+    started = [key for key, _ in pool.started]
+    assert started[:2] == [(0, 0), (0, 1)]
+    assert started[2:4] == [(0, 0), (1, 0)]
+
+
+def test_a_fold_under_way_beside_its_guilty_sibling_has_no_second_life():
+    pool = FakePool({(0, 0): [died()], (0, 1): [died()]})
+    pool._guilty[0] = "guilty"
+    results = pool.fit()
+    assert failed(results) == [(0, 0), (0, 2), (0, 1)]
+    assert [key for key, _ in pool.started if key[0] == 0] == [(0, 0), (0, 1)]
+
+
+def test_a_fold_lost_for_other_reasons_is_fitted_again_without_blame():
+    assert failed(FakePool({(0, 0): [FoldLostError()] * 5}).fit()) == []
+
+
+def test_error_score_raise_names_the_guilty():
+    pool = FakePool({(1, 0): [died(), died()]}, error_score="raise")
+    with pytest.raises(BrokenProcessPool, match=r"\{'c': 1\}"):
+        pool.fit()
