@@ -104,9 +104,6 @@ class DaskPool(SoloPool):
     def __enter__(self) -> Self:
         import dask
 
-        # After this time without a worker, also one that has come and died again, a
-        # cluster of this process gives it up for ever.
-        self._kept = dask.config.set({"distributed.deploy.lost-worker-timeout": "1d"})
         self._seen = time.monotonic()
         self._next_look = -math.inf
         while not (there := self._there()):
@@ -118,6 +115,9 @@ class DaskPool(SoloPool):
             sklearn.get_config(),
             list(warnings.filters),
         )
+        # A cluster of this process gives up for ever a worker that is not there so long
+        # after a death, though it may be starting again then.
+        self._kept = dask.config.set({"distributed.deploy.lost-worker-timeout": "1d"})
         return self
 
     def __exit__(self, *error: Any) -> None:

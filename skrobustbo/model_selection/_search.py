@@ -86,8 +86,8 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
         that would not be finished by then, going by the folds so far, is not started.
     fit_timeout : float, default=None
         Seconds for one fold, scoring included; past them it is ended and counts as
-        failed. Folds then run in worker processes of their own, also with one job, and
-        only on this machine.
+        failed. Folds then run in worker processes of their own, also with one job, on
+        this machine or a Dask cluster.
     tol : float or "noise", default=None
         End when `optimizer_.regret_bound()`, what is left to gain under the policy's
         assumptions, falls to it, in score units. "noise": to the standard error of the

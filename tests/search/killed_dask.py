@@ -58,8 +58,9 @@ def is_right(scored):
     return np.flatnonzero(~scored).tolist() == list(DEADLY)
 
 
-def spin():
-    while True:
+def spin(parent):
+    """Take a core until the parent is gone."""
+    while os.getppid() == parent:
         pass
 
 
@@ -71,7 +72,8 @@ def main():
     parser.add_argument("--busy", type=int, default=2)
     args = parser.parse_args()
     loops = [
-        multiprocessing.Process(target=spin, daemon=True) for _ in range(args.busy)
+        multiprocessing.Process(target=spin, args=(os.getpid(),), daemon=True)
+        for _ in range(args.busy)
     ]
     for loop in loops:
         loop.start()

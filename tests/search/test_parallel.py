@@ -1,23 +1,23 @@
 """Workers: what travels to them, how many threads they use, and a real cluster."""
 
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import Future
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from killed_dask import Deadly
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info
 
 from skrobustbo import Real, RobustBayesSearchCV
+from skrobustbo.evaluation import FixedSource, run_search
 
 X, y = load_iris(return_X_y=True)
 
@@ -96,124 +96,37 @@ def test_the_package_imports_nothing_that_runs_clusters():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-# A cluster of processes of their own --------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def started():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            silence_logs=50,
-        ) as made,
-        distributed.Client(made) as client,
-    ):
-        yield client
+# Ray ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def cluster(started):
-    # joblib runs folds in this process while there is but one worker.
-    started.wait_for_workers(2, timeout=60)
-    return started
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_the_same_search_on_a_dask_cluster(cluster, tmp_path):
-    alone = search(batch_size=2, return_train_score=True).fit(X, y)
-    with parallel_config(backend="dask"):
-        spread = search(Fake(folder=str(tmp_path)), batch_size=2).fit(X, y)
-    assert spread.cv_results_["params"] == alone.cv_results_["params"]
-    np.testing.assert_array_equal(
-        spread.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
-    )
-    workers = {int(path.name) for path in tmp_path.iterdir()}
-    assert len(workers) == 2
-    assert os.getpid() not in workers
-
-
-class Fragile(Fake):
-    """Takes its worker down once in the life of the folder."""
-
-    def fit(self, X, y=None, extra=None):
-        flag = Path(self.folder) / "struck"
-        if self.a > 0 and not flag.exists():
-            flag.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().fit(X, y)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_a_round_is_completed_when_a_dask_worker_dies(cluster, tmp_path):
-    alone = search(batch_size=3).fit(X, y)
-    with parallel_config(backend="dask"):
-        ours = search(Fragile(folder=str(tmp_path)), batch_size=3).fit(X, y)
-    assert (tmp_path / "struck").exists()
-    assert ours.cv_results_["params"] == alone.cv_results_["params"]
-    assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
-
-
-class Deadly(Fake):
-    """Takes down every worker that fits it where `a` is large."""
-
-    def fit(self, X, y=None, extra=None):
-        if self.a > 0.5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().fit(X, y)
-
-
-@pytest.fixture
-def impatient(cluster):
-    scheduler = cluster.cluster.scheduler
-    before, scheduler.allowed_failures = scheduler.allowed_failures, 1
-    yield
-    scheduler.allowed_failures = before
-
-
-def in_time(seconds, function):
-    """Return what a function does, or raise TimeoutError if it is not there in time."""
-    result = Future()
-
-    def run():
-        try:
-            result.set_result(function())
-        except Exception as error:
-            result.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return result.result(timeout=seconds)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_a_fold_that_dask_gives_up_costs_its_candidate_only(impatient):
-    def fit_there():
-        with parallel_config(backend="dask"):
-            # Little enough to travel with the task: it is not lost with a worker.
-            return search(Deadly(), batch_size=3).fit(X[::5, :1], y[::5])
-
-    ours = in_time(240, fit_there)
-    deadly = np.asarray(ours.cv_results_["param_a"], dtype=float) > 0.5
-    assert 0 < np.sum(deadly) < len(deadly)
-    np.testing.assert_array_equal(np.isnan(ours.cv_results_["mean_test_score"]), deadly)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_the_same_search_on_ray():
+def ray_cluster():
     ray = pytest.importorskip("ray")
     from ray.util.joblib import register_ray
 
-    ray.init(num_cpus=2, include_dashboard=False)
+    path = {"PYTHONPATH": str(Path(__file__).parent)}
+    ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": path})
     register_ray()
-    alone = search(batch_size=2).fit(X, y)
-    with parallel_config(backend="ray"):
-        spread = search(batch_size=2).fit(X, y)
+    yield
     ray.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_search_on_ray(ray_cluster, tmp_path):
+    alone = search(batch_size=2).fit(X, y)
+    with parallel_config(backend="ray", n_jobs=-1):
+        spread = search(Fake(folder=str(tmp_path)), batch_size=2).fit(X, y)
     assert spread.cv_results_["params"] == alone.cv_results_["params"]
+    assert str(os.getpid()) not in {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_fits_that_kill_their_workers_on_ray_cost_their_candidates_only(ray_cluster):
+    grid = GridSearchCV(Deadly(), {"number": [0]}, cv=3, refit=False)
+    candidates = FixedSource([{"number": i} for i in range(7)], 4)
+    with parallel_config(backend="ray", n_jobs=-1):
+        run_search(grid, candidates, X, y)
+    failed = np.isnan(grid.cv_results_["mean_test_score"])
+    assert np.flatnonzero(failed).tolist() == [3, 4]

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -17,7 +18,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.evaluation import Stops
+from skrobustbo.evaluation import Stops, _timed
 
 X, y = load_iris(return_X_y=True)
 
@@ -279,6 +280,71 @@ def test_only_the_fold_that_hangs_is_charged():
     scores = [results[f"split{k}_test_score"][i] for k in range(3)]
     assert scores.count(-9.0) == 1
     assert sum(score > -9 for score in scores) == 2
+
+
+@pytest.fixture
+def events(monkeypatch):
+    """The starts and ends of worker processes, as they come."""
+    noted = []
+
+    class Noted(_timed._Process):
+        def __init__(self, parcel):
+            noted.append("start")
+            super().__init__(parcel)
+
+    class Ends(_timed._Processes):
+        def end(self, process):
+            noted.append("end")
+            super().end(process)
+
+    monkeypatch.setattr(_timed, "_Process", Noted)
+    monkeypatch.setattr(_timed, "_Processes", Ends)
+    return noted
+
+
+def test_a_spare_process_gets_ready_before_the_first_is_ended(events):
+    settings = {"n_iter": 4, "n_initial_points": 4, "cv": 2, "fit_timeout": 0.6}
+    ours = search(HangsInScoring(), **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours.fit(X, y)
+    assert events[:3] == ["start", "start", "end"]
+    assert events.count("start") == events.count("end") == 3  # two folds end theirs
+
+
+def test_no_spare_process_for_folds_that_are_quick(events):
+    search(n_iter=4, fit_timeout=60.0).fit(X, y)
+    assert events == ["start", "end"]
+
+
+def test_a_worker_that_died_while_it_had_nothing_to_do_blames_nobody():
+    class Kills(Slow):
+        """Ends its process a moment after its only fold."""
+
+        def score(self, X, y=None):
+            if self.a > 0.5:
+                kill = f"import os, time; time.sleep(0.2); os.kill({os.getpid()}, 9)"
+                subprocess.Popen([sys.executable, "-c", kill])
+            return super().score(X, y)
+
+    class Idles(RobustBayesSearchCV):
+        def _source(self, *args):
+            made = super()._source(*args)
+            tell = made.tell
+
+            def told(outcome):
+                time.sleep(1.0)
+                tell(outcome)
+
+            made.tell = told
+            return made
+
+    ours = Idles(
+        Kills(), {"a": Real(-1, 1)}, n_iter=4, n_initial_points=4, cv=KFold(2),
+        random_state=0, fit_timeout=30, batch_size=1, refit=False, n_jobs=2,
+    )  # fmt: skip
+    ours.fit(X, y)
+    assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
 
 
 def test_a_time_limit_for_folds_changes_nothing_else():
