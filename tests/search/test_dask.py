@@ -15,7 +15,13 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.evaluation import FixedSource, Stops, _dask, run_search
+from skrobustbo.evaluation import (
+    FixedSource,
+    Stops,
+    _dask,
+    _dask_workers,
+    run_search,
+)
 
 distributed = pytest.importorskip("distributed")
 
@@ -71,7 +77,7 @@ def local_cluster(n_workers=2, n_threads=1, **settings):
 @pytest.fixture(scope="module")
 def cluster():
     with local_cluster() as made, distributed.Client(made) as client:
-        client.run(__import__, "skrobustbo.evaluation._dask")
+        client.run(__import__, "skrobustbo.evaluation._dask_tasks")
         yield client
 
 
@@ -218,7 +224,7 @@ def test_a_cluster_without_workers_ends_the_search(monkeypatch):
 
 def test_workers_that_die_while_they_get_ready_end_the_search(cluster, monkeypatch):
     monkeypatch.setattr(_dask, "STARTS", 2)
-    monkeypatch.setattr(_dask, "_prepare", lambda shared: os._exit(1))
+    monkeypatch.setattr(_dask_workers, "prepare", lambda shared: os._exit(1))
     with (
         parallel_config(backend="dask"),
         pytest.raises(RuntimeError, match="died 2 times in turn"),

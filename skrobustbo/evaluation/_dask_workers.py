@@ -1,0 +1,208 @@
+"""The workers of a Dask cluster as a search sees them, and the tasks that it sends."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from typing import Any
+
+from skrobustbo.evaluation._dask_tasks import REPLACED, fit, hold, prepare
+from skrobustbo.evaluation._folds import Fold, FoldResult, Key
+from skrobustbo.evaluation._solo import FoldLateError, FoldLostError, WorkerDiedError
+
+
+def is_a(name: str, what: Any) -> bool:
+    """Tell the class of an object of Dask by its name: Dask need not be there."""
+    return type(what).__name__ == name
+
+
+class Place:
+    """A worker of the cluster, with as many slots as it has threads for folds.
+
+    Attributes
+    ----------
+    is_lost : bool
+        Whether it is there no more.
+    was_alone : bool
+        Whether a single fold was under way when it was lost.
+    is_known : bool
+        Whether it has been taken note of how its start went.
+    process : tuple or None
+        The name of its machine and its process id; None before it is ready.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        address: str,
+        n_slots: int,
+        data: Any,
+        settings: dict[str, Any],
+    ) -> None:
+        self.client, self.address, self.settings = client, address, settings
+        self.is_lost = self.is_known = self.is_reserved = False
+        self.was_alone = False
+        # The worker's own copy: others come and go, and with them their copies.
+        self.shared = client.submit(hold, data, pure=False, **settings)
+        self.start = _Task(self, prepare, self.shared)
+        self.process: tuple[str, int] | None = None
+        self.slots = [_Slot(self) for _ in range(n_slots)]
+
+    @property
+    def n_busy(self) -> int:
+        """The number of its folds of which the result has not been taken."""
+        return sum(slot.fold is not None for slot in self.slots)
+
+    def trouble(self) -> BaseException | None:
+        """Return what kept it from getting ready, if anything."""
+        future = self.start.future
+        if not future.done():
+            return None
+        if (error := future.exception()) is None:
+            self.process = future.result()
+        return error
+
+    def is_gone(self) -> bool:
+        """Tell whether the scheduler knows the worker no more."""
+        return self.address not in self.client.ncores()
+
+    def lose(self) -> None:
+        """Give up the worker and its folds, of which any may have killed it."""
+        if self.is_lost:
+            return
+        self.is_lost = True
+        tasks = [slot.task for slot in self.slots if slot.task is not None]
+        tasks = [task for task in tasks if not task.has_result()]
+        self.was_alone = len(tasks) == 1
+        for task in tasks:
+            task.settle(error=WorkerDiedError())
+        left = [task.there for task in [*tasks, self.start]]
+        if self.client.status == "running":
+            self.client.cancel([*left, self.shared])
+
+
+class _Slot:
+    """A thread of a worker.
+
+    Attributes
+    ----------
+    fold : Fold or None
+        What it is fitting.
+    end_time : float
+        Never; the worker ends itself when a fold is late.
+    """
+
+    end_time = math.inf
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.fold: Fold | None = None
+        self.task: _Task | None = None
+
+    @property
+    def future(self) -> Future[Any] | None:
+        """What it is busy with: a fold, or getting ready for one."""
+        if self.task is not None:
+            return self.task.future
+        start = self._place.start.future
+        return None if start.done() else start
+
+    def is_ready(self, *, alone: bool) -> bool:
+        """Tell whether a fold can be started at once.
+
+        With `alone`, no other fold may be in the same process meanwhile.
+        """
+        place = self._place
+        if place.is_lost or place.process is None or self.fold is not None:
+            return False
+        return not place.n_busy or not (alone or place.is_reserved)
+
+    def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
+        """Start a fold."""
+        place = self._place
+        self.fold, place.is_reserved = fold, alone
+        self._late_time = time.monotonic() + seconds
+        self.task = _Task(place, fit, place.shared, place.process, fold, seconds)
+
+    def is_done(self) -> bool:
+        """Tell whether something came of the fold."""
+        return self.task is not None and self.task.future.done()
+
+    def take(self) -> tuple[Key, FoldResult, float]:
+        """Return what came of the fold."""
+        assert self.task is not None
+        try:
+            result = self.task.future.result()
+            if isinstance(result, str) and result == REPLACED:
+                raise WorkerDiedError
+        except (WorkerDiedError, CancelledError) as error:
+            raise self._loss(error) from None
+        except Exception as error:
+            if not is_a("KilledWorker", error):
+                raise
+            raise self._loss(error) from None
+        finally:
+            self.task = self.fold = None
+        if isinstance(result, BaseException):
+            raise result
+        taken: tuple[Key, FoldResult, float] = result
+        return taken
+
+    def _loss(self, error: Exception) -> Exception:
+        """Return what to say of a fold that has no result.
+
+        Dask cancels it, too, if the data were lost with its worker.
+        """
+        place = self._place
+        cancelled = isinstance(error, CancelledError)
+        died = place.is_lost or not cancelled or place.is_gone()
+        place.lose()
+        if not died:
+            return FoldLostError()
+        late = self._late_time <= time.monotonic()
+        return FoldLateError() if late else WorkerDiedError(alone=place.was_alone)
+
+
+class _Task:
+    """A task of one worker.
+
+    Attributes
+    ----------
+    there : distributed.Future
+        The task.
+    future : Future
+        What came of it, fetched as soon as it is there.
+    """
+
+    def __init__(self, place: Place, function: Callable[..., Any], *args: Any) -> None:
+        client = place.client
+        self.future: Future[Any] = Future()
+        self.there = client.submit(function, *args, pure=False, **place.settings)
+        client.loop.add_callback(self._fetch, client)
+
+    async def _fetch(self, client: Any) -> None:
+        try:
+            result = await client.gather(self.there, asynchronous=True)
+        except BaseException as error:
+            self.settle(error=error)
+        else:
+            self.settle(result)
+
+    def has_result(self) -> bool:
+        """Tell whether the fold came to its end, if only by an error."""
+        if not self.future.done():
+            return False
+        error = self.future.exception()
+        return not (isinstance(error, CancelledError) or is_a("KilledWorker", error))
+
+    def settle(self, result: Any = None, error: BaseException | None = None) -> None:
+        """Say what came of the task, unless it has been said."""
+        try:
+            if error is None:
+                self.future.set_result(result)
+            else:
+                self.future.set_exception(error)
+        except InvalidStateError:
+            pass
