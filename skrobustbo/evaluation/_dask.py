@@ -86,11 +86,11 @@ class DaskPool(SoloPool):
         self._data: Any = None
         self._call: Any = None
         self._failed_starts = 0
+        self._empty_since: float | None = None
 
     def __enter__(self) -> Self:
         import dask
 
-        self._seen = time.monotonic()
         self._next_look = -math.inf
         while not (there := self._there()):
             time.sleep(POLL)
@@ -127,9 +127,10 @@ class DaskPool(SoloPool):
         there: dict[str, int] = self._client.ncores(self._allowed)
         now = time.monotonic()
         if there:
-            self._seen, self._call = now, None
+            self._empty_since = self._call = None
             return there
-        if now - self._seen > self._patience:
+        self._empty_since = self._empty_since or now
+        if now - self._empty_since > self._patience:
             raise TimeoutError(
                 f"The Dask cluster has had no worker for {self._patience:g} s, where a "
                 "search needs at least one; start workers and call fit again, which "
@@ -170,7 +171,7 @@ class DaskPool(SoloPool):
                 self._data = self._client.scatter(
                     self._shared, workers=[address], hash=False
                 )
-        except (OSError, TimeoutError):  # it has just died
+        except (KeyError, OSError, TimeoutError):  # it has just died
             return
         settings = {**self._settings, "workers": [address]}
         self._places.append(Place(self._client, address, n_slots, self._data, settings))
@@ -185,17 +186,19 @@ class DaskPool(SoloPool):
                 place.is_known, self._failed_starts = True, 0
                 self._check_process(place.process)
             return
-        if isinstance(error, CancelledError):  # the data went with a worker
+        if place.is_lost or is_a("KilledWorker", error):
+            self._failed_starts += 1
+        elif isinstance(error, CancelledError):  # the data went with another worker
             self._data = None
-        elif error is not None and not is_a("KilledWorker", error):
+        elif error is not None:
             raise error
         place.is_known = True
         place.lose()
-        self._failed_starts += 1
-        if self._failed_starts == STARTS:
+        if self._failed_starts >= STARTS * self.n_workers:
             raise RuntimeError(
-                f"The Dask workers died {STARTS} times in turn before they were ready "
-                "for a fold, where one has to get ready; see what their logs say."
+                f"The Dask workers died {self._failed_starts} times in turn before one "
+                "was ready for a fold, where one has to get ready; see what their logs "
+                "say."
             )
 
     def _check_process(self, process: tuple[str, int]) -> None:
