@@ -40,7 +40,8 @@ class Outcome:
         that add up to more than the largest number.
         """
         outcome = cls(params, [_bounded(fold) for fold in folds])
-        names: list[Any] = outcome.metrics or [None]
+        named = any(isinstance(fold["test_scores"], dict) for fold in outcome.folds)
+        names: list[Any] = outcome.metrics if named else [None]
         for metric in names:
             scores = outcome.scores(metric)
             if all(map(math.isfinite, scores)) and math.isinf(_mean(scores)):

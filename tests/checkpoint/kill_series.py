@@ -117,8 +117,9 @@ def check_series(setup, folder, seed, kills=2, expected=None):
     runs = fits(folder)
     assert len(runs) == len(committed(setup, folder)) == N_ITER * N_SPLITS
     repeated = sum(len(each) - 1 for each in runs.values())
-    # What is under way when a process dies: four with two jobs, one with one.
-    assert repeated <= n_kills * (4 if "n_jobs" in SETUPS[setup] else 1)
+    # What is under way when a process dies: one with one job; with two, four, and on a
+    # busy machine as many that are done and not written yet.
+    assert repeated <= n_kills * (8 if "n_jobs" in SETUPS[setup] else 1)
     return {"kills": n_kills, "kept": len(before), "repeated": repeated}
 
 

@@ -19,13 +19,13 @@ def outcomes(tmp_path_factory):
     def run(batch):
         if batch not in known:
             folder = tmp_path_factory.mktemp("suite")
-            known[batch] = _run("engine_plugin", batch, folder)
+            known[batch] = _run("engine_plugin", folder, SKROBUSTBO_ENGINE_BATCH=batch)
         return known[batch]
 
     return run
 
 
-def _run(plugin, batch, folder):
+def _run(plugin, folder, **settings):
     report = folder / "report.xml"
     path = os.pathsep.join([str(HERE), str(HERE.parents[1])])
     command = ["-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider"]
@@ -33,7 +33,7 @@ def _run(plugin, batch, folder):
     subprocess.run(
         [sys.executable, *command, f"--junitxml={report}", *target],
         cwd=folder,  # away from our own settings of pytest
-        env={**os.environ, "SKROBUSTBO_ENGINE_BATCH": batch, "PYTHONPATH": path},
+        env={**os.environ, **settings, "PYTHONPATH": path},
         capture_output=True,
         check=False,
     )
@@ -82,7 +82,10 @@ BY_DESIGN = {
 
 @pytest.mark.slow
 def test_what_passes_for_their_search_passes_for_ours(outcomes, tmp_path):
-    theirs, ours = outcomes("off"), _run("search_plugin", "", tmp_path)
+    theirs, ours = (
+        outcomes("off"),
+        _run("search_plugin", tmp_path, SKROBUSTBO_SEARCH_INSTEAD="1"),
+    )
     passing = {name for name, became in theirs.items() if became == "passed"}
     assert {name for name in passing if ours.get(name) != "passed"} <= BY_DESIGN
     assert sum(became == "passed" for became in ours.values()) > 90
