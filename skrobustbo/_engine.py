@@ -249,6 +249,7 @@ class Engine:
             len(self.space.groups),
             self.horizon,
             n_points=int(size) if math.isfinite(size) else None,
+            n_columns=self.space.n_columns,
         )
 
     @cached_property

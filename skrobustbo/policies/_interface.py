@@ -52,11 +52,14 @@ class Setup:
         Evaluations planned in all, if known.
     n_points : int or None
         Number of feasible points, None if there are infinitely many.
+    n_columns : int or None
+        Columns of an encoded point, if known.
     """
 
     n_parameters: int
     horizon: int | None = None
     n_points: int | None = None
+    n_columns: int | None = None
 
     @property
     def diameter(self) -> float:

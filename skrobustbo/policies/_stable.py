@@ -149,7 +149,7 @@ class _Stable(Eliminating):
         return (
             super().consistent(state, memos, setup, n_told)
             and all(entry["query"] < n_told for entry in state.adversarial)
-            and len(set(map(len, centres))) <= 1
+            and all(len(centre) == setup.n_columns for centre in centres)
         )
 
     def learn(self, state: StableState, memo: Memo, history: Told) -> None:
