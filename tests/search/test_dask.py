@@ -152,7 +152,7 @@ def test_a_fold_that_never_ends_is_ended(cluster):
 
 
 def test_the_time_is_met(cluster):
-    ours = search(Fake(seconds=0.1), n_iter=500, max_time=8.0, batch_size=4)
+    ours = search(Fake(seconds=0.1), n_iter=500, max_time=15.0, batch_size=4)
     with parallel_config(backend="dask"):
         ours.fit(X, y)
     assert ours.stop_reason_ == "max_time"
