@@ -22,6 +22,8 @@ Params = dict[str, Any]
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
+#: What a line of a traceback begins with that says where.
+_FRAME = '  File "'
 _COLUMNS = ("model_label", "model_mean", "model_std")
 
 
@@ -228,13 +230,15 @@ class OptimizerSource:
     def _check_fits(self, *, last: bool) -> None:
         """Raise if all fits have failed and it is plain that others would, too.
 
-        That is so if they failed with one and the same error, if the initial design is
-        over, or if there are no others. A fit that succeeds, whatever its score, lets
-        the search go on.
+        That is so if they raised one and the same error, if the initial design is over,
+        or if there are no others. A fit that succeeds, whatever its score, lets the
+        search go on.
         """
         errors = self._errors() if self._gives_up else []
         n = len(self.outcomes)
         same = len({exception_line(error) for error in errors}) == 1
+        # One that took too long, or took its worker down, has raised nothing.
+        same = same and all(_FRAME in error for error in errors)
         least = _CHANCES if same else max(_CHANCES, self.optimizer.n_initial_points)
         if errors and (last or n >= least):
             raise ValueError(self._all_failed(len(errors), exception_line(errors[-1])))
@@ -304,6 +308,6 @@ def _canonical(value: Any) -> str:
 def exception_line(traceback: str) -> str:
     """Return the first line of the exception that a traceback ends with."""
     lines = traceback.strip().splitlines()
-    frames = [i for i, line in enumerate(lines) if line.startswith('  File "')]
+    frames = [i for i, line in enumerate(lines) if line.startswith(_FRAME)]
     rest = lines[frames[-1] :] if frames else lines
     return next((line for line in rest if not line.startswith(" ")), rest[-1])

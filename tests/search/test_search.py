@@ -25,8 +25,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skrobustbo import Integer, Real, RobustBayesSearchCV, Space
+from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV, Space
 from skrobustbo._sklearn_compat import BaseSearchCV
+from skrobustbo.evaluation import Outcome
+from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.policies import GPUCB
 
 X, y = load_iris(return_X_y=True)
@@ -385,6 +387,18 @@ def test_one_error_of_all_fits_ends_the_search_after_three(batch_size, n):
     ours = search(n_iter=50, n_initial_points=20, batch_size=batch_size)
     with pytest.raises(ValueError, match=f"All {3 * n} fits .* lacks 'sample_weight'"):
         ours.set_params(estimator=Unrouted()).fit(X, y)
+
+
+def test_three_candidates_that_take_too_long_do_not_end_the_search():
+    """They have raised nothing; others may be quicker."""
+    optimizer = Optimizer({"a": Real(0, 1)}, n_initial_points=10, random_state=0)
+    source = OptimizerSource(optimizer, n_iter=20)
+    late = {"test_scores": math.nan, "fit_error": "The fold took longer than 2 s."}
+    for _ in range(10):
+        (params,) = source.next_round()
+        source.tell(Outcome.of(params, [late] * 3))
+    with pytest.raises(ValueError, match="All 30 fits of the first 10 candidates"):
+        source.next_round()
 
 
 class Seldom(Fake):
