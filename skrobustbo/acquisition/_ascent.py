@@ -61,26 +61,26 @@ def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Arra
     """
     ends, live = X.copy(), np.arange(len(X))
     moved: Any = np.flatnonzero(reach) if X.shape[1] > _WIDE else slice(None)
-    metric = reach[moved] ** 2
+    metric, x = reach[moved] ** 2, X[:, moved]
 
     def whole(x: Array) -> Array:
         points = X[live]
         points[:, moved] = x
         return points
 
-    def of_moved(x: Array) -> tuple[Array, Array]:
+    def of_wide(x: Array) -> tuple[Array, Array]:
         values, gradients = function(whole(x))
         return values, gradients[:, moved]
 
-    x = X[:, moved]
-    values, gradients = of_moved(x)
+    climbed = of_wide if X.shape[1] > _WIDE else function
+    values, gradients = climbed(x)
     live = np.flatnonzero(np.isfinite(values) & np.isfinite(gradients).all(axis=1))
     climbs = _Climbs.begin(x[live], values[live], gradients[live], metric)
     for _ in range(_MAX_CALLS - 1):
         if not len(live):
             break
-        done = climbs.step(of_moved, metric, tolerance)
-        ends[live] = whole(climbs.x)
+        done = climbs.step(climbed, metric, tolerance)
+        ends[live] = climbs.x if climbed is function else whole(climbs.x)
         if done.any():
             live, climbs = live[~done], climbs.rows(~done)
     return ends

@@ -60,7 +60,7 @@ def smoothness(kernel: Kernel) -> float | None:
     -------
     nu : float or None
     """
-    if isinstance(kernel, NominalKernel):
+    if type(kernel) is NominalKernel:  # isinstance asks an abstract class: slow
         kernel = kernel.kernel
     if isinstance(kernel, Matern):
         return float(kernel.nu)
@@ -203,7 +203,7 @@ def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Arr
     The kernel is an RBF or Matern one, or that with nominal columns, which are 0 in the
     points: they have no slope.
     """
-    if not isinstance(kernel, NominalKernel):
+    if type(kernel) is not NominalKernel:
         scale = np.asarray(kernel.length_scale, dtype=float)
         Z_scaled, X_scaled = Z / scale, X / scale
         return scale, Z_scaled, X_scaled, cdist(Z_scaled, X_scaled)
