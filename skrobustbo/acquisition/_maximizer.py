@@ -323,17 +323,18 @@ class Maximizer:
     @cached_property
     def _tables(self) -> list[tuple[Indices, Array]]:
         """Columns and rows of each parameter to sweep."""
-        rng = np.random.default_rng(self._table_seed)
         return [
-            (columns, self._told_apart(columns, table, rng))
+            (columns, self._told_apart(columns, table))
             if self._alike(columns)
             else (columns, table)
             for columns, table in self.domain.swept
         ]
 
-    def _told_apart(
-        self, columns: Indices, table: Array, rng: np.random.Generator
-    ) -> Array:
+    @cached_property
+    def _table_rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._table_seed)
+
+    def _told_apart(self, columns: Indices, table: Array) -> Array:
         """Return the rows of the codes seen and of a few others.
 
         Of those in the sample some feasible point is known.
@@ -341,6 +342,7 @@ class Maximizer:
         codes, known = table[:, 0], self._seen[:, columns[0]]
         fresh = np.setdiff1d(codes, known)
         sampled = np.intersect1d(self.sample[:, columns[0]], fresh)
+        rng = self._table_rng
         chosen = [rng.permutation(some)[:_FRESH] for some in (sampled, fresh)]
         rows: Array = table[np.isin(codes, np.concatenate([known, *chosen]))]
         return rows
