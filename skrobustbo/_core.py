@@ -113,12 +113,7 @@ class Core:
 
     def check_feasible(self) -> None:
         """Raise a ValueError if no branch has a point that may be proposed."""
-        for point in self.first:
-            if self.constraint is not None and not self.constraint(point.params):
-                raise ValueError(
-                    "The 'initial_params' of Optimizer must satisfy 'constraints'. Got "
-                    f"{point.params!r}, which does not; change it or leave it out."
-                )
+        self._check_first()
         if self.constraint is None or not all(e.barren for e in self.engines):
             return
         tried = sum(engine.design.n_tried for engine in self.engines)
@@ -127,6 +122,15 @@ class Core:
             f"none among {tried} points tried; loosen them, widen the space or give a "
             "feasible point in 'initial_params'."
         )
+
+    def _check_first(self) -> None:
+        """Raise a ValueError if a point to ask first may not be proposed."""
+        for point in self.first:
+            if self.constraint is not None and not self.constraint(point.params):
+                raise ValueError(
+                    "The 'initial_params' of Optimizer must satisfy 'constraints'. Got "
+                    f"{point.params!r}, which does not; change it or leave it out."
+                )
 
     def _given(self, params: Params) -> Point:
         try:
@@ -367,9 +371,7 @@ class Core:
 
     def check_restored(self) -> None:
         """Raise a ValueError unless the parts of what was read back fit together."""
-        for point in self.first:
-            if self.constraint is not None and not self.constraint(point.params):
-                raise ValueError("an initial point that the constraints forbid")
+        self._check_first()
         for engine in self.engines:
             engine.check_restored()
         n = len(self.engines)

@@ -57,16 +57,15 @@ _COLUMNS = (
 
 def missing_columns(search: Any, notes: Notes) -> list[str]:
     """Return the columns of `cv_results_` that `Findings` would miss."""
-    key = score_key(search, notes)
+    key = _metric(search, notes) or "score"
     splits = [f"split{i}_test_{key}" for i in range(search.n_splits_)]
     wanted = [*_COLUMNS, f"mean_test_{key}", *splits]
     return [name for name in wanted if name not in search.cv_results_]
 
 
-def score_key(search: Any, notes: Notes) -> str:
-    """Return what the columns of the scores are called by."""
-    metric = notes.metric if search.multimetric_ else None
-    return metric or "score"
+def _metric(search: Any, notes: Notes) -> str | None:
+    """Return the metric searched for, None where there is a single one."""
+    return notes.metric if search.multimetric_ else None
 
 
 class Findings:
@@ -84,8 +83,8 @@ class Findings:
         self.search, self.notes = search, notes
         self.results: Mapping[str, Any] = search.cv_results_
         self.params: Sequence[Params] = self.results["params"]
-        self.metric = notes.metric if search.multimetric_ else None
-        key = score_key(search, notes)
+        self.metric = _metric(search, notes)
+        key = self.metric or "score"
         means = np.asarray(self.results[f"mean_test_{key}"], dtype=float)
         self.scores: Array = np.where(np.isfinite(means), means, math.nan)
         splits = [self.results[f"split{i}_test_{key}"] for i in range(search.n_splits_)]

@@ -244,11 +244,10 @@ class OptimizerSource:
             raise ValueError(self._all_failed(len(errors), exception_line(errors[-1])))
 
     def _errors(self) -> list[str]:
-        """Return the tracebacks of all folds; none as soon as one has succeeded."""
-        folds = [fold for outcome in self.outcomes for fold in outcome.folds]
-        if not all(fold["fit_error"] for fold in folds):
-            return []
-        return [fold["fit_error"] for fold in folds]
+        """Return the errors of all folds; none if one of them has succeeded."""
+        errors = [error for outcome in self.outcomes for error in outcome.errors]
+        n_folds = sum(len(outcome.folds) for outcome in self.outcomes)
+        return errors if len(errors) == n_folds else []
 
     def _all_failed(self, n_folds: int, error: str) -> str:
         journal, n = self._journal, len(self.outcomes)
