@@ -10,6 +10,7 @@ import collections
 import os
 import resource
 import signal
+import sys
 import time
 import traceback
 import warnings
@@ -26,6 +27,8 @@ from typing import Any
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 ROOT = Path(__file__).parents[2]
+# What tests share: pytest finds it by its settings, the programs find it here.
+sys.path.append(str(ROOT / "tests" / "helpers"))
 #: Seconds after which a case counts as endless, and bytes that a process may take.
 LIMIT, MEMORY = 300, 6 * 2**30
 

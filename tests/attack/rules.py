@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from cases import Params, Rule, plain_text
 
+import inside
 from skrobustbo import Optimizer, Space, SpaceExhausted
 
 #: Finite spaces up to this size are listed to see that no point was left.
@@ -62,7 +63,7 @@ class Checked:
         self.seen = {key(space, r["params"]) for r in records}
         self.pending = [r["params"] for r in records if r["pending"]]
         #: Points to ask first are asked as they were given, to the last digit.
-        self.given = [point.params for point in optimizer._core.first]
+        self.given = inside.first_points(optimizer)
         #: Seconds of each ask, with the number of values known.
         self.times: list[tuple[float, int]] = []
 

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import inside
 from skrobustbo import (
     Categorical,
     Integer,
@@ -256,9 +257,9 @@ def test_a_branch_left_alone_resumes_exactly():
     space = [{"i": [1]}, {"x": Real(0, 1)}, {"x": Real(2, 3)}]
     values = lambda p: p.get("i", 0) - p.get("x", 0)  # noqa: E731
     optimizer = Optimizer(space, horizon=30, random_state=0)
-    optimizer._core.balancer.state.alive = [1]
+    inside.balancer(optimizer).alive = [1]
     run(optimizer, 14, values)
-    assert any(map(math.isnan, optimizer._core.balancer.state.widths[1]))
+    assert any(map(math.isnan, inside.balancer(optimizer).widths[1]))
     state = json.loads(json.dumps(optimizer.to_dict()))
     assert run(Optimizer.from_dict(state), 4, values) == run(optimizer, 4, values)
 
@@ -276,7 +277,7 @@ def test_ranges_that_overlap():
     space = Space([{"x": Real(0, 1)}, {"x": Real(0.5, 2)}, {"x": Real(0.2, 0.3)}])
     optimizer = Optimizer(space, horizon=20, random_state=0)
     asked = run(optimizer, 16, lambda params: -((params["x"] - 1.5) ** 2))
-    for params, trial in zip(asked, optimizer._history.trials, strict=True):
+    for params, trial in zip(asked, inside.trials(optimizer), strict=True):
         assert trial.branch == space.owner(params) == int(params["x"] > 1)
 
 
@@ -315,7 +316,7 @@ def sequence(values, n, unit=(1.0, 0.0), space=PAIR, policy="robust"):
     scale, shift = unit
     optimizer = Optimizer(space, policy, horizon=n, random_state=0)
     run(optimizer, n, lambda params: scale * values(params) + shift)
-    return [trial.branch for trial in optimizer._history.trials], optimizer
+    return [trial.branch for trial in inside.trials(optimizer)], optimizer
 
 
 def failing(params):
@@ -368,12 +369,12 @@ def test_a_branch_that_only_fails_saves_no_other():
         return -3 - params["w"] if "w" in params else failing(params)
 
     _, optimizer = sequence(values, 40, space=[*PAIR, {"w": Real(0, 1)}])
-    assert optimizer._core.balancer.state.alive == [0, 1]
+    assert inside.balancer(optimizer).alive == [0, 1]
 
 
 def test_a_constant_branch_promises_in_units_of_all():
     _, optimizer = sequence(constant, 12, (1e-6, 0.0))
-    promises = [engine.promise() for engine in optimizer._core.engines]
+    promises = inside.promises(optimizer)
     assert promises[1].reached == pytest.approx(0.5e-6)
     assert promises[1].upper < 2e-6
     _, std = optimizer.predict({"b": 0.5}, return_std=True)
@@ -382,17 +383,17 @@ def test_a_constant_branch_promises_in_units_of_all():
 
 def test_what_has_failed_has_reached_nothing():
     _, optimizer = sequence(failing, 12)
-    assert optimizer._core.engines[1].promise().reached == -math.inf
+    assert inside.promises(optimizer)[1].reached == -math.inf
     optimizer.tell({"b": 0.5}, -2.0)
-    assert optimizer._core.engines[1].promise().reached == -2.0
+    assert inside.promises(optimizer)[1].reached == -2.0
 
 
 def test_promises_follow_the_units_of_all_values():
     """A branch that failed is worth the worst of the others, which may change."""
     _, optimizer = sequence(failing, 10)
-    before = optimizer._core.engines[1].promise()
+    before = inside.promises(optimizer)[1]
     optimizer.tell({"a": 0.99}, -1e3)
-    after = optimizer._core.engines[1].promise()
+    after = inside.promises(optimizer)[1]
     assert after.upper < before.upper
 
 

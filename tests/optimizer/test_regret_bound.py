@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+import inside
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
 from skrobustbo._regret_bound import Band, regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
@@ -129,8 +130,8 @@ def test_failures_do_not_enter_as_the_best():
 
 def test_the_default_allows_for_half_the_estimate():
     optimizer = told()
-    models = optimizer._models(pending=False)
-    long, short = RobustUCB().plausible(optimizer._state, models)
+    models = inside.models(optimizer, pending=False)
+    long, short = RobustUCB().plausible(inside.state(optimizer), models)
     ratio = np.divide(long.kernel.length_scale, short.kernel.length_scale)
     np.testing.assert_allclose(ratio, 2.0)
 
@@ -355,7 +356,7 @@ def test_what_has_failed_is_bounded_in_units_of_all_values():
             params = optimizer.ask()
             value = -((params["x"] - 0.3) ** 2) if "x" in params else np.nan
             optimizer.tell(params, scale * value)
-        assert optimizer._core.engines[1].bands(0, 0.05)[0].lower == -math.inf
+        assert inside.engine(optimizer, 1).bands(0, 0.05)[0].lower == -math.inf
         bounds.append(optimizer.regret_bound() / scale)
     np.testing.assert_allclose(*bounds, rtol=1e-3)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import inside
 from skrobustbo import Categorical, Integer, Optimizer, Real, SpaceExhausted, policies
 
 NAMES = sorted(policies.available())
@@ -135,7 +136,7 @@ def check(space, policy, kwargs, script):
             broken.read_back()
             assert state(broken.optimizer) == state(whole.optimizer)
     assert state(broken.optimizer) == state(whole.optimizer)
-    if any(math.isfinite(v) for v in whole.optimizer._history.values):
+    if any(math.isfinite(v) for v in inside.log(whole.optimizer).values):
         assert broken.optimizer.recommend() == whole.optimizer.recommend()
 
 
@@ -185,7 +186,11 @@ def test_a_policy_of_ones_own_goes_on_from_its_state_type():
     optimizer = run_of(Counting())
     state = json.loads(json.dumps(optimizer.to_dict()))
     again = Optimizer.from_dict(state, policy=Counting())
-    assert again._state == optimizer._state == Count(n=6 - optimizer.n_initial_points)
+    assert (
+        inside.state(again)
+        == inside.state(optimizer)
+        == Count(n=6 - optimizer.n_initial_points)
+    )
     assert again.ask() == optimizer.ask()
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+import inside
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
 from skrobustbo.policies._length_scales import _admitted
@@ -260,10 +261,10 @@ def test_every_survivor_stays_balanced():
     for _ in range(45):
         params = optimizer.ask()
         optimizer.tell(params, math.sin(7 * params["x"]) * params["y"])
-        state = optimizer._state
-        if state is None or optimizer._history.trials[-1].memo is None:
+        state = inside.state(optimizer)
+        if state is None or inside.memo(optimizer) is None:
             continue
-        chosen = optimizer._history.trials[-1].memo["candidate"]
+        chosen = inside.memo(optimizer)["candidate"]
         after = policy.suspected_regret(state, chosen, len(state.members[chosen]))
         for other in state.alive:
             if len(state.members[other]):  # was there when the choice was made
@@ -475,13 +476,15 @@ def test_default_candidates_halve_the_estimate():
     points = optimizer.space.sample(8, 0)
     optimizer.tell(points, [math.sin(5 * p["x"]) + p["y"] for p in points])
     optimizer.ask()
-    policy, state = optimizer.policy, optimizer._state
+    policy, state = optimizer.policy, inside.state(optimizer)
     models = [policy.candidate(state, i) for i in range(5)]
     theta0 = Optimizer({"x": Real(0, 1), "y": Real(0, 1)}, "lb-gp-ucb")
     theta0.tell(points, [math.sin(5 * p["x"]) + p["y"] for p in points])
     theta0.ask()
     scales = [model.kernel.length_scale for model in models]
-    np.testing.assert_allclose(scales, theta0._state.theta0 / 2.0 ** np.arange(5))
+    np.testing.assert_allclose(
+        scales, inside.state(theta0).theta0 / 2.0 ** np.arange(5)
+    )
     # B = (theta0 / theta)**(d/2) N with d = 2.
     assert [model.norm_bound for model in models] == [1, 2, 4, 8, 16]
     assert state.introduced == [[0], [1], [2], [3], [4]]
@@ -584,7 +587,7 @@ def run(policy, space, seed, n=25):
     for _ in range(n):
         asked.append(optimizer.ask())
         optimizer.tell(asked[-1], objective({"b": 1, "c": "x", **asked[-1]}))
-    return asked, optimizer._state
+    return asked, inside.state(optimizer)
 
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
@@ -643,7 +646,7 @@ def test_theta0_is_at_most_the_diameter():
     for x in (0.2, 0.5, 0.9):
         optimizer.tell({"x": x, "y": 1 - x}, 1 + x / 100)
     optimizer.ask()
-    assert optimizer._state.theta0 == pytest.approx(math.sqrt(2))
+    assert inside.state(optimizer).theta0 == pytest.approx(math.sqrt(2))
 
 
 def test_other_kernels_are_refused():

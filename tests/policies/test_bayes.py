@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+import inside
 from skrobustbo import Integer, Optimizer, Real
 from skrobustbo.policies import GPUCB, MCMCGPUCB, Setup
 from skrobustbo.policies._models import LENGTH_SCALE_BOUNDS
@@ -197,7 +198,7 @@ def test_draws_follow_the_data():
     points = optimizer.space.sample(40, 0)
     optimizer.tell(points, [math.sin(15 * p["a"]) + 0.1 * p["b"] for p in points])
     optimizer.ask()
-    thetas = np.array(optimizer._history.trials[-1].memo["thetas"])
+    thetas = np.array(inside.memo(optimizer)["thetas"])
     assert thetas.shape == (8, 2)
     assert np.median(thetas[:, 1]) > 2 * np.median(thetas[:, 0])
     assert len(np.unique(thetas)) == 16
@@ -210,7 +211,7 @@ def test_chain_differs_from_ask_to_ask():
     for params in optimizer.ask(3):
         optimizer.tell(params, wave(params))
     optimizer.ask(3)
-    draws = [trial.memo["thetas"] for trial in optimizer._history.trials[3:]]
+    draws = [trial.memo["thetas"] for trial in inside.trials(optimizer)[3:]]
     assert len(np.unique(draws)) == 3 * 8
 
 

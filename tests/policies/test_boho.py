@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+import inside
 from skrobustbo import Optimizer, Real, problems
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import EI, UCB
@@ -306,7 +307,7 @@ def test_bounds_shrink_in_the_trap(record_property):
         for _ in range(60):
             params = optimizer.ask()
             optimizer.tell(params, trap.func(params) + rng.normal(0, trap.noise_std))
-        uppers.append(optimizer._state.upper[0])
+        uppers.append(inside.state(optimizer).upper[0])
         found += optimizer.best_value_ > trap.stuck_below
     record_property("upper bounds", uppers)
     record_property("needles found", found)

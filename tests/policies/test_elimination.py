@@ -9,6 +9,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 
+import inside
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.kernels import AdditiveKernel
 from skrobustbo.policies import GPUCB, HEGPUCB, MLEGPUCB, ExpectedUCB, Setup
@@ -200,7 +201,7 @@ def test_widths_leave_pending_points_out():
     optimizer = Optimizer({"x": Real(0, 1)}, policy, n_initial_points=2)
     optimizer.tell([{"x": 0.0}, {"x": 1.0}], [0.0, 0.5])
     optimizer.ask(2)
-    trial = optimizer._history.trials[-1]
+    trial = inside.trials(optimizer)[-1]
     model = GaussianProcessRegressor(RBF(0.3), alpha=1e-4, optimizer=None)
     model.fit([[0.0], [1.0]], [0.0, 0.5])
     mean, std = model.predict(trial.x[None, :], return_std=True)
@@ -217,13 +218,13 @@ def test_default_candidates_halve_the_estimate():
     for x in (0.1, 0.35, 0.6, 0.9):
         optimizer.tell({"x": x}, math.sin(6 * x))
     optimizer.ask()
-    thetas = optimizer._state.thetas
+    thetas = inside.state(optimizer).thetas
     assert thetas == [thetas[0] * 2.0**-i for i in range(5)]
     expected = Optimizer({"x": Real(0, 1)}, "gp-ucb", n_initial_points=4)
     for x in (0.1, 0.35, 0.6, 0.9):
         expected.tell({"x": x}, math.sin(6 * x))
     expected.ask()
-    assert thetas[0] == expected._state.theta
+    assert thetas[0] == inside.state(expected).theta
 
 
 FORMS = {
@@ -312,7 +313,7 @@ def two_values(cls, **settings):
     optimizer = Optimizer(space, policy, n_initial_points=4, random_state=0)
     for i in (0, 6, 13, 20):
         optimizer.tell({"x": i / 20}, math.sin(i / 10))
-    return optimizer, optimizer.ask()["x"], optimizer._history.trials[-1].memo
+    return optimizer, optimizer.ask()["x"], inside.memo(optimizer)
 
 
 def two_models():
@@ -356,7 +357,7 @@ def test_weights_do_not_underflow():
     points = np.linspace(0, 1, 200)
     optimizer.tell([{"x": x} for x in points], np.sin(3 * points))
     optimizer.ask()
-    assert optimizer._history.trials[-1].memo["weights"] == pytest.approx([0, 1])
+    assert inside.memo(optimizer)["weights"] == pytest.approx([0, 1])
 
 
 def test_likeliest_candidate_is_chosen():
@@ -402,7 +403,7 @@ def test_bayes_finite_knows_the_number_of_points():
     optimizer = Optimizer(space, policy, n_initial_points=1)
     optimizer.tell({"x": 0}, 0.0)
     optimizer.ask()
-    memo = optimizer._history.trials[-1].memo
+    memo = inside.memo(optimizer)
     # Half of delta for the band: 3 delta for 6 delta.
     beta = math.sqrt(2 * math.log(10 * math.pi**2 / (3 * 0.2)))
     assert memo["width"] == pytest.approx(beta * memo["std"])

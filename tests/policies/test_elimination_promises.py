@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
+import inside
 from skrobustbo import Candidate, Optimizer, Space
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.policies import HEGPUCB, HEStableOpt
@@ -144,9 +145,9 @@ def test_bands_of_a_grossly_wrong_model_break(beta):
 
 def band_holds(f, optimizer, candidate):
     """Compare the function with the band that the next query will be chosen by."""
-    models = optimizer._models()
+    models = inside.models(optimizer)
     posterior = models[candidate]
-    t = 1 if optimizer._state is None else optimizer._state.t + 1
+    t = 1 if inside.state(optimizer) is None else inside.state(optimizer).t + 1
     beta = optimizer.policy.beta_of(posterior, 1, t, share=0.5)
     mu, sigma = posterior.predict(GRID)
     return bool((np.abs(f - mu) <= beta * sigma + 1e-9).all())

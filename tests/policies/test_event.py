@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+import inside
 from skrobustbo import Optimizer, Real, policies
 from skrobustbo.policies import BRGPUCB, ETGPUCB, GPUCB, RGPUCB, SWGPUCB, Setup
 
@@ -266,7 +267,7 @@ def test_memory_for_a_variation_budget():
 def test_the_fitted_length_scale_enters_the_period():
     optimizer = Optimizer({"x": Real(0, 1)}, "br-gp-ucb", random_state=0)
     run(optimizer, 5)
-    state = optimizer._state
+    state = inside.state(optimizer)
     gamma = math.log(100) ** (5 / 6) * 100 ** (1 / 6) / state.theta
     assert state.up == math.ceil(gamma**0.25 * 10)
 
@@ -331,8 +332,10 @@ def test_a_window_over_all_is_gp_ucb(space):
 def test_the_window_holds_the_latest_values():
     optimizer = Optimizer(GRID, SWGPUCB(KERNEL, window=6), random_state=0)
     run(optimizer, 15)
-    posterior = optimizer.policy.posterior(optimizer._state, optimizer._models())
-    np.testing.assert_array_equal(posterior.X, optimizer._models().X[-6:])
+    posterior = optimizer.policy.posterior(
+        inside.state(optimizer), inside.models(optimizer)
+    )
+    np.testing.assert_array_equal(posterior.X, inside.models(optimizer).X[-6:])
 
 
 def test_a_reset_leaves_one_value_and_shows_in_the_history():
@@ -340,8 +343,10 @@ def test_a_reset_leaves_one_value_and_shows_in_the_history():
     while not any(record["reset"] for record in optimizer.history_):
         run(optimizer, 1, lambda t: 0.0 if len(optimizer.history_) < 12 else 30.0)
     assert len(optimizer.history_) == 12
-    posterior = optimizer.policy.posterior(optimizer._state, optimizer._models())
-    np.testing.assert_array_equal(posterior.X, optimizer._models().X[-1:])
+    posterior = optimizer.policy.posterior(
+        inside.state(optimizer), inside.models(optimizer)
+    )
+    np.testing.assert_array_equal(posterior.X, inside.models(optimizer).X[-1:])
     # The value of the reset is all that is known: 30 / (1 + noise^2) there.
     mu, _ = posterior.predict(posterior.X)
     assert mu[0] == pytest.approx(30 / (1 + 1e-4))
@@ -357,7 +362,7 @@ def test_recommend_speaks_of_now():
     assert optimizer.recommend() == initial[0]  # the rule of the initial design
     for value in (0.1, 0.2, math.nan, 0.3, 0.1):
         optimizer.tell(optimizer.ask(), value)
-    assert optimizer._state.first == 6
+    assert inside.state(optimizer).first == 6
     recent = [record["params"] for record in optimizer.history_[6:]]
     assert optimizer.recommend() in recent
     # Where all that is remembered has failed, the finite values count.
@@ -413,9 +418,9 @@ def test_batches_told_out_of_order_across_a_reset():
     for params, value in zip(batch[::-1], (500.0, -500.0, 400.0, 1.0), strict=True):
         optimizer.tell(params, value)
     # The first one told resets; the others were asked before that.
-    told = [trial.reset for trial in optimizer._history.told[8:]]
+    told = [trial.reset for trial in inside.log(optimizer).told[8:]]
     assert told == [True, False, False, False]
-    assert optimizer._state.step == 4
+    assert inside.state(optimizer).step == 4
     optimizer.ask()
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
 
+import inside
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, TVGPUCB, UITVBO, WGPUCB, Setup, make_policy
 from skrobustbo.surrogate import Candidate, FactorBank, Models
@@ -231,8 +232,8 @@ def test_likelihood_round_trips():
         optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
         optimizer.tell(asked[-1], objective(asked[-1], t))
     assert asked == expected
-    assert optimizer._state == whole._state
-    assert optimizer._state.rate != 0.03
+    assert inside.state(optimizer) == inside.state(whole)
+    assert inside.state(optimizer).rate != 0.03
 
 
 # Whole runs ------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+import inside
 from skrobustbo import Integer, Optimizer, Real, Space
 from skrobustbo.policies import AGPUCB, GPUCB, Setup
 from skrobustbo.policies._growing import GrowingState, _Step, first_crossing
@@ -337,14 +338,14 @@ def test_growth_increases_and_label_follows(matching):
         Matern(nu=2.5), matching=matching, reference=lambda t: 20.0 * t, balance=0.5
     )
     _, optimizer = run(policy, {"a": Real(0, 1)}, 0, n=25)
-    memos = [trial.memo for trial in optimizer._history.trials if trial.memo]
+    memos = [trial.memo for trial in inside.trials(optimizer) if trial.memo]
     growth = [memo["h"] for memo in memos]
     assert growth == sorted(growth)
     assert growth[0] == 1.0 < growth[-1]
     g, _ = policy.factors(growth[-1], 1)
     assert memos[-1]["label"] == f"theta={1 / g:.3g}"
-    assert optimizer._state.h == growth[-1]
-    assert optimizer._state.t == 22
+    assert inside.state(optimizer).h == growth[-1]
+    assert inside.state(optimizer).t == 22
 
 
 def test_growth_counts_failed_queries():
@@ -352,7 +353,7 @@ def test_growth_counts_failed_queries():
     optimizer = Optimizer({"a": Real(0, 1)}, policy, n_initial_points=2, random_state=0)
     for i in range(8):
         optimizer.tell(optimizer.ask(), math.nan if i % 2 else float(i))
-    assert optimizer._state.t == 6
+    assert inside.state(optimizer).t == 6
     optimizer.ask()
     assert optimizer.history_[-1]["model_label"] == f"theta={6**-0.5:.3g}"
 
@@ -372,7 +373,7 @@ def test_first_length_scale_may_be_fitted():
     optimizer = Optimizer({"a": Real(0, 1)}, policy, n_initial_points=3)
     optimizer.tell([{"a": a} for a in (0.2, 0.5, 0.9)], [1.0, 1.01, 1.03])
     optimizer.ask()
-    assert optimizer._state.theta0 == pytest.approx(1.0)
+    assert inside.state(optimizer).theta0 == pytest.approx(1.0)
 
 
 def test_start_uses_the_setting():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import inside
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import UCB, LogEI
 from skrobustbo.policies import RobustUCB
@@ -84,7 +85,7 @@ def test_a_surprise_brings_the_next_estimate_forward(fits):
 
 def test_the_state_says_from_how_many_values_the_estimate_is():
     optimizer = search(30)
-    state = optimizer._core.engines[0].state
+    state = inside.state(optimizer)
     assert state.n_fitted == 29
     assert len(state.theta) == 1
 
@@ -173,9 +174,9 @@ def test_noise_is_estimated_where_it_is_most_of_the_values():
     optimizer = jumping(RobustUCB())
     again = Optimizer.from_dict(optimizer.to_dict())
     for one in (optimizer, again):
-        assert 0.5 <= one._core.engines[0].state.noise <= 1.0
+        assert 0.5 <= inside.state(one).noise <= 1.0
     believing = jumping(RobustUCB(evidence=None))
-    assert believing._core.engines[0].state.noise is None
+    assert inside.state(believing).noise is None
 
 
 def test_predictions_average_what_is_mostly_noise():
@@ -210,7 +211,7 @@ def test_shorter_length_scales_believe_what_the_first_takes_for_noise():
 
 
 def test_no_noise_is_estimated_of_what_is_smooth():
-    assert finished()._core.engines[0].state.noise is None
+    assert inside.state(finished()).noise is None
 
 
 def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
@@ -303,7 +304,7 @@ def test_predictions_are_of_the_values_as_they_are():
     optimizer = Optimizer({"a": Real(0, 1)}, random_state=0)
     points = [{"a": a} for a in np.linspace(0, 1, 21)]
     optimizer.tell(points, [cliff(params) for params in points])
-    clipped = optimizer.policy.targets(optimizer._core.engines[0].history.values)
+    clipped = optimizer.policy.targets(inside.log(optimizer).values)
     assert clipped[0].min() * clipped[2] + clipped[1] > -0.2
     between = [{"a": a} for a in (0.1, 0.77, 0.93)]
     true = [cliff(params) for params in between]

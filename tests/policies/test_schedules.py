@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
+import inside
 from skrobustbo import Integer, Optimizer, Real, Space
 from skrobustbo._threads import one_blas_thread
 from skrobustbo.policies import GPUCB, IGPUCB
@@ -209,8 +210,7 @@ def test_bound_needs_to_know_the_points():
 
 
 def ground_of(space, **settings):
-    (engine,) = Optimizer(space, "random", **settings)._core.engines
-    return engine._ground
+    return inside.ground(Optimizer(space, "random", **settings))
 
 
 def test_ground_set_of_a_space():

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+import inside
 from skrobustbo import Candidate, Categorical, Integer, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HEStableOpt, Setup, StableOpt
 from skrobustbo.policies._stable import StableState
@@ -387,7 +388,7 @@ def test_answer_keeps_its_distance_from_the_cliff():
     assert 0.45 < optimizer.best_params_["x"] < 0.6
     x = optimizer.recommend()["x"]
     assert 0.35 < x < 0.51
-    assert [x] in optimizer._state.centres
+    assert [x] in inside.state(optimizer).centres
     read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
     assert read.recommend()["x"] == x
     assert read.ask() == optimizer.ask()
@@ -406,7 +407,7 @@ def test_mixed_spaces_and_radii_by_name(units, cls):
         optimizer.tell(params, value)
         read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
         assert read.policy.eps == eps
-    centres = [optimizer.space.decode(x) for x in optimizer._state.centres]
+    centres = [optimizer.space.decode(x) for x in inside.state(optimizer).centres]
     for centre, record in zip(centres, optimizer.history_[4:], strict=True):
         asked = record["params"]
         assert asked["c"] == centre["c"]

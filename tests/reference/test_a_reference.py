@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
+import inside
 from skrobustbo import Optimizer, Space
 from skrobustbo.policies import AGPUCB
 
@@ -134,7 +135,7 @@ def package(Z, f, start, **settings):
         x = optimizer.ask()["x"]
         asked.append(int(np.flatnonzero(x == Z)[0]))
         optimizer.tell({"x": x}, float(f[asked[-1]]))
-    memos = [t.memo for t in optimizer._history.trials if t.memo]
+    memos = [t.memo for t in inside.trials(optimizer) if t.memo]
     return asked, [memo["h"] for memo in memos]
 
 

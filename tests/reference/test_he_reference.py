@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+import inside
 from skrobustbo import Candidate, Optimizer, Space
 from skrobustbo.policies import HEGPUCB
 
@@ -134,7 +135,7 @@ def test_same_queries_and_survivors(d, beta, seed):
         params = optimizer.ask()
         queries.append(points.index(params))
         optimizer.tell(params, f[queries[-1]])
-        survivors.append(optimizer._state.survivors.copy())
+        survivors.append(inside.state(optimizer).survivors.copy())
     assert queries == asked
     assert survivors == left
     if beta == 0.25:  # the test is put to the test

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+import inside
 from skrobustbo import Optimizer, Space
 from skrobustbo.policies import LBGPUCB, LNBGPUCB
 
@@ -168,9 +169,9 @@ def both(d, seed, *, nu=2.5, beta=0.5, noise=0.05, b=None):
         params = optimizer.ask()
         asked.append(points.index(params))
         optimizer.tell(params, f[asked[-1]])
-    state = optimizer._state
+    state = inside.state(optimizer)
     names = [tuple(u) for u in state.introduced]
-    memos = [trial.memo for trial in optimizer._history.trials[len(start) :]]
+    memos = [trial.memo for trial in inside.trials(optimizer)[len(start) :]]
     chosen = [names[memo["candidate"]] for memo in memos]
     return expected, (asked, chosen, [names[i] for i in state.alive])
 

@@ -1,0 +1,52 @@
+"""What tests look at inside an optimizer: nothing else knows how it is built."""
+
+
+def engine(optimizer, branch=0):
+    """The search within one branch."""
+    return optimizer._core.engines[branch]
+
+
+def promises(optimizer):
+    """What the branches promise."""
+    return [one.promise() for one in optimizer._core.engines]
+
+
+def balancer(optimizer):
+    """The run-time state of what shares the evaluations among branches."""
+    return optimizer._core.balancer.state
+
+
+def state(optimizer, branch=0):
+    """The run-time state of the policy."""
+    return engine(optimizer, branch).state
+
+
+def models(optimizer, branch=0, *, pending=True):
+    """The surrogate as the policy sees it in the next ask."""
+    n_asked = optimizer._core.n_asked
+    return engine(optimizer, branch).models(n_asked, pending=pending)
+
+
+def ground(optimizer, branch=0):
+    """The feasible points of a branch, or a sample of them."""
+    return engine(optimizer, branch)._ground
+
+
+def log(optimizer):
+    """The trials of all branches, in order."""
+    return optimizer._core.log
+
+
+def trials(optimizer):
+    """All points asked or told, in order."""
+    return log(optimizer).trials
+
+
+def memo(optimizer):
+    """What the policy noted about the point asked last."""
+    return trials(optimizer)[-1].memo
+
+
+def first_points(optimizer):
+    """The points to ask first."""
+    return [point.params for point in optimizer._core.first]
