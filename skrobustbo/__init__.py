@@ -2,14 +2,13 @@
 
 from importlib.metadata import version
 
-from skrobustbo._functional import maximize, minimize
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.model_selection import (
     RobustBayesSearchCV,
     best_posterior_mean,
     one_standard_error,
 )
-from skrobustbo.optimizer import Optimizer
+from skrobustbo.optimizer import Optimizer, maximize, minimize
 from skrobustbo.space import Categorical, Integer, Real, Space
 from skrobustbo.surrogate import Candidate
 

@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
+from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
-from skrobustbo.kernels import smoothness, with_length_scale
+from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, check_candidates
@@ -24,9 +25,11 @@ from skrobustbo.policies._memos import Credited
 from skrobustbo.policies._models import (
     initial_length_scale,
     is_usable,
+    length_scale_candidate,
+    named,
     note,
-    theta_label,
 )
+from skrobustbo.policies._regret_balancer import RegretBalancer
 from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
@@ -135,12 +138,10 @@ class Balancing(UCBPolicy):
 
     def _balanced(self, state: BalancingState, pending: Sequence[Memo]) -> int:
         """Return the candidate whose turn it is; ties go to the first introduced."""
-        # Queries under way count: n is |S| + 1 as it will be.
-        n = [len(queries) + 1 for queries in state.members]  # line 3
-        for memo in pending:
-            n[memo["candidate"]] += 1
+        under_way = [memo["candidate"] for memo in pending]
+        n = RegretBalancer.counts(state.members, under_way)  # line 3
         R = {i: self.suspected_regret(state, i, n[i]) for i in state.alive}
-        return min(R, key=R.__getitem__)  # line 3
+        return RegretBalancer.turn(R)  # line 3
 
     def learn(self, state: BalancingState, memo: Memo, history: Told) -> None:
         """Credit the query to its candidate, eliminate, and introduce."""
@@ -175,27 +176,16 @@ class Balancing(UCBPolicy):
         S = {i: [q for q in state.members[i] if finite[q]] for i in state.alive}
         if not all(S.values()):  # line 8
             return
-        xi = self.xi(state.n_introduced, state.t)
-        m = {i: float(z[S[i]].mean()) for i in S}  # line 9
-        r = {i: math.sqrt(xi / len(S[i])) for i in S}  # line 9
-        best = max(m[i] - r[i] for i in S)  # line 10
-        state.alive = [
-            i
-            for i in S
-            if m[i] + r[i] + self._slack(state, i, finite) / scale >= best  # line 11
-        ]
+        slack = {i: self._slack(state, i, finite) / scale for i in S}
+        told = {i: z[queries] for i, queries in S.items()}
+        rule = RegretBalancer(self.noise, self.delta)
+        state.alive = rule.survivors(told, slack, state.n_introduced, state.t)
 
     def _slack(self, state: BalancingState, i: int, finite: Array) -> float:
         """Return 2 / |S| times the sum of beta sigma over S, in objective units."""
         queries = zip(state.members[i], state.widths[i], strict=True)
         widths = [width for query, width in queries if finite[query]]
         return 2 * sum(widths) / len(widths)  # line 11
-
-    def xi(self, n_introduced: int, t: int) -> float:
-        """Return the noise term of line 9, for Gaussian noise."""
-        A, delta = n_introduced, self.delta
-        tail = math.log(A * math.pi**2 * t**2 / (3 * delta))  # line 9
-        return 2 * self.noise**2 * tail  # line 9
 
     def _expand(self, state: BalancingState) -> None:
         """Add the candidates of a(t) that have never been introduced."""
@@ -212,9 +202,9 @@ class Balancing(UCBPolicy):
         """The theory of balancing is one of norms, whatever beta is set to."""
         return True
 
-    def alive(self, state: BalancingState) -> list[str]:
-        """Return the labels of the surviving candidates."""
-        return [self.candidate(state, i).label for i in state.alive]
+    def alive(self, state: BalancingState) -> list[Survivor]:
+        """Return the surviving candidates."""
+        return named(self.candidate(state, i) for i in state.alive)
 
 
 @settings
@@ -354,5 +344,4 @@ def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
 
 def rung_model(kernel: Kernel, theta: float, norm: float) -> Candidate:
     """Return the model of one length scale of a ladder."""
-    model, label = with_length_scale(kernel, theta), theta_label(theta)
-    return Candidate(model, norm_bound=norm, label=label)
+    return length_scale_candidate(kernel, theta, norm_bound=norm)

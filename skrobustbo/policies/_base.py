@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
+from skrobustbo._trials import Survivor
 from skrobustbo.policies._beta import (
     check_beta,
     depends_on_norm,
@@ -23,6 +24,7 @@ from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
     map_length_scales,
+    named,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -148,8 +150,8 @@ class Policy(BaseEstimator):
         x: Array = models.X[int(np.argmax(mu))]
         return x
 
-    def alive(self, state: Any) -> list[str]:
-        """Return the labels of the candidate models that survive."""
+    def alive(self, state: Any) -> list[Survivor]:
+        """Return the candidate models that survive, by their names."""
         return []
 
     def met(self, x: Array, models: Models) -> Array:
@@ -337,6 +339,6 @@ class OneModelUCB(UCBPolicy):
         """Tell whether a state is one of this problem."""
         return fits_problem(state, setup, n_told)
 
-    def alive(self, state: Any) -> list[str]:
-        """Return the label of the one model."""
-        return [self.candidate(state).label]
+    def alive(self, state: Any) -> list[Survivor]:
+        """Return the one model."""
+        return named([self.candidate(state)])

@@ -11,12 +11,14 @@ from typing import ClassVar
 import numpy as np
 
 from skrobustbo._forms import Count, Positive
+from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB, WeightedSum
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
+    estimated,
     length_scale_candidate,
     theta_label,
 )
@@ -150,8 +152,10 @@ class MCMCGPUCB(UCBPolicy):
         betas = [self.beta_of(p, state.n_parameters, t) for p in posteriors]  # line 3
         bounds = [UCB(p, beta) for p, beta in zip(posteriors, betas, strict=True)]
         x, _ = argmax(WeightedSum(bounds, weights))  # line 4
+        middle = _middle(thetas)
         return x, {
-            "label": _middle_label(thetas),
+            "label": theta_label(middle),
+            "length_scales": middle.tolist(),
             **_prediction(models, posteriors, weights, x),
             "thetas": thetas,
         }
@@ -172,7 +176,7 @@ class MCMCGPUCB(UCBPolicy):
 
     def _candidate(self, theta: Sequence[float], models: Models) -> Candidate:
         columns = models.spread(np.array(theta)) if self.anisotropic else theta[0]
-        return length_scale_candidate(self.base_kernel(), columns, theta_label(theta))
+        return length_scale_candidate(self.base_kernel(), columns, theta)
 
     def learn(self, state: ChainState, memo: Memo, history: Told) -> None:
         """Keep the end of the chain."""
@@ -189,14 +193,15 @@ class MCMCGPUCB(UCBPolicy):
         drawn = all(memo["thetas"] for memo in memos)
         return fits_problem(state, setup, n_told) and shaped and drawn
 
-    def alive(self, state: ChainState) -> list[str]:
-        """Return the label of the middle of the latest draws."""
-        return [_middle_label(state.thetas)] if state.thetas else []
+    def alive(self, state: ChainState) -> list[Survivor]:
+        """Return the geometric mean of the latest draws."""
+        return [estimated(_middle(state.thetas).tolist())] if state.thetas else []
 
 
-def _middle_label(thetas: list[list[float]]) -> str:
-    """Return the label of the geometric mean of the draws."""
-    return theta_label(np.exp(np.log(thetas).mean(axis=0)))
+def _middle(thetas: list[list[float]]) -> Array:
+    """Return the geometric mean of the draws."""
+    middle: Array = np.exp(np.log(thetas).mean(axis=0))
+    return middle
 
 
 def _prediction(

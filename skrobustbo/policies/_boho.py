@@ -10,15 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from skrobustbo._forms import Count, Positive
+from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
+    estimated,
     length_scale_candidate,
     note,
-    theta_label,
 )
 from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
@@ -172,9 +173,7 @@ class BOHO(Policy):
         """Estimate inside the bounds, then return the best expected improvement."""
         theta = self._estimate(state, models)
         columns = models.spread(theta) if self.anisotropic else theta[0]
-        posterior = models[
-            length_scale_candidate(self.base_kernel(), columns, theta_label(theta))
-        ]
+        posterior = models[length_scale_candidate(self.base_kernel(), columns, theta)]
         t = state.t + len(pending) + 1  # line 2
         best = self._incumbent(posterior, models, argmax)
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
@@ -247,6 +246,6 @@ class BOHO(Policy):
         capped = [min(largest, bound) for bound in upper]
         return [max(u, float(b)) for u, b in zip(capped, lower, strict=True)]  # line 11
 
-    def alive(self, state: BOHOState) -> list[str]:
-        """Return the label of the latest estimate."""
-        return [theta_label(state.theta)] if state.theta else []
+    def alive(self, state: BOHOState) -> list[Survivor]:
+        """Return the latest estimate."""
+        return [estimated(state.theta)] if state.theta else []

@@ -9,9 +9,14 @@ from typing import Any, ClassVar
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
+from skrobustbo._trials import Survivor
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._interface import Memo, Setup
-from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
+from skrobustbo.policies._models import (
+    initial_length_scale,
+    length_scale_candidate,
+    named,
+)
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
@@ -155,6 +160,6 @@ class CandidatePolicy(UCBPolicy):
         """Return the surviving models."""
         return self.survivors(state)
 
-    def alive(self, state: CandidateState) -> list[str]:
-        """Return the labels of the surviving models."""
-        return [candidate.label for candidate in self.survivors(state)]
+    def alive(self, state: CandidateState) -> list[Survivor]:
+        """Return the surviving models."""
+        return named(self.survivors(state))

@@ -285,5 +285,5 @@ def _mixture_note(
     stds = np.array([each["std"] for each in notes])
     mean = float(P @ means)
     std = math.hypot(*np.sqrt(P) * stds, *np.sqrt(P) * (means - mean))
-    label = notes[int(np.argmax(P))]["label"]
-    return {"label": label, "mean": mean, "std": std, "weights": P.tolist()}
+    chief = notes[int(np.argmax(P))]
+    return {**chief, "mean": mean, "std": std, "weights": P.tolist()}

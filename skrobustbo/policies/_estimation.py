@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from skrobustbo._forms import Count, Positive, has_form
+from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._candidates import (
@@ -20,9 +21,10 @@ from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
+    estimated,
     length_scale_candidate,
+    named,
     note,
-    theta_label,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, Models, Prior
@@ -90,9 +92,7 @@ class _EstimatingUCB(UCBPolicy):
         """Estimate the length scales, then return the maximiser of the bound."""
         theta = self._estimate(state, models)  # line 2
         columns = models.spread(theta) if self.anisotropic else theta[0]
-        posterior = models[
-            length_scale_candidate(self.base_kernel(), columns, theta_label(theta))
-        ]
+        posterior = models[length_scale_candidate(self.base_kernel(), columns, theta)]
         t = state.t + len(pending) + 1  # line 1
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
@@ -125,9 +125,9 @@ class _EstimatingUCB(UCBPolicy):
         state.theta = memo["theta"]
         state.t += 1  # line 4
 
-    def alive(self, state: EstimateState) -> list[str]:
-        """Return the label of the latest estimate."""
-        return [theta_label(state.theta)] if state.theta else []
+    def alive(self, state: EstimateState) -> list[Survivor]:
+        """Return the latest estimate."""
+        return [estimated(state.theta)] if state.theta else []
 
 
 @settings
@@ -201,11 +201,11 @@ class MLEGPUCB(_EstimatingUCB):
         known = all(i is None or (type(i) is int and 0 <= i < n) for i in choices)
         return known and super().consistent(state, memos, setup, n_told)
 
-    def alive(self, state: EstimateState) -> list[str]:
-        """Return the label of the latest estimate."""
+    def alive(self, state: EstimateState) -> list[Survivor]:
+        """Return the latest estimate."""
         if state.chosen is None:
             return super().alive(state)
-        return [self._candidates()[state.chosen].label]
+        return named([self._candidates()[state.chosen]])
 
     def _candidates(self) -> list[Candidate]:
         return candidate_models(self.candidates, self.base_kernel(), ())

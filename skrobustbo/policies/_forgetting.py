@@ -8,20 +8,21 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Finite
+from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
 from skrobustbo.policies._memos import Predicted
-from skrobustbo.policies._models import note
+from skrobustbo.policies._models import named, note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
@@ -130,15 +131,16 @@ class _TimedUCB(_FadingUCB):
         space = self.candidate(state)
         kernel = SubsetKernel(space.kernel, tuple(range(n_columns)))
         time, label = self._time_kernel(rate)
-        return Candidate(kernel * time, label=f"{space.label},{label}={rate:.3g}")
+        label = f"{space.label},{label}={rate:.3g}"
+        return replace(space, kernel=kernel * time, label=label)
 
     def _time_kernel(self, rate: float) -> tuple[Kernel, str]:
         """Return the kernel in time, and what its rate is called."""
         raise NotImplementedError
 
-    def alive(self, state: Any) -> list[str]:
-        """Return the label of the one model."""
-        return [self._in_time(state, 0, state.rate).label]
+    def alive(self, state: Any) -> list[Survivor]:
+        """Return the one model."""
+        return named([self._in_time(state, 0, state.rate)])
 
 
 @settings

@@ -11,16 +11,15 @@ import numpy as np
 
 from skrobustbo._forms import Count, Finite, Positive
 from skrobustbo.acquisition import UCB
-from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
 from skrobustbo.policies._memos import Predicted
 from skrobustbo.policies._models import (
     initial_length_scale,
+    length_scale_candidate,
     map_length_scales,
     note,
-    theta_label,
 )
 from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
@@ -278,11 +277,8 @@ class _Step:
         """Return the model of the class grown by g and b."""
         theta = self.theta(g)
         columns = self.models.spread(theta) if self.estimate else theta[0]
-        return Candidate(
-            with_length_scale(self.policy.base_kernel(), columns),
-            norm_bound=self.norm(g, b),
-            label=theta_label(theta),
-        )
+        kernel, norm = self.policy.base_kernel(), self.norm(g, b)
+        return length_scale_candidate(kernel, columns, theta, norm_bound=norm)
 
     def theta(self, g: float) -> Array:
         """Return the length scale, or one for each parameter."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Positive, has_form
+from skrobustbo._trials import Survivor
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._interface import Array, Memo, Setup
 from skrobustbo.surrogate import (
@@ -30,22 +32,72 @@ def theta_label(theta: Any) -> str:
     return f"theta={text}" if len(values) == 1 else f"theta=({text})"
 
 
+@dataclass(frozen=True, eq=False)
+class LengthScaleCandidate(Candidate):
+    """A model that is told from others by its length scales.
+
+    Parameters
+    ----------
+    length_scales : tuple of float
+        One for all parameters or one for each, in unit-cube coordinates.
+    divisor : float, default=None
+        What divides the estimate in them; None where they are none of an estimate.
+    """
+
+    length_scales: tuple[float, ...] = ()
+    divisor: float | None = None
+
+
 def length_scale_candidate(
-    kernel: Kernel, theta: Any, label: str = "", noise: float | None = None
+    kernel: Kernel, columns: Any, theta: Any = None, **others: Any
 ) -> Candidate:
-    """Return the model with every length scale of `kernel` multiplied by `theta`."""
-    return Candidate(
-        with_length_scale(kernel, theta),
-        label=label or theta_label(theta),
-        noise=noise,
+    """Return the model with the length scales of `kernel` multiplied by `columns`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel at length scale 1.
+    columns : float or array of shape (n_columns,)
+        Factors, one for all columns or one for each.
+    theta : float or array of shape (d,), default=None
+        The length scales by parameter, where `columns` are not.
+    **others
+        Other fields of the candidate; the label names `theta` by default.
+    """
+    theta = np.ravel(columns if theta is None else theta)
+    fields = {"label": theta_label(theta), **others}
+    scales = tuple(theta.tolist())
+    return LengthScaleCandidate(
+        with_length_scale(kernel, columns), length_scales=scales, **fields
     )
 
 
+def named(candidates: Iterable[Candidate]) -> list[Survivor]:
+    """Return the names of candidates, and their length scales."""
+    return [
+        Survivor(label=u.label, length_scales=length_scales_of(u)) for u in candidates
+    ]
+
+
+def estimated(theta: list[float]) -> Survivor:
+    """Return the name of the model of an estimate."""
+    return Survivor(label=theta_label(theta), length_scales=theta)
+
+
+def length_scales_of(candidate: Candidate) -> list[float] | None:
+    """Return the length scales that tell a model from others, None without any."""
+    if isinstance(candidate, LengthScaleCandidate):
+        return list(candidate.length_scales)
+    return None
+
+
 def note(models: Models, posterior: Posterior, x: Array, **extra: Any) -> Memo:
-    """Return a memo with the label and prediction of the model that chose `x`."""
+    """Return a memo with the name and the prediction of the model that chose `x`."""
     mu, sigma = posterior.predict(x[None, :])
     return {
         "label": posterior.candidate.label,
+        "length_scales": length_scales_of(posterior.candidate),
+        "divisor": getattr(posterior.candidate, "divisor", None),
         "mean": float(mu[0]) * models.scale + models.shift,
         "std": float(sigma[0]) * models.scale,
         **extra,

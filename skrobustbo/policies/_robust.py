@@ -275,13 +275,18 @@ class RobustUCB(UCBPolicy):
         divisor = self.divisor(state, np.array(fit.theta), fit.n_fitted, rung)
         if rung > 0:
             fit = fit._replace(noise=None)
-        return self._model(models, fit, divisor, f"theta/{divisor:.3g}")
+        return self._model(models, fit, divisor)
 
-    def _model(
-        self, models: Models, fit: Estimate, divisor: float = 1.0, label: str = ""
-    ) -> Candidate:
-        columns = models.spread(np.array(fit.theta)) / divisor
-        return length_scale_candidate(self.base_kernel(), columns, label, fit.noise)
+    def _model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
+        theta = np.array(fit.theta)
+        return length_scale_candidate(
+            self.base_kernel(),
+            models.spread(theta) / divisor,
+            theta / divisor,
+            label=f"theta/{divisor:.3g}",
+            noise=fit.noise,
+            divisor=divisor,
+        )
 
     def _estimate(
         self, state: LadderState, models: Models, pending: Sequence[Memo]

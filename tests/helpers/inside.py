@@ -3,17 +3,17 @@
 
 def engine(optimizer, branch=0):
     """The search within one branch."""
-    return optimizer._core.engines[branch]
+    return optimizer._branches[branch]
 
 
 def promises(optimizer):
     """What the branches promise."""
-    return [one.promise() for one in optimizer._core.engines]
+    return [one.promise() for one in optimizer._branches]
 
 
 def balancer(optimizer):
     """The run-time state of what shares the evaluations among branches."""
-    return optimizer._core.balancer.state
+    return optimizer._turns.balancer.state
 
 
 def state(optimizer, branch=0):
@@ -23,7 +23,7 @@ def state(optimizer, branch=0):
 
 def models(optimizer, branch=0, *, pending=True):
     """The surrogate as the policy sees it in the next ask."""
-    n_asked = optimizer._core.n_asked
+    n_asked = optimizer._n_asked
     return engine(optimizer, branch).models(n_asked, pending=pending)
 
 
@@ -34,7 +34,7 @@ def ground(optimizer, branch=0):
 
 def log(optimizer):
     """The trials of all branches, in order."""
-    return optimizer._core.log
+    return optimizer._trials
 
 
 def trials(optimizer):
@@ -49,4 +49,4 @@ def memo(optimizer):
 
 def first_points(optimizer):
     """The points to ask first."""
-    return [point.params for point in optimizer._core.first]
+    return [trial.params for trial in optimizer._design.first]

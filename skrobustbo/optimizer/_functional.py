@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
-from skrobustbo._checks import checked_value
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.optimizer import Optimizer
+from skrobustbo.optimizer._checks import checked_value
+from skrobustbo.optimizer._optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 

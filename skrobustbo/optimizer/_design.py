@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._maximizer import neighbours
+from skrobustbo.optimizer._streams import stream
 from skrobustbo.space import Space
 
 Array = NDArray[np.float64]
@@ -32,10 +33,12 @@ class Design:
         The space, with its constraints.
     seed : int
         Seed of the scrambling.
+    branch : int, default=0
+        Position of the branch, which is part of the seed.
     """
 
-    def __init__(self, space: Space, seed: int) -> None:
-        self.space, self.seed = space, seed
+    def __init__(self, space: Space, seed: int, branch: int = 0) -> None:
+        self.space, self._stream = space, partial(stream, seed, branch)
         self._known = np.empty((0, space.n_columns))
         self._found = np.empty((0, space.n_columns))
         self._n_drawn = 0
@@ -47,7 +50,7 @@ class Design:
     def __getitem__(self, position: int) -> Array:
         """Return the feasible point at a position; IndexError if none is found."""
         if not self.space.constrained:
-            U = sobol(position + 1, self.space.n_uniform, self.seed)
+            U = self._sobol(position + 1)
             x: Array = self.space.from_uniform(U)[-1]
             return x
         if not len(self.pool):  # which has the start of the sequence to itself
@@ -56,11 +59,14 @@ class Design:
         found: Array = self._found[position]
         return found
 
+    def _sobol(self, n: int) -> Array:
+        return sobol(n, self.space.n_uniform, self._stream(0))
+
     def _find(self, n: int) -> None:
         """Go on with the sequence until it has given `n` feasible points."""
         while len(self._found) < n and self._n_drawn < _MOST:
             total = max(_FIRST, 2 * self._n_drawn)
-            U = sobol(total, self.space.n_uniform, self.seed)[self._n_drawn :]
+            U = self._sobol(total)[self._n_drawn :]
             X = self.space.from_uniform(U)
             self._found = np.concatenate([self._found, X[self.space.allows(X)]])
             self._n_drawn = total
@@ -83,7 +89,7 @@ class Design:
             return self.space.enumerate()
         self._find(1 if len(self._known) else _POOL)
         pool = _distinct(np.concatenate([self._known, self._found[:_POOL]]))
-        rng = np.random.default_rng([self.seed, len(self._known)])
+        rng = self._stream(len(self._known))
         for _ in range(_ROUNDS if len(pool) else 0):
             if len(pool) >= _POOL:
                 break

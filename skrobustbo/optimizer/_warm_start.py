@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._checks import plain_params
+from skrobustbo.optimizer._checks import plain_params
 from skrobustbo.space._values import is_listing
 
 Params = dict[str, Any]

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, overload
 
-from skrobustbo._arguments import checked_count, checked_probability, drawn_seed
-from skrobustbo._checks import listed_params, paired, plain_params
-from skrobustbo._core import Core
-from skrobustbo._state import (
-    FORMAT,
+import numpy as np
+
+from skrobustbo._arguments import (
+    about,
+    checked_count,
+    checked_probability,
+    drawn_seed,
+)
+from skrobustbo._trials import Trial, Trials
+from skrobustbo.optimizer._branch import Branch
+from skrobustbo.optimizer._checks import listed_params, paired, plain_params
+from skrobustbo.optimizer._initial import InitialDesign, check_feasible, check_first
+from skrobustbo.optimizer._regret_bound import regret_bound
+from skrobustbo.optimizer._state import (
     check_constraints,
     check_format,
+    check_given,
     check_parts,
-    given,
     history_record,
-    or_none,
     reading,
+    restore,
+    settings_read,
+    written,
 )
-from skrobustbo._threads import one_blas_thread
-from skrobustbo._warm import fitting, read_results
-from skrobustbo.history import Log, Trial
-from skrobustbo.policies._base import Policy
-from skrobustbo.policies._registry import (
-    make_policy,
-    policy_from_dict,
-    policy_to_dict,
-)
+from skrobustbo.optimizer._threads import one_blas_thread
+from skrobustbo.optimizer._turns import Turns
+from skrobustbo.optimizer._warm_start import fitting, read_results
+from skrobustbo.policies import Policy, make_policy
 from skrobustbo.space import Space
 from skrobustbo.space._constraint import Constraint
-from skrobustbo.surrogate import Models
 
 Params = dict[str, Any]
 
@@ -110,28 +117,61 @@ class Optimizer:
     ) -> None:
         policy = make_policy(policy)
         policy.check()
-        core = Core(
-            space if isinstance(space, Space) else Space(space),
-            policy,
+        self._set_up(
+            space=space if isinstance(space, Space) else Space(space),
+            policy=policy,
             horizon=_count("horizon", horizon),
-            constraint=None if constraints is None else Constraint(constraints),
+            constraints=constraints,
             first=_initial(initial_params),
             n_initial=_count("n_initial_points", n_initial_points),
             seed=drawn_seed(random_state, "Optimizer"),
         )
-        core.check_feasible()
-        self._set_up(core)
+        if constraints is not None:
+            check_feasible(self._branches)
 
-    def _set_up(self, core: Core) -> None:
-        self._core, self._lock = core, threading.RLock()
-        self.space, self.policy, self.horizon = core.space, core.policy, core.horizon
-        self.n_initial_points = core.n_initial
-        self.constraints = (
-            None if core.constraint is None else core.constraint.predicate
+    def _set_up(
+        self,
+        *,
+        space: Space,
+        policy: Policy,
+        horizon: int | None,
+        constraints: Callable[[Params], bool] | None,
+        first: Sequence[Params],
+        n_initial: int | None,
+        seed: int,
+    ) -> None:
+        self._lock = threading.RLock()
+        self.space, self.policy, self.horizon = space, policy, horizon
+        self.constraints, self._seed, self._n_asked = constraints, seed, 0
+        rule = None if constraints is None else Constraint(constraints)
+        given = [self._given(params) for params in first]
+        check_first(given, rule)
+        self._trials, regions = Trials(), space.owned
+        if rule is not None:
+            regions = [region.within(rule) for region in regions]
+        self._branches = [
+            Branch(i, *spaces, policy, horizon, seed, self._trials)
+            for i, spaces in enumerate(zip(space.branches, regions, strict=True))
+        ]
+        self._design = InitialDesign(
+            self._branches, self._trials, given, n_initial, horizon
         )
+        self._turns = Turns(self._branches, self._trials, self._design, policy)
+        self.n_initial_points = self._design.n_points
+
+    def _given(self, params: Params) -> Trial:
+        try:
+            return self._place(params)
+        except ValueError as error:
+            raise about("'initial_params'", error) from None
+
+    def _place(self, params: Mapping[str, Any]) -> Trial:
+        """Return a trial of a params dict; ValueError if it is not of the space."""
+        branch, x = self.space.place(params)
+        return Trial(dict(params), x, branch)
 
     def __repr__(self) -> str:
-        told = len(self._history)
+        told = len(self._trials)
         return f"Optimizer({self.space!r}, {self.policy!r}) with {told} values told"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,21 +180,6 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
-
-    # Inside, for tests and studies ---------------------------------------------------
-
-    @property
-    def _history(self) -> Log:
-        return self._core.log
-
-    @property
-    def _state(self) -> Any:
-        """The policy's run-time state in the first branch."""
-        return self._core.engines[0].state
-
-    def _models(self, *, pending: bool = True) -> Models:
-        core = self._core
-        return core.engines[0].models(core.n_asked, pending=pending)
 
     # Ask -----------------------------------------------------------------------------
 
@@ -183,13 +208,23 @@ class Optimizer:
             If every point of a finite space has been asked or told.
         """
         if n is None:
-            return self._ask_one()
+            return dict(self._ask_trial().params)
         n = checked_count("n", n, "Optimizer.ask")
-        return [self._ask_one() for _ in range(n)]
+        return [dict(self._ask_trial().params) for _ in range(n)]
 
-    def _ask_one(self) -> Params:
+    def _ask_trial(self) -> Trial:
+        """Return the next trial, pending from now on, as searches ask it."""
         with self._lock, one_blas_thread():
-            return dict(self._core.ask().params)
+            trial = self._design.next_trial(self._n_asked)
+            trial = trial or self._turns.propose(self._n_asked)
+            self._add(trial)
+            self._n_asked += 1
+            return trial
+
+    def _add(self, trial: Trial) -> None:
+        trial.number = len(self._trials.trials)
+        self._trials.add(trial)
+        self._branches[trial.branch].history.add(trial)
 
     # Tell ----------------------------------------------------------------------------
 
@@ -214,12 +249,24 @@ class Optimizer:
             If a point is outside the space or a value is not a number. Nothing is
             recorded then.
         """
-        checked = [
-            (self._core.point(point), number) for point, number in paired(params, value)
-        ]
+        checked = [(self._place(p), number) for p, number in paired(params, value)]
         with self._lock:
-            for point, number in checked:
-                self._core.tell(point, number)
+            for trial, number in checked:
+                branch = self._branches[trial.branch]
+                self._tell_trial(branch.history.find_pending(trial.x) or trial, number)
+
+    def _tell_trial(self, trial: Trial, value: float) -> None:
+        """Record the value of a trial, asked or made of a point of the space."""
+        with self._lock:
+            if trial.number < 0:
+                self._add(trial)
+            self._record(trial, value, time.time())
+            self._branches[trial.branch].learn(trial)
+            self._turns.learn(trial)
+
+    def _record(self, trial: Trial, value: float, when: float) -> None:
+        self._trials.tell(trial, value, when)
+        self._branches[trial.branch].history.tell(trial, value, when)
 
     @classmethod
     def from_cv_results(
@@ -270,7 +317,7 @@ class Optimizer:
         """
         found = read_results(cv_results, metric)
         self = cls(space, policy, **settings)
-        for params, value in fitting(found, self._core.point):
+        for params, value in fitting(found, self._place):
             self.tell(params, value)
         return self
 
@@ -288,17 +335,17 @@ class Optimizer:
         return float(value)  # type: ignore[arg-type]
 
     def _best(self) -> Trial:
-        best = self._history.best
+        best = self._trials.best
         if best is None:
             raise ValueError(
                 "Expected at least one finite value, got none so far; tell one first."
             )
-        return self._history.told[best]
+        return self._trials.told[best]
 
     @property
     def history_(self) -> list[dict[str, Any]]:
         """Records of all points, in the order in which they came."""
-        return [history_record(trial) for trial in self._history.trials]
+        return [history_record(trial) for trial in self._trials.trials]
 
     @property
     def remembered_(self) -> list[int]:
@@ -308,9 +355,8 @@ class Optimizer:
         objectives with resets or a window.
         """
         with self._lock:
-            kept = {id(t) for e in self._core.engines for t in e.remembered}
-            trials = self._history.trials
-            return [i for i, trial in enumerate(trials) if id(trial) in kept]
+            kept = [trial for b in self._branches for trial in b.remembered]
+            return sorted(trial.number for trial in kept)
 
     def recommend(self) -> Params:
         """Return the point to deploy: in most policies the told one of best mean.
@@ -330,7 +376,13 @@ class Optimizer:
         """
         self._best()
         with self._lock, one_blas_thread():
-            return self._core.recommend()
+            found = [b for b in self._branches if b.history.best is not None]
+            points = [branch.recommend(self._n_asked) for branch in found]
+            i = 0
+            if len(found) > 1:
+                means = [b.worth(x) for b, x in zip(found, points, strict=True)]
+                i = int(np.argmax(means))
+            return found[i].params_of(points[i])
 
     def predict(
         self,
@@ -365,9 +417,13 @@ class Optimizer:
         self._best()
         single = isinstance(params, Mapping)
         given = [plain_params(params)] if single else listed_params(params)
-        points = [self._core.point(point) for point in given]
+        points = [self._place(point) for point in given]
+        mean, std = np.empty(len(points)), np.empty(len(points))
         with self._lock, one_blas_thread():
-            mean, std = self._core.predict(points)
+            for i in {point.branch for point in points}:
+                rows = [row for row, p in enumerate(points) if p.branch == i]
+                X = np.array([points[row].x for row in rows])
+                mean[rows], std[rows] = self._branches[i].predict(X)
         if single:
             return (float(mean[0]), float(std[0])) if return_std else float(mean[0])
         return (mean, std) if return_std else mean
@@ -426,7 +482,11 @@ class Optimizer:
             )
         self._best()
         with self._lock, one_blas_thread():
-            return self._core.regret_bound(delta)
+            branches = [branch for branch in self._branches if not branch.barren]
+            share = delta / len(branches)
+            found = [branch.bands(self._n_asked, share) for branch in branches]
+        known = [models for models in found if models is not None]
+        return regret_bound(known) if len(known) == len(found) else math.inf
 
     # JSON ----------------------------------------------------------------------------
 
@@ -442,12 +502,7 @@ class Optimizer:
         state : dict
         """
         with self._lock:
-            return {
-                "format": FORMAT,
-                "space": or_none(self.space.to_dict),
-                "policy": or_none(lambda: policy_to_dict(self.policy)),
-                **self._core.to_dict(),
-            }
+            return written(self)
 
     @classmethod
     def from_dict(
@@ -483,19 +538,15 @@ class Optimizer:
         check_format(d)
         check_parts(d)
         check_constraints(d, constraints)
-        constraint = None if constraints is None else Constraint(constraints)
         if space is not None and not isinstance(space, Space):
             space = Space(space)
         policy = None if policy is None else make_policy(policy)
-        written_space = given(d, "space") if space is None else {}
-        written_policy = given(d, "policy") if policy is None else {}
-        with reading():
-            space = space or Space.from_dict(written_space)
-            policy = policy or policy_from_dict(written_policy)
-            policy.check()
-            core = Core.from_dict(d, space, policy, constraint)
+        check_given(d, space=space, policy=policy)
         self = cls.__new__(cls)
-        self._set_up(core)
+        with reading():
+            settings = settings_read(d, space, policy)
+            self._set_up(**settings, constraints=constraints)
+            restore(self, d)
         return self
 
 

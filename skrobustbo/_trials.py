@@ -1,10 +1,11 @@
-"""What has been asked and told: points, raw values, failures, what is pending."""
+"""Trials: points from the ask to the tell, and the store that holds them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,56 +13,84 @@ from numpy.typing import NDArray
 from skrobustbo._forms import Count
 
 Array = NDArray[np.float64]
+FoldResult = dict[str, Any]
 
 #: Values beyond are cut off before a model sees them: differences of two, and a mean
 #: with some deviations added, are then numbers, too.
 _LARGEST = 1e300
 
 
-@dataclass
+class Survivor(TypedDict):
+    """A candidate model that survives; its length scales where it is told by them."""
+
+    label: str
+    length_scales: list[float] | None
+
+
+@dataclass(eq=False)
 class Trial:
-    """One point asked or told.
+    """One point, from the ask to the tell.
 
     Attributes
     ----------
     params : dict
         The point as the user sees it.
     x : array of shape (n_columns,)
-        The same point, encoded.
-    memo : dict or None
-        What the policy noted when it proposed the point, in JSON types; None for
-        initial points and for points told without being asked.
+        The same point, encoded by its branch; empty where no optimizer asked it.
+    branch : int
+        Position of the branch that it is a point of.
+    number : int
+        Its identity: its place among all the trials of a search, from 0; -1 before it
+        has one.
+    kind : {"initial", "model", "fallback", "told"}
+        Whether it is of the initial design, asked by a model, a design point in the
+        place of a model that failed, or told without being asked.
     label : str
-        The model that chose it, "initial", "told", or "fallback" where one failed.
+        The model that chose it; its kind where none did.
+    length_scales : list of float or None
+        Those of that model, in unit-cube coordinates, one for all parameters or one for
+        each column; None where the model is not one of length scales.
+    divisor : float or None
+        What divides the estimate in them; None where they are none of an estimate.
     mean, std : float
         That model's prediction before the evaluation, in units of the objective.
-    alive : list of str
-        Labels of the models surviving at the time.
+    alive : list of dict
+        The models surviving at the time: `label` and `length_scales` of each.
+    memo : dict or None
+        What the policy noted when it proposed the point, in JSON types; None where no
+        model chose it.
+    width : float
+        How far below the branch's promise its value may lie, in units of the
+        objective; nan where no promise was made.
+    folds : list of dict
+        In a search, for each fold what scikit-learn notes of a fit: `test_scores` (a
+        number, or a dict of several metrics), `fit_error` (a traceback or None),
+        `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
     value : float or None
         The value told, as told; None while pending.
     time : float or None
         When it was told, in seconds since the epoch.
     reset : bool
         Whether its value made the policy forget what came before.
-    branch : int
-        Position of the branch that it is a point of; `x` is encoded by that branch.
-    width : float
-        How far below the branch's promise its value may lie, in units of the
-        objective; nan where no promise was made.
     """
 
     params: dict[str, Any]
-    x: Array
-    memo: dict[str, Any] | None = None
+    x: Array = field(default_factory=lambda: np.empty(0))
+    branch: Count = 0
+    number: int = -1
+    kind: str = "told"
     label: str = "told"
+    length_scales: list[float] | None = None
+    divisor: float | None = None
     mean: float = math.nan
     std: float = math.nan
-    alive: list[str] = field(default_factory=list)
+    alive: list[Survivor] = field(default_factory=list)
+    memo: dict[str, Any] | None = None
+    width: float = math.nan
+    folds: Sequence[FoldResult] = ()
     value: float | None = None
     time: float | None = None
     reset: bool = False
-    branch: Count = 0
-    width: float = math.nan
 
     @property
     def pending(self) -> bool:
@@ -75,8 +104,35 @@ class Trial:
             return None
         return f"the value was {self.value}"
 
+    # Folds ---------------------------------------------------------------------------
 
-class Log:
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics; none if there is a single one."""
+        found = [fold["test_scores"] for fold in self.folds]
+        return next((list(s) for s in found if isinstance(s, dict)), [])
+
+    def scores(self, metric: str | None) -> list[float]:
+        """Return the test score of each fold.
+
+        Where a callable scorer returns several metrics, a failed fit has one number.
+        """
+        found = [fold["test_scores"] for fold in self.folds]
+        return [float(s[metric] if isinstance(s, dict) else s) for s in found]
+
+    def mean_score(self, metric: str | None) -> float:
+        """Return the mean test score, nan if one is not finite."""
+        with np.errstate(over="ignore"):
+            mean = float(np.mean(self.scores(metric)))
+        return mean if math.isfinite(mean) else math.nan
+
+    @property
+    def errors(self) -> list[str]:
+        """Tracebacks of the failed fits."""
+        return [fold["fit_error"] for fold in self.folds if fold["fit_error"]]
+
+
+class Trials:
     """Trials of all branches, in the order in which they came and were told.
 
     Values are kept raw. What a model sees of them, on which scale, is derived when
@@ -100,7 +156,7 @@ class Log:
         return len(self.told)
 
     def add(self, trial: Trial) -> None:
-        """Add a trial; it is pending if it has no value."""
+        """Add a trial, which is pending if it has no value."""
         self.trials.append(trial)
         if trial.pending:
             self.pending.append(trial)
@@ -130,7 +186,7 @@ class Log:
         return self._values[: len(self.told)]
 
 
-class History(Log):
+class BranchTrials(Trials):
     """The trials of one branch, with the rows of told points in the order told."""
 
     def __init__(self, n_columns: int) -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._forms import built
-from skrobustbo.history import Trial
+from skrobustbo._trials import Trial
+from skrobustbo.optimizer._balancer import BranchState
+from skrobustbo.policies import Policy
+from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
 from skrobustbo.space import Space
 from skrobustbo.space._values import from_json, to_json
 
+if TYPE_CHECKING:
+    from skrobustbo.optimizer._optimizer import Optimizer
+
 #: To be raised when an older reader would misread what is written.
-FORMAT = 2
+FORMAT = 3
 
 
 def to_json_state(state: Any) -> Any:
@@ -54,11 +61,14 @@ def rebuilt(kind: Any, state: Any) -> Any:
     return built(kind, from_json_state(state))
 
 
+#: What of a trial is written in a way of its own, follows from the rest, or belongs to
+#: the checkpoint of a search.
+_ELSEWHERE = ("params", "x", "number", "folds")
+
+
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
     """Return a trial in JSON types; its encoded point follows from its params."""
-    record = {
-        key: value for key, value in vars(trial).items() if key not in ("x", "params")
-    }
+    record = {key: v for key, v in vars(trial).items() if key not in _ELSEWHERE}
     record["params"] = branches[trial.branch].params_to_json(trial.params)
     written: dict[str, Any] = to_json_state(record)
     return written
@@ -69,11 +79,39 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     rest = from_json_state({k: v for k, v in record.items() if k != "params"})
     space = branches[int(rest["branch"])]
     params = space.params_from_json(record["params"])
-    found: Trial = built(Trial, rest, params=params, x=space.encode(params))
+    found: Trial = built(
+        Trial, rest, params=params, x=space.encode(params), number=-1, folds=()
+    )
     return found
 
 
-def or_none(write: Callable[[], Any]) -> Any:
+def written(optimizer: Optimizer) -> dict[str, Any]:
+    """Return the whole state of an optimizer in JSON types."""
+    branches, trials = optimizer.space.branches, optimizer._trials
+    order = {id(trial): i for i, trial in enumerate(trials.trials)}
+    several = len(branches) > 1
+    states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
+    return {
+        "format": FORMAT,
+        "space": _or_none(optimizer.space.to_dict),
+        "policy": _or_none(lambda: policy_to_dict(optimizer.policy)),
+        "horizon": optimizer.horizon,
+        "constrained": optimizer.constraints is not None,
+        "n_initial": optimizer.n_initial_points,
+        "first": [
+            [t.branch, branches[t.branch].params_to_json(t.params)]
+            for t in optimizer._design.first
+        ],
+        "seed": optimizer._seed,
+        "n_asked": optimizer._n_asked,
+        "states": states,
+        "balancer": to_json_state(optimizer._turns.balancer.state) if several else None,
+        "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
+        "told": [order[id(trial)] for trial in trials.told],
+    }
+
+
+def _or_none(write: Callable[[], Any]) -> Any:
     """Return what is written, None if it holds an object: to be given again."""
     try:
         return write()
@@ -81,14 +119,60 @@ def or_none(write: Callable[[], Any]) -> Any:
         return None
 
 
-def given(d: Mapping[str, Any], name: str) -> Any:
-    """Return a part of a state; ValueError if it could not be written."""
-    if d[name] is None:
-        raise ValueError(
-            f"Expected a state that holds its {name}, got one whose {name} has objects "
-            f"that JSON cannot hold; pass '{name}' to from_dict."
-        )
-    return d[name]
+def check_given(d: Mapping[str, Any], **parts: Any) -> None:
+    """Raise a ValueError if a part is neither given nor could be written."""
+    for name, part in parts.items():
+        if part is None and d[name] is None:
+            raise ValueError(
+                f"Expected a state that holds its {name}, got one whose {name} has "
+                f"objects that JSON cannot hold; pass '{name}' to from_dict."
+            )
+
+
+def settings_read(
+    d: Mapping[str, Any], space: Space | None, policy: Policy | None
+) -> dict[str, Any]:
+    """Return what an optimizer is set up with, of a state or as it is given."""
+    space = space or Space.from_dict(d["space"])
+    policy = policy or policy_from_dict(d["policy"])
+    policy.check()
+    first = [space.branches[i].params_from_json(params) for i, params in d["first"]]
+    same = {name: d[name] for name in ("horizon", "n_initial", "seed")}
+    return {"space": space, "policy": policy, "first": first, **same}
+
+
+def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
+    """Bring an optimizer that has just been set up to where the written one was.
+
+    Trials enter as they came and were told: nothing is learnt from them anew.
+    """
+    optimizer._n_asked = d["n_asked"]
+    for branch, state in zip(optimizer._branches, d["states"], strict=True):
+        if state is not None:
+            branch.state = rebuilt(optimizer.policy.state_type, state)
+    if (d["balancer"] is None) != (len(optimizer._branches) == 1):
+        raise ValueError(f"{d['balancer']!r} to balance {len(d['states'])} branches")
+    if d["balancer"] is not None:
+        optimizer._turns.balancer.state = rebuilt(BranchState, d["balancer"])
+    trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
+    if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
+        raise ValueError("values of what was not told, or none of what was")
+    for trial in trials:
+        optimizer._add(trial)
+    for trial in (trials[i] for i in d["told"]):
+        # Not `value or ...`, which makes 0.0 of -0.0.
+        value = math.nan if trial.value is None else float(trial.value)
+        optimizer._record(trial, value, float(trial.time or 0.0))
+    _check_restored(optimizer)
+
+
+def _check_restored(optimizer: Optimizer) -> None:
+    """Raise a ValueError unless the parts of what was read back fit together."""
+    for branch in optimizer._branches:
+        branch.check_restored()
+    n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
+    if n > 1 and not balancer.consistent(n, len(optimizer._trials)):
+        raise ValueError("a state of the balancer out of place")
 
 
 def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
@@ -171,10 +255,14 @@ def history_record(trial: Trial) -> dict[str, Any]:
         "params": dict(trial.params),
         "value": trial.value,
         "time": trial.time,
+        "kind": trial.kind,
         "model_label": trial.label,
         "model_mean": trial.mean,
         "model_std": trial.std,
-        "alive": list(trial.alive),
+        "length_scales": trial.length_scales and list(trial.length_scales),
+        "divisor": trial.divisor,
+        "alive": [model["label"] for model in trial.alive],
+        "alive_length_scales": [model["length_scales"] for model in trial.alive],
         "pending": trial.pending,
         "failed_reason": trial.failed_reason,
         "reset": trial.reset,

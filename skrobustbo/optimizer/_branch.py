@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._branches import BETA
-from skrobustbo._design import Design
 from skrobustbo._forms import has_items
-from skrobustbo._regret_bound import Band, bands
 from skrobustbo._sobol import sobol
+from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.history import History, Log, Trial
+from skrobustbo.optimizer._balancer import BETA
+from skrobustbo.optimizer._design import Design
+from skrobustbo.optimizer._regret_bound import Band, bands
+from skrobustbo.optimizer._streams import Purpose, stream
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
@@ -30,6 +31,9 @@ Params = dict[str, Any]
 #: What a numerical failure of a model raises, as of a kernel that is not positive
 #: definite, and the label of the query that takes the place of the model's.
 NUMERICAL, FALLBACK = (np.linalg.LinAlgError, ArithmeticError), "fallback"
+#: What a trial has of a memo, where it is there; and what the memo then loses.
+_SAID = ("label", "length_scales", "divisor", "mean", "std")
+_NOT_KEPT = ("length_scales", "divisor")
 #: What predicts where the kernel of a policy fails: Matern-5/2.
 _PLAIN = Policy()
 #: Finite spaces up to this size are bounded whole, others on a Sobol sample.
@@ -72,7 +76,7 @@ def warn_of_failure(error: Exception) -> None:
     )
 
 
-class Engine:
+class Branch:
     """The search within one branch.
 
     It sees its own points and values only, and so asks what a search of the branch
@@ -93,7 +97,7 @@ class Engine:
         Evaluations planned.
     seed : int
         Seeds everything random, together with the number of asks so far.
-    log : Log
+    trials : Trials
         The trials of all branches.
     """
 
@@ -105,13 +109,13 @@ class Engine:
         policy: Policy,
         horizon: int | None,
         seed: int,
-        log: Log,
+        trials: Trials,
     ) -> None:
         self.index, self.space, self.region = index, space, region
         self.policy, self.horizon = policy, horizon
-        self.seed, self._log = seed + index, log
-        self.history = History(space.n_columns)
-        self.design = Design(region, self.seed)
+        self.seed, self._every = seed, trials
+        self.history = BranchTrials(space.n_columns)
+        self.design = Design(region, seed, index)
         self.state: Any = None
         self._bank = FactorBank(policy.noise, space.nominal)
         # Promises are kept while the policy proposes: their factors are their own.
@@ -120,13 +124,8 @@ class Engine:
 
     # Points --------------------------------------------------------------------------
 
-    def add(self, trial: Trial) -> None:
-        """Add a trial that is a point of this branch."""
-        self.history.add(trial)
-
-    def tell(self, trial: Trial, value: float, time: float) -> None:
-        """Record the value of a trial and let the policy learn from it."""
-        self.history.tell(trial, value, time)
+    def learn(self, trial: Trial) -> None:
+        """Let the policy learn from a trial that has just been told."""
         if trial.memo is not None:
             learnt = self.policy.learn(self.state, trial.memo, self.history)
             trial.reset = bool(learnt)
@@ -162,10 +161,10 @@ class Engine:
         except SpaceExhausted:
             return self.maximizer(n_asked, repeats=self.policy.repeats).random()
 
-    def trial(self, x: Array, params: Params | None = None, **others: Any) -> Trial:
-        """Return a trial of this branch."""
-        params = self.space.decode(x) if params is None else params
-        return Trial(params, x, branch=self.index, **others)
+    def trial(self, x: Array, kind: str, **others: Any) -> Trial:
+        """Return a trial of this branch; its label is its kind if no model chose it."""
+        others = {"params": self.space.decode(x), "label": kind, **others}
+        return Trial(x=x, branch=self.index, kind=kind, **others)
 
     @property
     def remembered(self) -> list[Trial]:
@@ -211,12 +210,17 @@ class Engine:
             shift=shift,
             scale=scale,
             groups=self.space.groups,
-            rng=partial(np.random.default_rng, [self.seed, n_asked, 1]),
+            rng=partial(self._stream, n_asked, Purpose.MODELS),
             ground=self._ground,
             ball=self.region.ball,
             values=self.history.values,
-            n_elsewhere=len(self._log.trials) - len(self.history.trials),
+            n_elsewhere=len(self._every.trials) - len(self.history.trials),
         )
+
+    def _stream(
+        self, n_asked: int, purpose: Purpose = Purpose.POINTS
+    ) -> np.random.Generator:
+        return stream(self.seed, self.index, n_asked, purpose)
 
     @property
     def _seen(self) -> Array:
@@ -237,7 +241,7 @@ class Engine:
         z, shift, scale = shape(self.history.values)
         if len(z) and z.min() < z.max():
             return z, shift, scale
-        every, common, unit = shape(self._log.values)
+        every, common, unit = shape(self._every.values)
         if self.failing:
             worst = every.min() if len(every) else 0.0
             return np.full(len(z), worst), common, unit
@@ -272,7 +276,7 @@ class Engine:
         return Maximizer(
             self.region,
             history.is_pending if repeats else history.seen,
-            rng=np.random.default_rng([self.seed, n_asked]),
+            rng=self._stream(n_asked),
             around=None if best is None else history.X[[best]],
             pool=self.design.pool if self.region.constrained else None,
             seen=self._seen,
@@ -288,7 +292,7 @@ class Engine:
         except NUMERICAL as error:
             warn_of_failure(error)
             x = self.initial_point(len(self.history.trials), n_asked)
-            return self.trial(x, label=FALLBACK)
+            return self.trial(x, FALLBACK)
 
     def _chosen(self, n_asked: int) -> Trial:
         models = self.models(n_asked)
@@ -300,10 +304,9 @@ class Engine:
         x, memo = self.policy.suggest(self.state, models, argmax, pending)
         return self.trial(
             x,
-            memo=memo,
-            label=memo["label"],
-            mean=memo.get("mean", math.nan),
-            std=memo.get("std", math.nan),
+            "model",
+            **{key: memo[key] for key in _SAID if key in memo},
+            memo={key: v for key, v in memo.items() if key not in _NOT_KEPT},
             alive=self.policy.alive(self.state),
         )
 
@@ -314,6 +317,12 @@ class Engine:
             return self.policy.recommend(self.state, models, self.history)
         except NUMERICAL:
             return _PLAIN.recommend(None, models, self.history)
+
+    def params_of(self, x: Array) -> Params:
+        """Return a point as the user sees it, as it was told if it was."""
+        trials = self.history.trials
+        known = next((t for t in trials if np.array_equal(t.x, x)), None)
+        return self.space.decode(x) if known is None else dict(known.params)
 
     # What the balancer of branches needs ---------------------------------------------
 

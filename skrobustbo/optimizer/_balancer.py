@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._forms import Count
+from skrobustbo.policies._regret_balancer import RegretBalancer
 
 Array = NDArray[np.float64]
 
@@ -64,8 +65,9 @@ class BranchBalancer:
     """The rule by which the branches of one search share its evaluations.
 
     The rule is that of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with a
-    branch in the place of a candidate model. A model's suspected regret is known from
-    theory; a branch's is read off a model of the branch.
+    branch in the place of a candidate model, and its code is the same,
+    `RegretBalancer`. A model's suspected regret is known from theory; a branch's is
+    read off a model of the branch.
 
     Pseudo-code (B: surviving branches; S: queries of each; mu, sigma: of a MAP model
     of the branch's own values, in units of the objective)::
@@ -86,7 +88,7 @@ class BranchBalancer:
        14          keep b iff |S(b)| < 3 or
                        m(b) + r(b) + (1 / |S(b)|) sum over S(b) of w >= max of L
 
-    Lines 3, 4, 8 and 9 are the engines' part, the rest is here.
+    Lines 3, 4, 8 and 9 are the branches' part, the rest is here.
 
     Line 5 is what is left to gain anywhere. A branch whose promise falls short of the
     best one by as much as that promises nothing better than what has been reached; one
@@ -119,7 +121,7 @@ class BranchBalancer:
     """
 
     def __init__(self, n_branches: int, noise: float, *, eliminate: bool) -> None:
-        self.noise, self.eliminate = noise, eliminate
+        self.rule, self.eliminate = RegretBalancer(noise, _DELTA, _LEAST), eliminate
         k = range(n_branches)
         self.state = BranchState(0, list(k), [[] for _ in k], [[] for _ in k])  # line 1
 
@@ -143,9 +145,7 @@ class BranchBalancer:
         failing : list of int, default=()
             Branches without a success so far.
         """
-        n = [len(queries) + 1 for queries in self.state.members]
-        for branch in pending:
-            n[branch] += 1
+        n = self.rule.counts(self.state.members, pending)
         known = [U for b, U in upper.items() if b not in failing]
         top = max(known or upper.values())
         left = top - reached  # line 5
@@ -153,7 +153,7 @@ class BranchBalancer:
             b: self.regret(max(0.0, top - U), left, self._counted(n[b], b in failing))
             for b, U in upper.items()
         }
-        return min(R, key=R.__getitem__)  # line 7
+        return self.rule.turn(R)  # line 7
 
     @staticmethod
     def _counted(n: int, failing: bool) -> float:
@@ -194,31 +194,22 @@ class BranchBalancer:
         if not all(self.state.members[b] for b in alive):  # line 11
             return
         told = {b: self._told(b, z) for b in alive}
-        S = {b: queries for b, queries in told.items() if len(queries[0])}
-        if not S:
-            return
-        xi = self.xi(len(self.state.members), self.state.t)
-        m = {b: float(values.mean()) for b, (values, _) in S.items()}  # line 12
-        r = {b: math.sqrt(xi / len(values)) for b, (values, _) in S.items()}  # line 12
-        best = max(m[b] - r[b] for b in S)  # line 13
+        z_of = {b: values for b, (values, _) in told.items()}
+        slack = {b: self._slack(widths, scale) for b, (_, widths) in told.items()}
+        n_branches = len(self.state.members)
+        kept = self.rule.survivors(z_of, slack, n_branches, self.state.t)
+        self.state.alive = kept  # line 12, line 13, line 14
+
+    @staticmethod
+    def _slack(widths: Array, scale: float) -> float:
+        """Return the mean of widths in the units that the model sees."""
         with np.errstate(over="ignore"):  # an infinite width keeps its branch
-            mean = {b: float(widths.mean() / scale) for b, (_, widths) in S.items()}
-        self.state.alive = [
-            b
-            for b, (_, widths) in told.items()
-            if len(widths) < _LEAST  # line 14
-            # A width that no model could tell is nan, and keeps its branch as well.
-            or not m[b] + r[b] + mean[b] < best  # line 14
-        ]
+            return float(widths.mean() / scale) if len(widths) else math.inf
 
     def _told(self, branch: int, z: Array) -> tuple[Array, Array]:
         """Return the finite values of a branch's queries, and their widths."""
         values = z[self.state.members[branch]]
         finite = np.isfinite(values)
         widths = np.array(self.state.widths[branch])[finite]
+        # A width that no model could tell is nan, and keeps its branch as well.
         return values[finite], np.where(np.isnan(widths), np.inf, widths)
-
-    def xi(self, n_branches: int, t: int) -> float:
-        """Return the noise term of line 12, for Gaussian noise."""
-        tail = math.log(n_branches * math.pi**2 * t**2 / (3 * _DELTA))  # line 12
-        return 2 * self.noise**2 * tail
