@@ -26,8 +26,7 @@ from skrobustbo._state import (
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.history import Log, Trial
 from skrobustbo.policies._base import Policy
-from skrobustbo.space import Space
-from skrobustbo.space._constraint import Constraint
+from skrobustbo.space import Constraint, Space
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]

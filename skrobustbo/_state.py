@@ -11,8 +11,7 @@ from typing import Any
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._forms import built
 from skrobustbo.history import Trial
-from skrobustbo.space import Space
-from skrobustbo.space._values import from_json, to_json
+from skrobustbo.space import Space, from_json, to_json
 
 #: To be raised when an older reader would misread what is written.
 FORMAT = 2

@@ -28,8 +28,7 @@ from skrobustbo.policies._registry import (
     policy_from_dict,
     policy_to_dict,
 )
-from skrobustbo.space import Space
-from skrobustbo.space._constraint import Constraint
+from skrobustbo.space import Constraint, Space
 from skrobustbo.surrogate import Models
 
 Params = dict[str, Any]
