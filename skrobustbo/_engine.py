@@ -21,7 +21,7 @@ from skrobustbo.history import History, Log, Trial
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
-from skrobustbo.surrogate import FactorBank, Models, Posterior
+from skrobustbo.surrogate import FactorBank, Models, Posterior, View
 from skrobustbo.surrogate._posterior import Ground
 
 Array = NDArray[np.float64]
@@ -203,20 +203,20 @@ class Engine:
         """Return the surrogate on the values told here, as the policy shapes them."""
         z, shift, scale = self._units(shaped)
         X = self._seen if pending else self.history.X
-        return Models(
-            bank or self._bank,
+        view = View(
             self.history.X,
             z,
             X_pending=X[len(z) :],
             shift=shift,
             scale=scale,
             groups=self.space.groups,
-            rng=partial(np.random.default_rng, [self.seed, n_asked, 1]),
+            values=self.history.values,
             ground=self._ground,
             ball=self.region.ball,
-            values=self.history.values,
             n_elsewhere=len(self._log.trials) - len(self.history.trials),
         )
+        rng = partial(np.random.default_rng, [self.seed, n_asked, 1])
+        return Models(bank or self._bank, view, rng)
 
     @property
     def _seen(self) -> Array:
