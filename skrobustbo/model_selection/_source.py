@@ -16,7 +16,7 @@ from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import Outcome
 from skrobustbo.optimizer import Optimizer
-from skrobustbo.space._values import from_json, to_json
+from skrobustbo.space import from_json, to_json
 
 Params = dict[str, Any]
 

@@ -22,7 +22,7 @@ from skrobustbo.optimizer._streams import Purpose, stream
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
-from skrobustbo.surrogate import FactorBank, Models, Posterior
+from skrobustbo.surrogate import FactorBank, Models, Posterior, View
 from skrobustbo.surrogate._posterior import Ground
 
 Array = NDArray[np.float64]
@@ -202,20 +202,20 @@ class Branch:
         """Return the surrogate on the values told here, as the policy shapes them."""
         z, shift, scale = self._units(shaped)
         X = self._seen if pending else self.history.X
-        return Models(
-            bank or self._bank,
+        view = View(
             self.history.X,
             z,
             X_pending=X[len(z) :],
             shift=shift,
             scale=scale,
             groups=self.space.groups,
-            rng=partial(self._stream, n_asked, Purpose.MODELS),
+            values=self.history.values,
             ground=self._ground,
             ball=self.region.ball,
-            values=self.history.values,
             n_elsewhere=len(self._every.trials) - len(self.history.trials),
         )
+        rng = partial(self._stream, n_asked, Purpose.MODELS)
+        return Models(bank or self._bank, view, rng)
 
     def _stream(
         self, n_asked: int, purpose: Purpose = Purpose.POINTS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo.space._values import is_finite, is_number, plain
+from skrobustbo.space import is_finite, is_number, plain
 
 Params = dict[str, Any]
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._branch import Branch
-from skrobustbo.space import Space
-from skrobustbo.space._constraint import Constraint
+from skrobustbo.space import Constraint, Space
 
 #: Initial points of every branch, as far as the horizon allows.
 _LEAST = 2

@@ -36,8 +36,7 @@ from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.optimizer._turns import Turns
 from skrobustbo.optimizer._warm_start import fitting, read_results
 from skrobustbo.policies import Policy, make_policy
-from skrobustbo.space import Space
-from skrobustbo.space._constraint import Constraint
+from skrobustbo.space import Constraint, Space
 
 Params = dict[str, Any]
 

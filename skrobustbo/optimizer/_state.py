@@ -15,8 +15,7 @@ from skrobustbo._trials import Trial
 from skrobustbo.optimizer._balancer import BranchState
 from skrobustbo.policies import Policy
 from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
-from skrobustbo.space import Space
-from skrobustbo.space._values import from_json, to_json
+from skrobustbo.space import Space, from_json, to_json
 
 if TYPE_CHECKING:
     from skrobustbo.optimizer._optimizer import Optimizer

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.optimizer._checks import plain_params
-from skrobustbo.space._values import is_listing
+from skrobustbo.space import is_listing
 
 Params = dict[str, Any]
 Found = list[tuple[Params, float]]

@@ -1,7 +1,29 @@
 """Search spaces: parameters, their values, and the unit cube they are encoded in."""
 
+from skrobustbo.space import _branched, _points  # noqa: F401 (they register themselves)
 from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._constraint import Constraint
 from skrobustbo.space._dimensions import Integer, Real
 from skrobustbo.space._space import Space
+from skrobustbo.space._values import (
+    from_json,
+    is_finite,
+    is_listing,
+    is_number,
+    plain,
+    to_json,
+)
 
-__all__ = ["Categorical", "Integer", "Real", "Space"]
+__all__ = [
+    "Categorical",
+    "Constraint",
+    "Integer",
+    "Real",
+    "Space",
+    "from_json",
+    "is_finite",
+    "is_listing",
+    "is_number",
+    "plain",
+    "to_json",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,9 @@ from scipy.spatial import cKDTree
 
 from skrobustbo._sobol import sobol
 from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._cube import Cube
 from skrobustbo.space._dimensions import Dimension, Rows
 from skrobustbo.space._values import is_number
-
-if TYPE_CHECKING:
-    from skrobustbo.space._space import Space
 
 #: Pools, and other finite spaces up to this size, have their neighbours looked up, none
 #: left out.
@@ -94,7 +92,7 @@ class _Axis:
 
 
 def ball(
-    space: Space, eps: float | Mapping[str, float], metric: str, units: str
+    space: Cube, eps: float | Mapping[str, float], metric: str, units: str
 ) -> Perturb:
     """Return the function from points to their perturbations; see `Space.ball`."""
     axes = _axes(space, eps, user=units == "user")
@@ -105,7 +103,7 @@ def ball(
     return _Offsets(space, axes, _offsets(len(axes), metric))
 
 
-def _axes(space: Space, eps: float | Mapping[str, float], user: bool) -> list[_Axis]:
+def _axes(space: Cube, eps: float | Mapping[str, float], user: bool) -> list[_Axis]:
     """Return the columns to perturb: unordered choices have no direction to go."""
     if isinstance(eps, Mapping):
         radii = {name: float(radius) for name, radius in eps.items()}
@@ -125,7 +123,7 @@ def _axes(space: Space, eps: float | Mapping[str, float], user: bool) -> list[_A
     ]
 
 
-def _perturbed(space: Space, name: str, user: bool) -> bool:
+def _perturbed(space: Cube, name: str, user: bool) -> bool:
     columns, dimension = space.columns(name), space.dimensions[name]
     if len(columns) != 1:
         return False
@@ -157,7 +155,7 @@ def _offsets(p: int, metric: str) -> Rows:
 class _Offsets:
     """Fixed offsets, drawn inward to feasible values."""
 
-    space: Space
+    space: Cube
     axes: list[_Axis]
     offsets: Rows
 
@@ -188,7 +186,7 @@ class _Offsets:
 class _Neighbours:
     """The points of a finite space within reach of each other."""
 
-    space: Space
+    space: Cube
     axes: list[_Axis]
     norm: float
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.space._ball import Perturb
+from skrobustbo.space._cube import COUNTED, Params, checked_params
 from skrobustbo.space._dimensions import Dimension, Rows
-from skrobustbo.space._space import COUNTED, Params, Space, checked_params
+from skrobustbo.space._space import Space
 
 #: How a point says which branch it is of: one column each, as for a choice.
 _MARK = math.sqrt(0.5)
 
 
-class BranchedSpace(Space):
+class BranchedSpace(Space, kind="branches"):
     """The space of a list of dicts; see `Space`.
 
     An encoded point has one column for each branch, to tell which it is of, and then
@@ -168,29 +168,14 @@ class BranchedSpace(Space):
 
     # What is asked of a branch instead -----------------------------------------------
 
-    @property
-    def climbed(self) -> NDArray[np.intp]:
-        raise _ask_a_branch()
+    def _ask_a_branch(self, *_: Any) -> Any:
+        raise TypeError(
+            "A space of several branches has no such property of its own; ask one of "
+            "its 'branches'."
+        )
 
-    @cached_property
-    def nominal(self) -> NDArray[np.intp]:
-        raise _ask_a_branch()
-
-    @property
-    def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
-        raise _ask_a_branch()
-
-    @cached_property
-    def groups(self) -> list[NDArray[np.intp]]:
-        raise _ask_a_branch()
-
-    def ball(
-        self,
-        eps: float | Mapping[str, float],
-        metric: str = "max",
-        units: str = "cube",
-    ) -> Perturb:
-        raise _ask_a_branch()
+    climbed = nominal = swept = groups = property(_ask_a_branch)
+    ball = _ask_a_branch  # type: ignore[assignment]
 
     # JSON ----------------------------------------------------------------------------
 
@@ -236,10 +221,3 @@ def _has(dimension: Dimension, value: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _ask_a_branch() -> TypeError:
-    return TypeError(
-        "A space of several branches has no such property of its own; ask one of its "
-        "'branches'."
-    )

@@ -17,6 +17,7 @@ from skrobustbo.space._dimensions import (
     Dimension,
     Integer,
     Rows,
+    on_grid,
 )
 from skrobustbo.space._values import from_json, is_number, plain, to_json
 
@@ -91,12 +92,7 @@ class _Frozen(Dimension):
             )
         kwds = {key: to_json(value) for key, value in self.frozen.kwds.items()}
         args = [to_json(arg) for arg in self.frozen.args]
-        return {
-            "type": "frozen",
-            "name": name,
-            "args": args,
-            "kwds": kwds,
-        }
+        return {"type": "frozen", "name": name, "args": args, "kwds": kwds}
 
 
 class _Continuous(_Frozen):
@@ -155,9 +151,7 @@ class _Continuous(_Frozen):
         return self._values(rows[:, 0]).tolist()  # type: ignore[no-any-return]
 
     def snap(self, rows: Rows) -> Rows:
-        steps = 2.0**self._bits
-        grid: Rows = np.rint(np.clip(rows, 0.0, 1.0) * steps) / steps + 0.0
-        return grid
+        return on_grid(rows, 2.0**self._bits)
 
     def from_uniform(self, u: Rows) -> Rows:
         return self.snap(u)[:, None]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,20 +61,10 @@ def _number(cls: type[Real] | type[Integer], low: Any, high: Any, log: bool) -> 
     return Categorical([low]) if low == high else cls(low, high, log=log)
 
 
-def _skopt_real(value: Any) -> Dimension:
-    dimension: Dimension = _number(Real, value.low, value.high, _skopt_log(value))
-    return dimension
-
-
-def _skopt_integer(value: Any) -> Dimension:
-    dimension: Dimension = _number(Integer, value.low, value.high, _skopt_log(value))
-    return dimension
-
-
-def _skopt_log(value: Any) -> bool:
+def _skopt_number(cls: type[Real] | type[Integer], value: Any) -> Any:
     if value.prior not in ("uniform", "log-uniform"):
         raise ValueError(f"{value!r} has an unknown prior; use Real or Integer")
-    return bool(value.prior == "log-uniform")
+    return _number(cls, value.low, value.high, value.prior == "log-uniform")
 
 
 def _skopt_categorical(value: Any) -> Dimension:
@@ -89,19 +80,17 @@ def _skopt_categorical(value: Any) -> Dimension:
         return Categorical(choices)
 
 
-def _optuna_float(value: Any) -> Dimension:
+def _optuna_float(value: Any) -> Any:
     step = getattr(value, "step", None)
     if step is None or value.low == value.high:
-        dimension: Dimension = _number(Real, value.low, value.high, bool(value.log))
-        return dimension
+        return _number(Real, value.low, value.high, bool(value.log))
     return _stepped(value, float(step))
 
 
-def _optuna_int(value: Any) -> Dimension:
+def _optuna_int(value: Any) -> Any:
     step = getattr(value, "step", 1)
     if step == 1 or value.low == value.high:
-        dimension: Dimension = _number(Integer, value.low, value.high, bool(value.log))
-        return dimension
+        return _number(Integer, value.low, value.high, bool(value.log))
     return _stepped(value, int(step))
 
 
@@ -119,13 +108,13 @@ def _stepped(value: Any, step: Any) -> Dimension:
     return Categorical([min(place, float(high)) for place in places], ordered=True)
 
 
-def _optuna_categorical(value: Any) -> Dimension:
+def _optuna_categorical(value: Any) -> Any:
     return Categorical(distinct(value.choices))
 
 
 _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
-    ("skopt", "Real"): _skopt_real,
-    ("skopt", "Integer"): _skopt_integer,
+    ("skopt", "Real"): partial(_skopt_number, Real),
+    ("skopt", "Integer"): partial(_skopt_number, Integer),
     ("skopt", "Categorical"): _skopt_categorical,
     ("optuna", "FloatDistribution"): _optuna_float,
     ("optuna", "IntDistribution"): _optuna_int,

@@ -12,27 +12,24 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._cube import Cube, Params, Predicate, checked_name
 from skrobustbo.space._dimensions import MIN_GAP, Dimension, Rows
-from skrobustbo.space._space import Predicate, Space, checked_name
+from skrobustbo.space._space import Space
 from skrobustbo.space._values import distinct, is_finite, plain, same, to_json
-
-Params = dict[str, Any]
 
 #: Distances computed at once.
 _MOST_DISTANCES = 2**22
 
 
-class PointSpace(Space):
+class PointSpace(Space, kind="points"):
     """The space of `Space.from_points`: one table of encoded rows over all columns."""
 
     is_pool = True
 
     def __init__(self, points: Sequence[Mapping[str, Any]]):
         given = _checked_points(points)
-        self.dimensions = {
-            name: _seen_dimension([point[name] for point in given]) for name in given[0]
-        }
-        self._set_columns()
+        seen = {name: _seen_dimension([p[name] for p in given]) for name in given[0]}
+        Cube.__init__(self, seen)
         rows = np.array([super(PointSpace, self).encode(point) for point in given])
         first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
         self.points = [given[i] for i in first]

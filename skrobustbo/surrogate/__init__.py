@@ -12,6 +12,7 @@ from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._models import Models
 from skrobustbo.surrogate._posterior import Candidate, Posterior
 from skrobustbo.surrogate._priors import FlatPrior, GammaPrior, LogNormalPrior, Prior
+from skrobustbo.surrogate._view import View
 
 __all__ = [
     "AdditiveKernel",
@@ -27,5 +28,6 @@ __all__ = [
     "Posterior",
     "Prior",
     "SubsetKernel",
+    "View",
     "WienerKernel",
 ]

@@ -1,4 +1,4 @@
-"""The bank of candidate models: one factor each, brought up to date when asked for."""
+"""The bank of candidate models: one regressor each, up to date when asked for."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.kernels import radial
 from skrobustbo.kernels._radial import with_nominal
 from skrobustbo.surrogate._active import ActiveSet
-from skrobustbo.surrogate._cholesky import CholeskyFactor
+from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import Candidate
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: Rows that are factored at once. Up to the last multiple the factor comes from one
-#: Cholesky decomposition, beyond it row by row: its bits then depend on the rows alone,
-#: not on when each was appended, and a resumed run equals the unbroken one exactly.
-_CHUNK = 32
 #: Factors kept, and the numbers that they may hold in all (128 MiB) unless they are
 #: few; the one used longest ago goes first (and is rebuilt bit by bit). Where length
 #: scales are estimated anew at every step, most will never be asked for again.
@@ -30,10 +25,11 @@ _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
 class FactorBank:
-    """Factors of K + noise**2 I, one per candidate, over the same growing rows.
+    """Regressors, one per candidate, over the same growing rows.
 
-    Factors are built from the points, the kernel and the noise only: targets change
-    scale at every step, and a factor must outlive that.
+    What they keep is the factor of K + noise**2 I, which is built from the points, the
+    kernel and the noise only: targets change scale at every step, and a factor must
+    outlive that.
 
     Parameters
     ----------
@@ -48,25 +44,37 @@ class FactorBank:
     def __init__(self, noise: float, nominal: Indices = _NO_COLUMNS) -> None:
         self.noise = max(float(noise), _LEAST)
         self.nominal = nominal
-        self._factors: OrderedDict[object, tuple[CholeskyFactor, int]] = OrderedDict()
+        self._held: OrderedDict[object, tuple[IncrementalGPR, int]] = OrderedDict()
         self.active = ActiveSet(self.nominal)
 
-    def factor(
+    def regressor(
         self, candidate: Candidate, X: Array, n_told: int, view: object = None
-    ) -> CholeskyFactor:
-        """Return the candidate's factor over `X`, whose last rows may be pending.
+    ) -> IncrementalGPR:
+        """Return the candidate's regressor over `X`, whose last rows may be pending.
 
-        `view` names the rows: those of one view only ever grow.
+        It has no targets of its own. `view` names the rows: those of one view only ever
+        grow.
         """
         key = (candidate.key, view)
-        factor, valid = self._factors.pop(key, (CholeskyFactor(), 0))
+        held, valid = self._held.pop(key, (None, 0))
+        if held is None:
+            held = self.new(candidate, X.shape[1])
         # What was pending last time may have been told since in another order.
-        factor.truncate(min(valid, n_told))
-        self._grow(factor, candidate, X, n_told)
-        self._factors[key] = factor, n_told
+        self._held[key] = held._hold(X, n_told, valid), n_told
         while self._full:
-            self._factors.popitem(last=False)
-        return factor
+            self._held.popitem(last=False)
+        return held
+
+    def new(
+        self, candidate: Candidate, n_columns: int, weights: float | Array = 1.0
+    ) -> IncrementalGPR:
+        """Return a regressor of the candidate without any rows.
+
+        `weights` divide the variance of the noise, that of all rows or of each.
+        """
+        kernel = self.kernel_of(candidate.kernel, n_columns)
+        variance = self.noise_of(candidate) ** 2 / weights
+        return IncrementalGPR._empty(kernel, variance, n_columns)
 
     def noise_of(self, candidate: Candidate) -> float:
         """Return the standard deviation of a candidate's noise."""
@@ -79,38 +87,6 @@ class FactorBank:
     @property
     def _full(self) -> bool:
         """Whether there are too many factors, or too large ones."""
-        n = len(self._factors)
-        held = sum(factor.capacity for factor, _ in self._factors.values())
+        n = len(self._held)
+        held = sum(gpr._factor.capacity for gpr, _ in self._held.values())
         return n > _MAX_FACTORS or (n > _FEW_FACTORS and held > _MAX_NUMBERS)
-
-    def _grow(
-        self, factor: CholeskyFactor, candidate: Candidate, X: Array, n_told: int
-    ) -> None:
-        kernel = self.kernel_of(candidate.kernel, X.shape[1])
-        variance = self.noise_of(candidate) ** 2
-        whole = n_told - n_told % _CHUNK
-        if factor.n < whole:
-            K = kernel(X[:whole])
-            K[np.diag_indices_from(K)] += variance
-            factor.restart(K)
-        first = factor.n
-        if first == len(X):
-            return
-        block = self._rows(kernel, X, first)
-        diagonal = kernel.diag(X[first:]) + variance
-        for i, row in enumerate(block):
-            factor.append(row[: first + i], float(diagonal[i]))
-
-    def _rows(self, kernel: Kernel, X: Array, first: int) -> Array:
-        """Return the kernel's rows from `first` on, each as if it came alone.
-
-        Kernels of scaled distances treat every entry by itself. What BLAS makes of a
-        row depends on how many it is given: others get them one by one.
-        """
-        if radial(kernel, np.zeros(1)) is not None:
-            block: Array = kernel(X[first:], X)
-            return block
-        rows = np.zeros((len(X) - first, len(X)))
-        for i in range(first, len(X)):
-            rows[i - first, : i + 1] = kernel(X[i : i + 1], X[: i + 1])[0]
-        return rows

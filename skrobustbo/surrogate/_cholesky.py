@@ -29,6 +29,8 @@ class CholeskyFactor:
     def __init__(self) -> None:
         self.n = 0
         self._buffer = np.zeros((8, 8), order="F")
+        # Leading rows of the buffer that others look at, and that must not be changed.
+        self._lent: float = 0
 
     @classmethod
     def of(cls, L: Array) -> CholeskyFactor:
@@ -38,6 +40,16 @@ class CholeskyFactor:
         factor._buffer[: len(L), : len(L)] = L
         factor.n = len(L)
         return factor
+
+    def held(self) -> CholeskyFactor:
+        """Return the factor as it is now, whatever happens to this one afterwards.
+
+        Nothing is copied before one of the two would overwrite what both look at.
+        """
+        twin = CholeskyFactor.__new__(CholeskyFactor)
+        twin.n, twin._buffer, twin._lent = self.n, self._buffer, math.inf
+        self._lent = max(self._lent, self.n)
+        return twin
 
     @property
     def lower(self) -> Array:
@@ -50,11 +62,13 @@ class CholeskyFactor:
         return self._buffer.size
 
     def _reserve(self, n: int) -> None:
-        if n > len(self._buffer):
-            capacity = max(n, len(self._buffer) * 3 // 2)
-            grown = np.zeros((capacity, capacity), order="F")
-            grown[: self.n, : self.n] = self.lower
-            self._buffer = grown
+        """Make room for `n` rows, where those after the present ones may be written."""
+        capacity = len(self._buffer)
+        if n > capacity or self.n < self._lent:
+            capacity = max(n, capacity * 3 // 2) if n > capacity else capacity
+            own = np.zeros((capacity, capacity), order="F")
+            own[: self.n, : self.n] = self.lower
+            self._buffer, self._lent = own, 0
 
     def restart(self, K: Array) -> None:
         """Replace the factor by that of a whole matrix, shape (n, n)."""

@@ -12,10 +12,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.surrogate._bank import FactorBank
-from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
 from skrobustbo.surrogate._noise import strong_noise
-from skrobustbo.surrogate._posterior import Candidate, Posterior
+from skrobustbo.surrogate._posterior import Candidate
 from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
@@ -226,17 +225,10 @@ class Fits:
 
     def _evidence(self, candidate: Candidate) -> float:
         X, z = self._fitted
-        kernel = self._kernel(candidate)
-        K = kernel(X)
-        noise = self._bank.noise_of(candidate)
-        K[np.diag_indices_from(K)] += noise**2
-        factor, mean = CholeskyFactor(), self._mean(candidate)
-        factor.restart(K)
-        posterior = Posterior(candidate, X, factor, z, noise, mean, kernel)
-        return posterior.log_marginal_likelihood
-
-    def _kernel(self, candidate: Candidate) -> Kernel:
-        return self._bank.kernel_of(candidate.kernel, self.X.shape[1])
+        mean = self._mean(candidate)
+        targets = z if mean is None else z - mean(X)
+        regressor = self._bank.new(candidate, X.shape[1])._refactor(X)
+        return regressor._given(targets).log_marginal_likelihood_value_
 
     def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:
         mean = candidate.mean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +13,15 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skrobustbo.kernels import radial
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 Array = NDArray[np.float64]
 
-_LOG_2PI = math.log(2 * math.pi)
+#: Rows that a bank has factored at once. Up to the last multiple the factor comes from
+#: one Cholesky decomposition, beyond it row by row: its bits then depend on the rows
+#: alone, not on when each came, and a resumed run equals the unbroken one exactly.
+_CHUNK = 32
 
 
 class IncrementalGPR(GaussianProcessRegressor):
@@ -65,7 +70,11 @@ class IncrementalGPR(GaussianProcessRegressor):
 
     X_train_: Array
     y_train_: Array
+    kernel_: Kernel
     L_: Array
+    _factor: CholeskyFactor
+    #: L^-1 y: what the mean at x is the product of with L^-1 k(X, x).
+    _whitened: Array
 
     def __init__(
         self,
@@ -98,15 +107,11 @@ class IncrementalGPR(GaussianProcessRegressor):
         ValueError
             If `alpha` is an array.
         """
-        if np.ndim(self.alpha) > 0:
-            raise ValueError(
-                "The 'alpha' of IncrementalGPR must be a scalar, got an array of shape "
-                f"{np.shape(self.alpha)}; use GaussianProcessRegressor for noise that "
-                "differs by row."
-            )
+        self._check_alpha()
         super().fit(X, y)
         self._y_raw = np.array(y, dtype=float)
         self._factor = CholeskyFactor.of(self.L_)
+        self._whitened = self._factor.solve(self.y_train_)
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -125,6 +130,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         """
         if not hasattr(self, "X_train_"):
             return self.fit(X, y)
+        self._check_alpha()
         X_new, y_new = validate_data(
             self, X, y, multi_output=True, y_numeric=True, reset=False, **self._checks()
         )
@@ -133,15 +139,8 @@ class IncrementalGPR(GaussianProcessRegressor):
                 f"Expected targets of shape {(len(X_new), *self._y_raw.shape[1:])}, as "
                 f"in fit, got {y_new.shape}."
             )
-        n = len(self.X_train_)
-        self._factor.truncate(n)  # rows that an earlier call failed to complete
-        X_all = np.concatenate([self.X_train_, X_new])
-        rows = self.kernel_(X_new, X_all)
-        # k(x, x) from the kernel of one set: white noise counts there only.
-        rows[:, n:] = self.kernel_(X_new)
-        for i, row in enumerate(rows, start=n):
-            self._factor.append(row[:i], float(row[i] + self.alpha))
-        self.X_train_ = X_all
+        self._factor.truncate(len(self.X_train_))  # what an earlier call left undone
+        self._append(np.concatenate([self.X_train_, X_new]))
         return self._with_targets(np.concatenate([self._y_raw, y_new]))
 
     def retarget(self, y: ArrayLike) -> Self:
@@ -178,6 +177,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         self : IncrementalGPR
         """
         check_is_fitted(self, "X_train_")
+        self._check_alpha()
         n = operator.index(n)
         if not 1 <= n <= len(self.X_train_):
             raise ValueError(
@@ -187,6 +187,29 @@ class IncrementalGPR(GaussianProcessRegressor):
         self._factor.truncate(n)
         self.X_train_ = self.X_train_[:n]
         return self._with_targets(self._y_raw[:n])
+
+    @cached_property
+    def alpha_(self) -> Array:
+        """Dual coefficients of the training data: K^-1 y."""
+        weights = self._factor.solve(self._whitened, transposed=True)
+        return weights.reshape(self.y_train_.shape)
+
+    @cached_property
+    def log_marginal_likelihood_value_(self) -> float:
+        """Logarithm of the targets' density, summed over the targets of a point."""
+        n, half_log_det = len(self.y_train_), self._factor.log_diagonal()
+        return sum(
+            float(-0.5 * (w @ w) - half_log_det - 0.5 * n * math.log(2 * math.pi))
+            for w in self._whitened.reshape(n, -1).T
+        )
+
+    def _check_alpha(self) -> None:
+        if np.ndim(self.alpha) > 0:
+            raise ValueError(
+                "The 'alpha' of IncrementalGPR must be a scalar, got an array of shape "
+                f"{np.shape(self.alpha)}; use GaussianProcessRegressor for noise that "
+                "differs by row."
+            )
 
     def _checks(self) -> dict[str, Any]:
         vectors = self.kernel_.requires_vector_input
@@ -202,12 +225,85 @@ class IncrementalGPR(GaussianProcessRegressor):
             constant = std == 0 if y.ndim == 1 else std < 10 * np.finfo(float).eps
             self._y_train_std = np.where(constant, 1.0, std)
             y = (y - self._y_train_mean) / self._y_train_std
-        self.y_train_ = y
-        self.L_ = self._factor.lower
-        columns = y.reshape(len(y), -1)
-        w = self._factor.solve(columns)
-        self.alpha_ = self._factor.solve(w, transposed=True).reshape(y.shape)
-        log_volume = self._factor.log_diagonal() + 0.5 * len(y) * _LOG_2PI
-        per_target = -0.5 * np.einsum("ij,ij->j", w, w) - log_volume
-        self.log_marginal_likelihood_value_ = float(per_target.sum())
+        return self._solved(y, self._factor.solve(y))
+
+    def _solved(self, y: Array, whitened: Array) -> Self:
+        """Set the targets in units of the model; what follows from them is lazy."""
+        self.y_train_, self._whitened, self.L_ = y, whitened, self._factor.lower
+        for name in ("alpha_", "log_marginal_likelihood_value_"):
+            self.__dict__.pop(name, None)
         return self
+
+    # Inside, where everything is valid and every step counts -------------------------
+
+    @classmethod
+    def _empty(cls, kernel: Kernel, alpha: float | Array, n_columns: int) -> Self:
+        """Return a regressor that holds no rows as yet; the kernel is not copied."""
+        gpr = cls(kernel, alpha=alpha)  # type: ignore[arg-type] # arrays: inside only
+        gpr.kernel_, gpr.n_features_in_ = kernel, n_columns
+        gpr._y_train_mean, gpr._y_train_std = np.zeros(1), np.ones(1)
+        gpr.X_train_, gpr._factor = np.empty((0, n_columns)), CholeskyFactor()
+        return gpr
+
+    def _hold(self, X: Array, n_told: int, valid: int = 0) -> Self:
+        """Bring the factor up to date with `X`, whose last rows may be pending.
+
+        The first `valid` rows are those of the last call.
+        """
+        self._factor.truncate(min(valid, n_told))
+        whole = n_told - n_told % _CHUNK
+        if self._factor.n < whole:
+            self._refactor(X[:whole])
+        return self._append(X)
+
+    def _refactor(self, X: Array) -> Self:
+        """Hold `X` instead, by one decomposition."""
+        K = self.kernel_(X)
+        K[np.diag_indices_from(K)] += self.alpha
+        self._factor.restart(K)
+        self.X_train_ = X
+        return self
+
+    def _append(self, X: Array) -> Self:
+        """Hold `X`, whose first rows the factor has, one row after the other."""
+        first = self._factor.n
+        if first < len(X):
+            block = self._kernel_rows(X, first)
+            diagonal = self.kernel_.diag(X[first:]) + self.alpha
+            for i, row in enumerate(block):
+                self._factor.append(row[: first + i], float(diagonal[i]))
+        self.X_train_ = X
+        return self
+
+    def _kernel_rows(self, X: Array, first: int) -> Array:
+        """Return the kernel's rows from `first` on, each as if it came alone.
+
+        Kernels of scaled distances treat every entry by itself. What BLAS makes of a
+        row depends on how many it is given: others get them one by one.
+        """
+        if radial(self.kernel_, np.zeros(1)) is not None:
+            block: Array = self.kernel_(X[first:], X)
+            return block
+        rows = np.zeros((len(X) - first, len(X)))
+        for i in range(first, len(X)):
+            rows[i - first, : i + 1] = self.kernel_(X[i : i + 1], X[: i + 1])[0]
+        return rows
+
+    def _given(self, z: Array) -> Self:
+        """Return a regressor on the same rows, the first of which have targets `z`.
+
+        The others are pending: their targets are the means that `z` gives there, which
+        are zeros in L^-1 y. So they narrow the deviation and leave the mean as it is
+        (Desautels et al. 2014). Nothing that becomes of this regressor changes it.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._factor, n = self._factor.held(), len(z)
+        padded = np.zeros(len(self.X_train_))
+        padded[:n] = z
+        whitened = other._factor.solve(padded)
+        whitened[n:] = 0.0  # the solve has carried the told targets there
+        if n < len(padded):
+            padded[n:] = other._factor.lower[n:, :n] @ whitened[:n]
+        other._y_raw = padded
+        return other._solved(padded, whitened)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -10,14 +11,10 @@ from numpy.typing import NDArray
 
 from skrobustbo.surrogate._active import chosen_at, fitted_rows, latest_rows
 from skrobustbo.surrogate._bank import FactorBank
-from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._fits import Fits
-from skrobustbo.surrogate._posterior import (
-    Candidate,
-    Ground,
-    Posterior,
-    PresentPosterior,
-)
+from skrobustbo.surrogate._gpr import IncrementalGPR
+from skrobustbo.surrogate._posterior import Candidate, Posterior, PresentPosterior
+from skrobustbo.surrogate._view import View
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -26,80 +23,52 @@ Indices = NDArray[np.intp]
 class Models(Fits):
     """What a policy sees of the surrogate during one `suggest`.
 
-    ``models[candidate]`` is the candidate's posterior, its factor cached and grown row
-    by row. A view is good until the next one is taken from the same bank. Where there
-    are thousands of told points, a posterior is that of an active set of them.
+    ``models[candidate]`` is the candidate's posterior, by a regressor of which the bank
+    keeps the factor, grown row by row. Where there are thousands of told points, a
+    posterior is that of an active set of them.
 
     Parameters
     ----------
     bank : FactorBank
-        The cached factors.
-    X : array of shape (n, n_columns)
-        Told points, encoded.
-    z : array of shape (n,)
-        Their targets in the units that the model sees.
-    X_pending : array of shape (p, n_columns)
-        Points asked and not yet told.
-    shift, scale : float
-        A value y of the objective is ``(y - shift) / scale`` to the model.
-    groups : list of integer arrays
-        Encoded columns of each parameter that varies.
+        The regressors.
+    view : View
+        The points, their values and their units. What it says of `X`, `z`, `values`,
+        `shift`, `scale`, `groups` and `n_elsewhere` can be asked of the models as well.
     rng : numpy.random.Generator or callable, optional
         Source of the draws of `sample`, or a function that makes it when first needed.
-    ground : Ground, optional
-        The feasible points, or a sample of them, for bounds of the information gain.
-    ball : callable, optional
-        Radius, metric and units to the function from points to their perturbations.
-    values : array of shape (n,), optional
-        The told values themselves, nan where there is none; `z` if not given.
-    n_elsewhere : int, default=0
-        Points of other branches, told or pending: they use up the horizon as well.
     """
 
     def __init__(
         self,
         bank: FactorBank,
-        X: Array,
-        z: Array,
-        *,
-        X_pending: Array | None = None,
-        shift: float = 0.0,
-        scale: float = 1.0,
-        groups: Sequence[NDArray[np.intp]] | None = None,
+        view: View,
         rng: np.random.Generator | Callable[[], np.random.Generator] | None = None,
-        ground: Ground | None = None,
-        ball: Callable[..., Callable[[Array], Array]] | None = None,
-        values: Array | None = None,
-        n_elsewhere: int = 0,
     ) -> None:
-        self.n_elsewhere = n_elsewhere
-        self._bank, self.X, self.z = bank, X, z
-        self.values = z if values is None else values
-        self.ground, self._ball = ground, ball
-        self._rng = rng
-        self._start = 0
-        self._now: float | None = None
-        self.shift, self.scale = shift, scale
-        self.groups = [np.arange(X.shape[1])] if groups is None else list(groups)
-        pending = X[:0] if X_pending is None else X_pending
-        self._rows = np.concatenate([X, pending])
+        self._bank, self._view, self._rng = bank, view, rng
+        self.X, self.z, self.values = view.X, view.z, view.told
+        self.shift, self.scale = view.shift, view.scale
+        self.groups = [np.arange(self.X.shape[1])]
+        if view.groups is not None:
+            self.groups = list(view.groups)
+        self.n_elsewhere = view.n_elsewhere
         self._posteriors: dict[Candidate, Posterior] = {}
 
     def __getitem__(self, candidate: Candidate) -> Posterior:
         """Return the candidate's posterior."""
         if candidate not in self._posteriors:
             rows, n_told = self._seen, len(self._active)
-            view = (self._start, self._now is not None, chosen_at(self.n))
-            factor = self._bank.factor(candidate, rows, n_told, view)
-            self._posteriors[candidate] = self._posterior(candidate, factor)
+            timed = self._view.now is not None
+            name = (self._view.start, timed, chosen_at(self.n))
+            regressor = self._bank.regressor(candidate, rows, n_told, name)
+            self._posteriors[candidate] = self._posterior(candidate, regressor)
         return self._posteriors[candidate]
 
     @cached_property
     def _active(self) -> Indices:
         """Which of the told points posteriors go by."""
-        if self._now is not None:
+        if self._view.now is not None:
             return latest_rows(self.n)
-        return self._bank.active.rows(self.X, self.values, self._start)
+        return self._bank.active.rows(self.X, self.values, self._view.start)
 
     @property
     def _fitted(self) -> tuple[Array, Array]:
@@ -110,28 +79,25 @@ class Models(Fits):
     @cached_property
     def _seen(self) -> Array:
         """The told points that posteriors go by, then the pending ones."""
-        return np.concatenate([self.X[self._active], self._rows[self.n :]])
+        return np.concatenate([self.X[self._active], self._view.pending])
 
-    def _posterior(self, candidate: Candidate, factor: CholeskyFactor) -> Posterior:
-        noise = self._bank.noise_of(candidate)
-        kernel = self._kernel(candidate)
-        settings = (candidate, self._seen, factor, self.z[self._active], noise)
-        mean = self._mean(candidate)
-        size = None if self.ground is None else self.ground.n_points
-        if self._now is not None:
-            present = PresentPosterior(*settings, mean, kernel, now=self._now)
-            present.n_points = size
-            return present
-        posterior = Posterior(*settings, mean, kernel)
-        posterior.ground, posterior.n_points = self.ground, size
-        return posterior
+    def _posterior(
+        self, candidate: Candidate, regressor: IncrementalGPR, log_weight: float = 0.0
+    ) -> Posterior:
+        z, mean = self.z[self._active], self._mean(candidate)
+        n_told, noise = len(z), self._bank.noise_of(candidate)
+        if mean is not None:
+            z = z - mean(regressor.X_train_[:n_told])
+        parts = (candidate, regressor._given(z), n_told, noise, mean, self._view.ground)
+        if self._view.now is not None:
+            return PresentPosterior(*parts, log_weight, now=self._view.now)
+        return Posterior(*parts, log_weight)
 
     def at(self, candidate: Candidate) -> Posterior:
         """Return the posterior of a candidate to be looked at once: nothing is kept."""
-        rows, n_told = self._seen, len(self._active)
-        bank = FactorBank(self.noise, self._bank.nominal)
-        factor = bank.factor(candidate, rows, n_told)
-        return self._posterior(candidate, factor)
+        regressor = self._bank.new(candidate, self.X.shape[1])
+        regressor._hold(self._seen, len(self._active))
+        return self._posterior(candidate, regressor)
 
     def weighted(self, candidate: Candidate, weights: Array) -> Posterior:
         """Return the posterior with noise variance divided by a weight for each row.
@@ -145,61 +111,36 @@ class Models(Fits):
         """
         weights = weights[self._active]
         each = np.concatenate([weights, np.ones(len(self._seen) - len(weights))])
-        K = self._kernel(candidate)(self._seen)
-        K[np.diag_indices_from(K)] += self._bank.noise_of(candidate) ** 2 / each
-        factor = CholeskyFactor()
-        factor.restart(K)
-        posterior = self._posterior(candidate, factor)
-        posterior.log_weight = float(np.log(weights).sum())
-        return posterior
+        regressor = self._bank.new(candidate, self.X.shape[1], each)
+        regressor._refactor(self._seen)
+        return self._posterior(candidate, regressor, float(np.log(weights).sum()))
 
     def since(self, start: int) -> Models:
-        """Return the view over the told points from index `start` on.
+        """Return the models of the told points from index `start` on.
 
         Event triggers and windows forget this way; nothing is deleted.
         """
-        return self._view(self.X[start:], self._rows[start:], self.z[start:], start)
+        return self._of(self._view.since(start))
 
     def seen_as(self, z: Array, shift: float, scale: float) -> Models:
-        """Return the view of the same points with other targets, in units of their own.
+        """Return the models of the same points with other targets, in their own units.
 
         A policy that shapes the values looks at them this way as they are.
         """
-        view = self._view(self.X, self._rows, z, 0)
-        view.shift, view.scale = shift, scale
-        return view
+        return self._of(replace(self._view, z=z, shift=shift, scale=scale))
 
     def timed(self) -> Models:
-        """Return the view whose last column is time, seen from the present.
+        """Return the models over points and time, seen from the present.
 
         The i-th value told belongs to time i, counted from 1; pending points follow,
-        and the point to be chosen comes next. Kernels of this view see the time in the
-        last column; its posteriors are asked at points without it, and answer for the
-        present.
+        and the point to be chosen comes next. Kernels of these models see the time in
+        the last column; their posteriors are asked at points without it, and answer for
+        the present.
         """
-        times = 1.0 + self._start + np.arange(len(self._rows))
-        rows = np.column_stack([self._rows, times])
-        view = self._view(rows[: self.n], rows, self.z, 0)
-        view._now = float(self._start + len(rows) + 1)
-        return view
+        return self._of(self._view.timed())
 
-    def _view(self, X: Array, rows: Array, z: Array, start: int) -> Models:
-        view = Models(
-            self._bank,
-            X,
-            z,
-            X_pending=rows[len(X) :],
-            shift=self.shift,
-            scale=self.scale,
-            groups=self.groups,
-            rng=lambda: self.rng,
-            ground=self.ground,
-            ball=self._ball,
-            values=self.values[len(self.z) - len(z) :],
-            n_elsewhere=self.n_elsewhere,
-        )
-        view._start, view._now = self._start + start, self._now
-        return view
+    def _of(self, view: View) -> Models:
+        return Models(self._bank, view, lambda: self.rng)
 
     def ball(
         self, eps: float | Mapping[str, float], metric: str, units: str
@@ -220,12 +161,12 @@ class Models(Fits):
         perturb : callable
             Points of shape (m, n_columns) to perturbed ones, shape (m, k, n_columns).
         """
-        if self._ball is None:
+        if self._view.ball is None:
             raise ValueError(
                 "Expected models that know what perturbations are feasible, got some "
                 "without; pass 'ball', such as the method of that name of a Space."
             )
-        return self._ball(eps, metric, units)
+        return self._view.ball(eps, metric, units)
 
     def spread(self, theta: Array) -> Array:
         """Return one length scale per encoded column from one per parameter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo.kernels import diag_gradient
 from skrobustbo.kernels._gradients import kernel_and_slopes, length_scales
 from skrobustbo.surrogate._cholesky import CholeskyFactor
+from skrobustbo.surrogate._gpr import IncrementalGPR
 
 Array = NDArray[np.float64]
 
@@ -104,74 +105,79 @@ class Ground:
     n_points: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """Posterior of one candidate, in the units that the model sees.
 
-    The last rows of the factor may be pending points: they narrow the deviation and
-    leave the mean as it is (Desautels et al. 2014), which is what a zero in
-    w = L^-1 z at their place does.
+    It is computed from the factor and the weights of a regressor of scikit-learn's. The
+    last rows may be pending points: they narrow the deviation and leave the mean as it
+    is.
 
     Parameters
     ----------
     candidate : Candidate
         The model.
-    X : array of shape (n + p, n_columns)
-        Told points, then pending ones.
-    factor : CholeskyFactor
-        Factor of K + noise**2 I over `X`.
-    z : array of shape (n,)
-        Targets of the told points.
+    regressor : IncrementalGPR
+        The candidate's Gaussian process, fitted to told points, then pending ones. Its
+        targets are those of the told points, less the prior mean.
+    n_told : int
+        Number of the points that have been told.
     noise : float
-        Standard deviation of the noise, in the units of `z`.
+        Standard deviation of the noise, in the units of the targets.
     mean : callable, optional
-        Prior mean in the units of `z`.
-    kernel : Kernel, optional
-        The candidate's kernel if not given, or as it is on columns some of which are
-        nominal.
-
-    Attributes
-    ----------
-    ground : Ground or None
+        Prior mean in those units.
+    space : Ground, optional
         The feasible points, or a sample of them, where they are known.
-    n_points : int or None
-        Number of feasible points, None if there are infinitely many.
-    log_weight : float
+    log_weight : float, default=0.0
         Sum of the logarithms of the weights that divide each row's noise variance.
     """
 
-    ground: Ground | None = None
-    n_points: int | None = None
+    candidate: Candidate
+    regressor: IncrementalGPR
+    n_told: int
+    noise: float
+    mean: Callable[[Array], Array] | None = None
+    space: Ground | None = None
     log_weight: float = 0.0
 
-    def __init__(
-        self,
-        candidate: Candidate,
-        X: Array,
-        factor: CholeskyFactor,
-        z: Array,
-        noise: float,
-        mean: Callable[[Array], Array] | None = None,
-        kernel: Kernel | None = None,
-    ) -> None:
-        self.candidate, self.X, self.noise = candidate, X, noise
-        self.kernel = candidate.kernel if kernel is None else kernel
-        self._factor, self._mean, self.n_told = factor, mean, len(z)
-        self._told_prior = np.zeros(len(z)) if mean is None else mean(X[: len(z)])
-        self._z = z - self._told_prior
-        padded = np.zeros(len(X))
-        padded[: len(z)] = self._z
-        self._w = factor.solve(padded)
-        # The solve has carried the told targets into the pending rows: undo that.
-        self._w[len(z) :] = 0.0
+    @property
+    def ground(self) -> Ground | None:
+        """The feasible points, or a sample of them, where they are known."""
+        return self.space
+
+    @property
+    def n_points(self) -> int | None:
+        """Number of feasible points, None if there are infinitely many."""
+        return None if self.space is None else self.space.n_points
+
+    # These are looked up at every prediction, and there once only.
+
+    @cached_property
+    def X(self) -> Array:
+        """Told points, then pending ones, shape (n + p, n_columns)."""
+        return self.regressor.X_train_
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The candidate's kernel, as it is on columns some of which are nominal."""
+        return self.regressor.kernel_
+
+    @cached_property
+    def _factor(self) -> CholeskyFactor:
+        return self.regressor._factor
+
+    @cached_property
+    def _w(self) -> Array:
+        return self.regressor._whitened
+
+    @cached_property
+    def _alpha(self) -> Array:
+        return self.regressor.alpha_
 
     @property
     def reach(self) -> Array:
         """Length scale of each column, shape (n_columns,); inf where there is none."""
         return length_scales(self.kernel, self.X.shape[1])
-
-    @cached_property
-    def _alpha(self) -> Array:
-        return self._factor.solve(self._w, transposed=True)
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and deviation at `Z`, both of shape (m,)."""
@@ -192,7 +198,7 @@ class Posterior:
         return self._shifted(mu, Z), np.sqrt(np.maximum(variance, _MIN_VARIANCE))
 
     def _shifted(self, mu: Array, Z: Array) -> Array:
-        return mu if self._mean is None else mu + self._mean(Z)
+        return mu if self.mean is None else mu + self.mean(Z)
 
     @property
     def told_means(self) -> Array:
@@ -202,7 +208,8 @@ class Posterior:
         for posteriors whose rows have noises of their own.
         """
         n = self.n_told
-        return self._z - self.noise**2 * self._alpha[:n] + self._told_prior
+        means = self.regressor.y_train_[:n] - self.noise**2 * self._alpha[:n]
+        return self._shifted(means, self.X[:n])
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.
@@ -240,8 +247,8 @@ class Posterior:
         C = self._factor.solve(V, transposed=True)
         d_variance = diag_gradient(kernel, Z) - 2 * weighed(C.T)
         d_mu = weighed(self._alpha[None, :])
-        if self._mean is not None:
-            d_mu += self._mean_gradient(self._mean, Z)
+        if self.mean is not None:
+            d_mu += self._mean_gradient(self.mean, Z)
         mu = self._shifted(self._w @ V, Z)
         return mu, sigma, d_mu, d_variance / (2 * sigma[:, None])
 
@@ -280,20 +287,24 @@ class Posterior:
         return math.sqrt(float(self._w @ self._w) / n) if n else 1.0
 
 
+@dataclass(frozen=True, eq=False)
 class PresentPosterior(Posterior):
     """A posterior over points and time, asked at points and answering for one time.
 
     Parameters
     ----------
-    *args
-        Those of `Posterior`; the last column of ``X`` is time.
+    candidate, regressor, n_told, noise, mean, space, log_weight
+        Those of `Posterior`; the last column of the points is time.
     now : float
         The time that answers speak of.
     """
 
-    def __init__(self, *args: Any, now: float) -> None:
-        super().__init__(*args)
-        self.now = now
+    now: float = field(kw_only=True)
+
+    @property
+    def ground(self) -> None:
+        """None: what is known are points without a time."""
+        return None
 
     @property
     def reach(self) -> Array:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import EI, LogEI
 from skrobustbo.acquisition._improvement import log_improvement
-from skrobustbo.surrogate import Candidate, FactorBank, Models
+from skrobustbo.optimizer._threads import one_blas_thread
+from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 #: a, log h(a), Phi(a) / h(a) and phi(a) / h(a), computed with 80 digits.
 EXACT = np.array(
@@ -38,7 +38,7 @@ def _one_blas_thread():
 def posterior(seed=0, n=15):
     rng = np.random.default_rng(seed)
     X, z = rng.random((n, 3)), rng.standard_normal(n)
-    return Models(FactorBank(0.1), X, z)[Candidate(Matern(0.4, nu=2.5))]
+    return Models(FactorBank(0.1), View(X, z))[Candidate(Matern(0.4, nu=2.5))]
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import Categorical, Integer, Real, Space
-from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.surrogate import Candidate, FactorBank, Models
+from skrobustbo.optimizer._threads import one_blas_thread
+from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
@@ -41,7 +41,7 @@ def bound(space, seed, n=12, beta=1.0):
     X = space.from_uniform(rng.random((n, space.n_uniform)))
     kernel = Matern(np.exp(rng.uniform(-2, 1, space.n_columns)), nu=2.5)
     z = rng.standard_normal(n)
-    return UCB(Models(FactorBank(0.05), X, z)[Candidate(kernel)], beta)
+    return UCB(Models(FactorBank(0.05), View(X, z))[Candidate(kernel)], beta)
 
 
 class Function:
@@ -427,7 +427,7 @@ def nominal_bound(space, seed, n=30):
     X = space.from_uniform(rng.random((n, space.n_uniform)))
     X[n // 2 :, space.nominal] = X[: n - n // 2, space.nominal]  # choices come again
     kernel = Matern(np.exp(rng.uniform(-1, 1, space.n_columns)), nu=2.5)
-    models = Models(FactorBank(0.05, space.nominal), X, rng.standard_normal(n))
+    models = Models(FactorBank(0.05, space.nominal), View(X, rng.standard_normal(n)))
     return UCB(models[Candidate(kernel)], rng.choice([0.0, 0.5, 2.0])), X
 
 

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import UCB
-from skrobustbo.surrogate import Candidate, FactorBank, Models
+from skrobustbo.optimizer._threads import one_blas_thread
+from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
@@ -26,7 +26,7 @@ def posterior(seed, kernel, n=15, n_pending=0):
     rng = np.random.default_rng(seed)
     X, z = rng.random((n, 3)), rng.standard_normal(n)
     pending = rng.random((n_pending, 3))
-    return Models(FactorBank(0.1), X, z, X_pending=pending)[Candidate(kernel)]
+    return Models(FactorBank(0.1), View(X, z, X_pending=pending))[Candidate(kernel)]
 
 
 @pytest.mark.parametrize("beta", [2.5, 0.0, -1.0])

@@ -19,7 +19,7 @@ from skrobustbo import (
     minimize,
     policies,
 )
-from skrobustbo._branches import BranchBalancer
+from skrobustbo.optimizer._balancer import BranchBalancer
 
 TWO = [
     {"kind": ["a"], "x": Real(0, 1), "y": Real(0, 1)},

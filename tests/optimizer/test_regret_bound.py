@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
-from skrobustbo._regret_bound import Band, regret_bound
+from skrobustbo.optimizer._regret_bound import Band, regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
 
 N_POINTS, NOISE = 60, 0.1

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from skrobustbo import Candidate
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies import HBGPUCB, LBGPUCB, LNBGPUCB, Setup
-from skrobustbo.surrogate import FactorBank, Models
+from skrobustbo.surrogate import FactorBank, Models, View
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def survivors(policy, f, rng, steps):
 
     def models():
         told.values = f[rows] + noise[: len(rows)]
-        return Models(bank, GRID[rows], told.values)
+        return Models(bank, View(GRID[rows], told.values))
 
     state = policy.start(Setup(1), models())
     for _ in range(steps):

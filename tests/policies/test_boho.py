@@ -8,12 +8,12 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
 from skrobustbo import Optimizer, Real, problems
-from skrobustbo._threads import one_blas_thread
 from skrobustbo.acquisition import EI, UCB
+from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.policies import BOHO, Policy, Setup
 from skrobustbo.policies._boho import BOHOState
 from skrobustbo.policies._models import length_scale_candidate, note
-from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models
+from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models, View
 
 
 class FakePosterior:
@@ -155,7 +155,7 @@ def test_scale_is_clipped(output_scale, share):
 def test_output_scale_is_the_maximum_likelihood_one():
     rng = np.random.default_rng(0)
     X, z, noise = rng.random((12, 2)), rng.standard_normal(12), 0.3
-    posterior = Models(FactorBank(noise), X, z, X_pending=X[:2] + 0.1)[
+    posterior = Models(FactorBank(noise), View(X, z, X_pending=X[:2] + 0.1))[
         Candidate(RBF(0.4))
     ]
     K = RBF(0.4)(X) + noise**2 * np.eye(12)
@@ -170,7 +170,7 @@ def test_output_scale_is_the_maximum_likelihood_one():
     best = log_likelihood(posterior.output_scale)
     for factor in (0.99, 1.01):
         assert log_likelihood(posterior.output_scale * factor) < best
-    empty = Models(FactorBank(noise), X[:0], z[:0])[Candidate(RBF(0.4))]
+    empty = Models(FactorBank(noise), View(X[:0], z[:0]))[Candidate(RBF(0.4))]
     assert empty.output_scale == 1.0
 
 
@@ -201,7 +201,7 @@ def test_fit_inside_bounds_for_each_length_scale():
     X = rng.random((12, 2))
     z = np.sin(9 * X[:, 0]) + 0.1 * X[:, 1]
     groups = [np.array([0]), np.array([1])]
-    models = Models(FactorBank(0.1), X, z, groups=groups)
+    models = Models(FactorBank(0.1), View(X, z, groups=groups))
 
     def fit(low, high):
         bounds, starts = (low, high), [0.1, 0.5, 2.0]

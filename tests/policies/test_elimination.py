@@ -14,7 +14,7 @@ from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.kernels import AdditiveKernel
 from skrobustbo.policies import GPUCB, HEGPUCB, MLEGPUCB, ExpectedUCB, Setup
 from skrobustbo.policies._elimination import contradicted
-from skrobustbo.surrogate import FactorBank, Models
+from skrobustbo.surrogate import FactorBank, Models, View
 
 
 class Told:
@@ -291,14 +291,14 @@ def test_log_marginal_likelihood_is_scikit_learn_s():
     for kernel in (RBF(0.4), Matern([0.2, 0.7], nu=1.5)):
         model = GaussianProcessRegressor(kernel, alpha=0.05**2, optimizer=None)
         expected = model.fit(X, z).log_marginal_likelihood_value_
-        pending = Models(FactorBank(0.05), X, z, X_pending=rng.random((3, 2)))
+        pending = Models(FactorBank(0.05), View(X, z, X_pending=rng.random((3, 2))))
         got = pending[Candidate(kernel)].log_marginal_likelihood
         assert got == pytest.approx(expected, rel=1e-8)
 
 
 def test_prior_mean_enters_the_likelihood():
     X, z = np.array([[0.2], [0.7]]), np.array([1.0, 2.0])
-    models = Models(FactorBank(0.1), X, (z - 5) / 2, shift=5.0, scale=2.0)
+    models = Models(FactorBank(0.1), View(X, (z - 5) / 2, shift=5.0, scale=2.0))
     shifted = models[Candidate(RBF(0.3), mean=lambda X: 4 * X[:, 0])]
     residual = (z - 4 * X[:, 0]) / 2
     K = RBF(0.3)(X) + 0.01 * np.eye(2)

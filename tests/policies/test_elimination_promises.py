@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import inside
 from skrobustbo import Candidate, Optimizer, Space
-from skrobustbo._threads import one_blas_thread
+from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.policies import HEGPUCB, HEStableOpt
 
 RUNS, DELTA, NOISE = 400, 0.1, 0.1

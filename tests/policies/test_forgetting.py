@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQu
 import inside
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, TVGPUCB, UITVBO, WGPUCB, Setup, make_policy
-from skrobustbo.surrogate import Candidate, FactorBank, Models
+from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 KERNEL = RBF(0.2)
 NAMES = ["tv-gp-ucb", "ui-tvbo", "w-gp-ucb"]
@@ -40,7 +40,7 @@ def models(noise=0.1, n=9, n_pending=0):
     rng = np.random.default_rng(1)
     X, z = rng.random((n, 2)), rng.standard_normal(n)
     pending = rng.random((n_pending, 2))
-    return Models(FactorBank(noise), X, z, X_pending=pending)
+    return Models(FactorBank(noise), View(X, z, X_pending=pending))
 
 
 def by_hand(policy, view, prior_now):
@@ -186,7 +186,7 @@ def drifting(epsilon, n=120, seed=0):
     X, i = rng.random((n, 2)), np.arange(n)
     K = KERNEL(X) * (1 - epsilon) ** (np.abs(i[:, None] - i) / 2)
     z = np.linalg.cholesky(K + 0.01 * np.eye(n)) @ rng.standard_normal(n)
-    return Models(FactorBank(0.1), X, z)
+    return Models(FactorBank(0.1), View(X, z))
 
 
 @pytest.mark.parametrize("epsilon", [0.005, 0.1])

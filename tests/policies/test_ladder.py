@@ -12,7 +12,7 @@ from skrobustbo.policies import RobustUCB
 from skrobustbo.policies import _robust as module
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._robust import LadderState
-from skrobustbo.surrogate import FactorBank, Models
+from skrobustbo.surrogate import FactorBank, Models, View
 
 
 @dataclass
@@ -196,7 +196,7 @@ def test_shorter_length_scales_believe_what_the_first_takes_for_noise():
     rng = np.random.default_rng(0)
     X = rng.random((40, 1))
     z = np.sin(3 * X[:, 0]) + rng.standard_normal(40)
-    models = Models(FactorBank(0.01), X, (z - z.mean()) / z.std())
+    models = Models(FactorBank(0.01), View(X, (z - z.mean()) / z.std()))
     state = LadderState(1, 60, [0] * 4, rests=[0] * 4)
     seen = []
 
@@ -242,7 +242,9 @@ def seen_by(policy, values, n_queries, horizon=None):
     """
     X = np.linspace(0, 1, len(values))[:, None]
     z, shift, scale = policy.targets(values)
-    models = Models(FactorBank(1e-5), X, z, shift=shift, scale=scale, values=values)
+    models = Models(
+        FactorBank(1e-5), View(X, z, shift=shift, scale=scale, values=values)
+    )
     state, pending, seen = policy.start(Setup(1, horizon), models), [], []
 
     def argmax(acq):
@@ -281,7 +283,8 @@ def test_units_of_queries_are_those_of_the_values_they_see():
 def test_values_that_are_all_the_same_keep_the_units_they_are_given():
     values = np.full(5, 7.0)
     models = Models(
-        FactorBank(0.01), np.eye(5), np.zeros(5), shift=7.0, scale=20.0, values=values
+        FactorBank(0.01),
+        View(np.eye(5), np.zeros(5), shift=7.0, scale=20.0, values=values),
     )
     assert RobustUCB()._as_they_are(models) is models
 
@@ -325,7 +328,7 @@ def acquisitions(policy, n_told=12, counts=(0, 0, 0, 0), horizon=40):
     """Return what a policy maximises in its next step, rung by rung as they pass."""
     rng = np.random.default_rng(0)
     X = rng.random((n_told, 1))
-    models = Models(FactorBank(policy.noise), X, np.sin(6 * X[:, 0]))
+    models = Models(FactorBank(policy.noise), View(X, np.sin(6 * X[:, 0])))
     state = LadderState(1, horizon, list(counts), rests=[0] * len(counts))
     seen = []
 

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import inside
 from skrobustbo import Integer, Optimizer, Real, Space
-from skrobustbo._threads import one_blas_thread
+from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.policies import GPUCB, IGPUCB
 from skrobustbo.policies._beta import (
     bayes_continuous_beta,
@@ -17,7 +17,7 @@ from skrobustbo.policies._beta import (
     resolve_beta,
 )
 from skrobustbo.policies._gain import GREEDY_SHARE, bound_gain, greedy_gain
-from skrobustbo.surrogate import Candidate, FactorBank, Models
+from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 from skrobustbo.surrogate._posterior import Ground
 
 # Schedules for objectives drawn from the process ------------------------------------
@@ -83,7 +83,7 @@ def test_bayes_finite_refuses_an_infinite_space():
 
 
 def posterior_of(kernel, X, ground, noise=0.1):
-    models = Models(FactorBank(noise), X, np.zeros(len(X)), ground=ground)
+    models = Models(FactorBank(noise), View(X, np.zeros(len(X)), ground=ground))
     return models[Candidate(kernel, norm_bound=1.5)]
 
 
@@ -102,7 +102,7 @@ def test_every_posterior_knows_the_size_of_the_space():
     X = np.random.default_rng(0).random((4, 2))
     posterior = posterior_of(RBF(0.5), X, Ground(X, 40))
     assert resolved("bayes-finite", posterior) == bayes_finite_beta(40, 5, 0.1)
-    timed = Models(FactorBank(0.1), X, np.zeros(4), ground=Ground(X, 9)).timed()
+    timed = Models(FactorBank(0.1), View(X, np.zeros(4), ground=Ground(X, 9))).timed()
     present = timed[Candidate(RBF(0.5))]
     assert present.ground is None  # its points have a time as well
     assert resolved("bayes-finite", present) == bayes_finite_beta(9, 5, 0.1)
@@ -202,7 +202,8 @@ def test_bound_needs_to_know_the_points():
     with pytest.raises(ValueError, match="'bound' for models of points alone"):
         resolved("igp", posterior, "bound")
     models = Models(
-        FactorBank(0.1), np.zeros((1, 1)), np.zeros(1), ground=Ground(np.zeros((1, 1)))
+        FactorBank(0.1),
+        View(np.zeros((1, 1)), np.zeros(1), ground=Ground(np.zeros((1, 1)))),
     )
     timed = models.timed()[Candidate(RBF(0.5))]
     with pytest.raises(ValueError, match="'bound' for models of points alone"):
@@ -249,7 +250,7 @@ def band_holds(beta, f, kernel, points, noise, delta, seed):
     bank, ground = FactorBank(noise), Ground(points, len(points))
     for t in range(1, 31):
         X = points[asked].reshape(-1, points.shape[1])
-        posterior = Models(bank, X, np.array(y), ground=ground)[Candidate(kernel)]
+        posterior = Models(bank, View(X, np.array(y), ground=ground))[Candidate(kernel)]
         mu, sigma = posterior.predict(points)
         width = resolve_beta(
             beta,

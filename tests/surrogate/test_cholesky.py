@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     Matern,
 )
 
-from skrobustbo._threads import one_blas_thread
+from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 #: The same examples at every run, however busy the machine.
@@ -119,6 +119,30 @@ def test_truncating_to_more_rows_than_there_are_keeps_them():
     factor = grown(np.eye(3))
     factor.truncate(5)
     check(factor, np.eye(3))
+
+
+@pytest.mark.parametrize("change", ["append", "truncate", "restart", "grow"])
+def test_what_is_held_stays_as_it_is(change):
+    rng = np.random.default_rng(0)
+    K, other = (np.asfortranarray(positive_definite(rng, 12)) for _ in range(2))
+    factor = grown(K[:7, :7])
+    held = factor.held()
+    again = held.held()
+    if change == "restart":
+        factor.restart(other)
+    else:
+        n = factor.n if change in ("append", "grow") else 3
+        factor.truncate(n)
+        for i in range(n, 8 if change == "append" else 12):
+            factor.append(K[i, :i] if n == 7 else 2 * other[i, :i] / 9, 9 * K[i, i])
+    check(held, K[:7, :7])
+    if change == "append":  # not copied where nothing is overwritten
+        assert np.shares_memory(held.lower, factor.lower)
+    before = factor.lower.copy()
+    held.append(K[7, :7], K[7, 7])
+    check(held, K[:8, :8])
+    check(again, K[:7, :7])
+    np.testing.assert_array_equal(factor.lower, before)
 
 
 def test_log_diagonal_of_the_first_rows():

@@ -17,8 +17,8 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skrobustbo._threads import one_blas_thread
 from skrobustbo.kernels import with_length_scale
+from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
 

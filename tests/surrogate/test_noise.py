@@ -9,14 +9,16 @@ from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from skrobustbo import Candidate
 from skrobustbo.policies import make_policy
 from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
-from skrobustbo.surrogate import FactorBank, LogNormalPrior, Models
+from skrobustbo.surrogate import FactorBank, LogNormalPrior, Models, View
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 
 KERNEL, PRIOR, BOUNDS = Matern(nu=2.5), LogNormalPrior(), (0.005, 20.0)
 
 
 def models(z, X, noise=0.01):
-    return Models(FactorBank(noise), X, z, groups=[np.array([i]) for i in range(2)])
+    return Models(
+        FactorBank(noise), View(X, z, groups=[np.array([i]) for i in range(2)])
+    )
 
 
 def found(z, X, evidence=8.0, noise=0.01, start=None):

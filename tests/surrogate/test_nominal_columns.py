@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from skrobustbo.kernels import AdditiveKernel
-from skrobustbo.surrogate import Candidate, FactorBank, LogNormalPrior, Models
+from skrobustbo.surrogate import Candidate, FactorBank, LogNormalPrior, Models, View
 from skrobustbo.surrogate._active import spread_out
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 
@@ -43,9 +43,10 @@ def models():
     some = slice(N - 3)
     coded = FactorBank(0.05, NOMINAL)
     return (
-        Models(coded, X[some], z[some], X_pending=X[N - 3 :], groups=GROUPS),
+        Models(coded, View(X[some], z[some], X_pending=X[N - 3 :], groups=GROUPS)),
         Models(
-            FactorBank(0.05), X1[some], z[some], X_pending=X1[N - 3 :], groups=GROUPS1
+            FactorBank(0.05),
+            View(X1[some], z[some], X_pending=X1[N - 3 :], groups=GROUPS1),
         ),
     )
 
@@ -83,9 +84,9 @@ def test_a_factor_grows_as_it_would_be_made():
     steps = FactorBank(0.05, NOMINAL)
     candidate = Candidate(RationalQuadratic())
     for n in (5, 20, 33, 40):
-        grown = steps.factor(candidate, X[:n], n)
-    made = whole.factor(candidate, X[:40], 40)
-    np.testing.assert_array_equal(grown.lower, made.lower)
+        grown = steps.regressor(candidate, X[:n], n)
+    made = whole.regressor(candidate, X[:40], 40)
+    np.testing.assert_array_equal(grown._factor.lower, made._factor.lower)
 
 
 # A kernel of a single length scale takes a mean over columns, of which there are fewer.

@@ -15,6 +15,7 @@ from skrobustbo.surrogate import (
     GammaPrior,
     LogNormalPrior,
     Models,
+    View,
 )
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 from skrobustbo.surrogate._sampling import slice_sample
@@ -260,7 +261,7 @@ def data(n=15, seed=0, d=1):
 
 def models(X, z, noise=0.1, seed=0):
     groups = [np.array([j]) for j in range(X.shape[1])]
-    return Models(FactorBank(noise), X, z, groups=groups, rng=rng(seed))
+    return Models(FactorBank(noise), View(X, z, groups=groups), rng=rng(seed))
 
 
 @pytest.mark.parametrize(

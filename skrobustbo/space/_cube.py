@@ -1,0 +1,271 @@
+"""The unit cube that the values of several parameters are encoded in."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo._names import did_you_mean
+from skrobustbo.space._constraint import Answers, Mask
+from skrobustbo.space._dimensions import Dimension, Real, Rows, on_grid
+
+Params = dict[str, Any]
+Predicate = Callable[[Params], bool]
+
+#: Finite spaces up to this size are counted point by point under constraints.
+COUNTED = 2**16
+_BLOCK = 2**13
+
+
+class Cube:
+    """The points of a `Space` as rows of encoded columns, and which are feasible.
+
+    Parameters
+    ----------
+    dimensions : dict of str to dimension
+        The parameters, whose columns follow each other in this order.
+    """
+
+    #: Whether the points are a list of given ones.
+    is_pool = False
+    #: Which points are feasible; None where all are.
+    _answers: Answers | None = None
+
+    def __init__(self, dimensions: dict[str, Dimension]) -> None:
+        self.dimensions = dimensions
+        widths = [dimension.n_columns for dimension in dimensions.values()]
+        ends = list(itertools.accumulate(widths, initial=0))
+        self._columns = {
+            name: np.arange(start, start + width)
+            for name, start, width in zip(dimensions, ends, widths, strict=False)
+        }
+        # A space of constants still has a point: it lies at 0 of one idle column.
+        self.n_columns = max(1, ends[-1])
+
+    @property
+    def size(self) -> float:
+        """Number of feasible points; under constraints, beyond 65,536, a bound on it.
+
+        Counting them would ask the constraint for each.
+        """
+        size = self._size
+        return len(self._feasible) if self.constrained and size <= COUNTED else size
+
+    @property
+    def _size(self) -> float:
+        return math.prod(dimension.size for dimension in self.dimensions.values())
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the parameters, in order."""
+        return list(self.dimensions)
+
+    def columns(self, name: str) -> NDArray[np.intp]:
+        """Return the encoded columns of a parameter (none for a constant)."""
+        self._check_names([checked_name(name)], complete=False)
+        return self._columns[name]
+
+    def _check_names(self, names: Any, *, complete: bool = True) -> None:
+        for name in names:
+            if name not in self._columns:
+                hint = did_you_mean(str(name), self._columns)
+                raise ValueError(
+                    f"Expected the parameters {self.names}, got {name!r}; "
+                    f"{hint or 'leave it out.'}"
+                )
+        missing = [name for name in self._columns if complete and name not in names]
+        if missing:
+            raise ValueError(
+                f"Expected the parameters {self.names}, got none for {missing}; give "
+                "every parameter a value."
+            )
+
+    # Encoding ------------------------------------------------------------------------
+
+    def encode(self, params: Mapping[str, Any]) -> Rows:
+        """Return the encoded point of a params dict, shape (n_columns,).
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, unknown, or its value is outside the space.
+        """
+        self._check_names(checked_params(params))
+        row = np.zeros(self.n_columns)
+        for name, dimension in self.dimensions.items():
+            try:
+                row[self._columns[name]] = dimension.encode(params[name])
+            except ValueError as error:
+                raise ValueError(
+                    f"Parameter {name!r} is outside the space: {error}, got "
+                    f"{params[name]!r}; change the value or widen the space."
+                ) from None
+        return row
+
+    def decode_many(self, X: Rows) -> list[Params]:
+        """Return the params dicts of encoded points, shape (n, n_columns)."""
+        X = self.snap(X)
+        values = [
+            dimension.decode(X[:, self._columns[name]])
+            for name, dimension in self.dimensions.items()
+        ]
+        return [
+            dict(zip(self.dimensions, row, strict=True))
+            for row in zip(*values, strict=True)
+        ]
+
+    def snap(self, X: Rows) -> Rows:
+        """Return the feasible points nearest to `X`, shape (n, n_columns)."""
+        snapped = np.zeros(X.shape)
+        columns, _, steps = self._reals
+        snapped[:, columns] = on_grid(X[:, columns], steps)
+        for columns, _, dimension in self._others:
+            snapped[:, columns] = dimension.snap(X[:, columns])
+        return snapped
+
+    @cached_property
+    def _reals(self) -> tuple[list[int], list[int], Rows]:
+        """Columns, uniform numbers and steps of the ranges, all served at once."""
+        found = {
+            i: (int(self._columns[name][0]), dimension.steps)
+            for i, (name, dimension) in enumerate(self.dimensions.items())
+            if isinstance(dimension, Real)
+        }
+        columns = [column for column, _ in found.values()]
+        return columns, [*found], np.array([steps for _, steps in found.values()])
+
+    @cached_property
+    def _others(self) -> list[tuple[Any, int, Dimension]]:
+        """Columns, uniform number and dimension of the other parameters."""
+        return [
+            (self._columns[name], i, dimension)
+            for i, (name, dimension) in enumerate(self.dimensions.items())
+            if not isinstance(dimension, Real)
+        ]
+
+    # Drawing and enumerating ---------------------------------------------------------
+
+    @property
+    def n_uniform(self) -> int:
+        """Uniform numbers that one random point takes."""
+        return len(self.dimensions)
+
+    def from_uniform(self, U: Rows) -> Rows:
+        """Return the points, shape (n, n_columns), of uniform (n, n_uniform) draws."""
+        X = np.zeros((len(U), self.n_columns))
+        columns, draws, steps = self._reals
+        X[:, columns] = on_grid(U[:, draws], steps)
+        for columns, i, dimension in self._others:
+            X[:, columns] = dimension.from_uniform(U[:, i])
+        return X
+
+    def enumerate(self) -> Rows:
+        """Return all feasible points of a finite space, shape (size, n_columns)."""
+        if not math.isfinite(self._size):
+            raise ValueError(
+                "Expected a finite space, got one with a continuous range."
+            )
+        return self.at(self.indices)
+
+    @property
+    def indices(self) -> NDArray[np.intp]:
+        """Numbers of the feasible points of a finite space, for `at`."""
+        return self._feasible if self.constrained else np.arange(int(self._size))
+
+    @cached_property
+    def _feasible(self) -> NDArray[np.intp]:
+        """The numbers of the points that satisfy the constraints."""
+        every = np.arange(int(self._size))
+        blocks = [every[i : i + _BLOCK] for i in range(0, len(every), _BLOCK)]
+        return np.concatenate([block[self.allows(self.at(block))] for block in blocks])
+
+    def at(self, indices: NDArray[np.intp]) -> Rows:
+        """Return points of a finite space by their numbers, shape (n, n_columns)."""
+        # Constants have no column, and NumPy allows no grid of very many axes.
+        varying = [d for d in self.dimensions.values() if d.size > 1]
+        tables = [d.table() for d in varying] or [np.zeros((1, 1))]
+        grid = np.unravel_index(indices, [len(table) for table in tables])
+        rows = [table[index] for table, index in zip(tables, grid, strict=True)]
+        return np.concatenate(rows, axis=1)
+
+    # Constraints ---------------------------------------------------------------------
+
+    def within(self, *predicates: Predicate) -> Self:
+        """Return the same space with only those points feasible for which all hold.
+
+        Parameters
+        ----------
+        *predicates : callable
+            Each takes a params dict and returns True or False.
+        """
+        region = copy.copy(self)
+        before = () if self._answers is None else self._answers.predicates
+        region._answers = Answers((*before, *predicates), self.decode_many)
+        vars(region).pop("_feasible", None)
+        return region
+
+    @property
+    def constrained(self) -> bool:
+        """Whether points have to be asked for being feasible."""
+        return self._answers is not None
+
+    def allows(self, X: Rows) -> Mask:
+        """Return which of the points, shape (n, n_columns), satisfy the constraints."""
+        if self._answers is None:
+            return np.ones(len(X), dtype=bool)
+        return self._answers(X)
+
+    # What the acquisition maximiser and the policies need ----------------------------
+
+    @property
+    def climbed(self) -> NDArray[np.intp]:
+        """Columns to climb by gradient."""
+        found = [self._columns[k] for k, v in self.dimensions.items() if v.climbable]
+        return np.concatenate([np.empty(0, dtype=np.intp), *found])
+
+    @cached_property
+    def nominal(self) -> NDArray[np.intp]:
+        """Columns that hold codes of many choices, which are equal or not."""
+        found = [self._columns[k] for k, v in self.dimensions.items() if v.nominal]
+        return np.concatenate([np.empty(0, dtype=np.intp), *found])
+
+    @property
+    def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
+        """Columns and table of encoded rows of each parameter to sweep."""
+        return [
+            (self._columns[name], dimension.table())
+            for name, dimension in self.dimensions.items()
+            if not dimension.climbable and dimension.size > 1
+        ]
+
+    @cached_property
+    def groups(self) -> list[NDArray[np.intp]]:
+        """Encoded columns of each parameter that varies, in order."""
+        varying = [columns for columns in self._columns.values() if len(columns)]
+        return varying or [np.zeros(1, dtype=np.intp)]
+
+
+def checked_params(params: Any) -> Mapping[str, Any]:
+    """Return a params dict as it is; ValueError for anything else."""
+    if not isinstance(params, Mapping):
+        raise ValueError(
+            f"Expected a dict of parameters, got {params!r}; write one, such as "
+            "{'C': 1.0}."
+        )
+    return params
+
+
+def checked_name(name: Any) -> str:
+    """Return the name of a parameter as it is; ValueError unless it is a string."""
+    if not isinstance(name, str):
+        raise ValueError(
+            f"Expected parameter names to be strings, got {name!r}; write it in quotes."
+        )
+    return name
