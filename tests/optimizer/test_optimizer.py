@@ -19,6 +19,7 @@ from skrobustbo import (
     minimize,
     policies,
 )
+from skrobustbo.optimizer._streams import Purpose
 
 SPACE = {"x": Real(-1, 1), "y": Real(-1, 1)}
 
