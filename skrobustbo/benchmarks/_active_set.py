@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import product
 
 import numpy as np
+import pandas as pd
 
 from skrobustbo import problems
 from skrobustbo.benchmarks._args import (
@@ -22,8 +23,8 @@ from skrobustbo.benchmarks._args import (
 )
 from skrobustbo.benchmarks._markdown import number, table
 from skrobustbo.benchmarks._pool import say
+from skrobustbo.benchmarks._record import RunKey
 from skrobustbo.benchmarks._single import run_one
-from skrobustbo.benchmarks._table import Run, RunKey
 from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 from skrobustbo.surrogate import _active
 
@@ -74,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _run(name: str, bound: int | None, n_iter: int, seed: int) -> Run:
+def _run(name: str, bound: int | None, n_iter: int, seed: int) -> pd.DataFrame:
     with nullcontext() if bound is None else at_most(bound):
         return run_one(RunKey(name, n_iter, "robust", seed))
 
@@ -94,10 +95,10 @@ def at_most(rows: int) -> Iterator[None]:
             setattr(_active, name, value)
 
 
-def _cells(runs: list[Run]) -> Iterator[str]:
-    regrets = np.array([[row.optimum - row.best for row in run] for run in runs])
-    found = np.array([[row.optimum - row.value for row in run] for run in runs])
-    late = [row.cpu_seconds for run in runs for row in run[-max(1, len(run) // 5) :]]
+def _cells(runs: list[pd.DataFrame]) -> Iterator[str]:
+    regrets = np.array([run["optimum"] - run["best"] for run in runs])
+    found = np.array([run["optimum"] - run["value"] for run in runs])
+    late = [run["cpu_seconds"].iloc[-max(1, len(run) // 5) :] for run in runs]
     yield _spread(regrets[:, -1])
     yield _spread(found.mean(axis=1))
     yield f"{1e3 * np.mean(late):.1f}"
