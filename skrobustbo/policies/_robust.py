@@ -221,8 +221,7 @@ class RobustUCB(UCBPolicy):
         """Return the query of the rung whose turn it is."""
         fit = self._estimate(state, models, pending)  # line 2
         t = sum(state.counts) + len(pending) + 1  # line 1
-        n = models.n + len(pending)
-        endgame = self.is_endgame(state, n + models.n_elsewhere)
+        endgame = self.is_endgame(state, models.n + len(pending) + models.n_elsewhere)
         plain = not endgame and self.plain_every > 0 and t % self.plain_every == 0
         models = self._as_they_are(models) if plain else models
         turn = 0 if endgame else self.turn(state, pending)
@@ -267,8 +266,7 @@ class RobustUCB(UCBPolicy):
     ) -> Candidate:
         # By the values of the estimate: factors serve until there is another one.
         divisor = self.divisor(state, np.array(fit.theta), fit.n_fitted, rung)
-        if rung > 0:
-            fit = fit._replace(noise=None)
+        fit = fit._replace(noise=None) if rung > 0 else fit
         return self._model(models, fit, divisor)
 
     def _model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
@@ -287,9 +285,8 @@ class RobustUCB(UCBPolicy):
     ) -> Estimate:
         """Return the latest estimate, or a new one where it is time."""
         fit = state.latest(pending)
-        spacing = max(0, models.n - _FREE) // _SPACING
-        if state.n_surprised > fit.n_fitted:
-            spacing //= _HASTE
+        haste = _HASTE if state.n_surprised > fit.n_fitted else 1
+        spacing = max(0, models.n - _FREE) // _SPACING // haste
         if fit.n_fitted and models.n - fit.n_fitted <= spacing:
             return fit
         return self._fit(fit, models)
