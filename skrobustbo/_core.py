@@ -27,6 +27,7 @@ from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.history import Log, Trial
 from skrobustbo.policies._base import Policy
 from skrobustbo.space import Constraint, Space
+from skrobustbo.surrogate import IncrementalGPR
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
@@ -301,6 +302,17 @@ class Core:
                 continue
             mean[rows], std[rows] = engine.predict(X)
         return mean, std
+
+    def regressors(self) -> dict[str, IncrementalGPR]:
+        """Return copies of the regressors in use, by label, with several by branch."""
+        found = [engine.regressors(self.n_asked) for engine in self.engines]
+        if len(found) == 1:
+            return found[0]
+        return {
+            f"branch {i}: {label}": regressor
+            for i, regressors in enumerate(found)
+            for label, regressor in regressors.items()
+        }
 
     def regret_bound(self, delta: float) -> float:
         """Return a bound on what is left to gain; infinite if a branch is unknown."""

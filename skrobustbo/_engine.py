@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from dataclasses import dataclass
@@ -19,9 +20,16 @@ from skrobustbo._sobol import sobol
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.history import History, Log, Trial
 from skrobustbo.policies._base import Policy
+from skrobustbo.policies._candidates import numbered
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
-from skrobustbo.surrogate import FactorBank, Models, Posterior, View
+from skrobustbo.surrogate import (
+    FactorBank,
+    IncrementalGPR,
+    Models,
+    Posterior,
+    View,
+)
 from skrobustbo.surrogate._posterior import Ground
 
 Array = NDArray[np.float64]
@@ -346,6 +354,21 @@ class Engine:
             delta=delta,
             norm_bounded=self.policy.norm_bounded,
         )
+
+    def regressors(self, n_asked: int) -> dict[str, IncrementalGPR]:
+        """Return copies of the regressors in use, by label; none without a model."""
+        if self.state is None or not len(self.history):
+            return {}
+        models = self.models(n_asked, pending=False)
+        try:
+            posteriors = self.policy.posteriors(self.state, models)
+        except NUMERICAL:
+            posteriors = [models[_PLAIN.overall(models)]]
+        labels = numbered([posterior.candidate.label for posterior in posteriors])
+        copies = [copy.deepcopy(posterior.regressor) for posterior in posteriors]
+        for regressor in copies:
+            regressor.shift_, regressor.scale_ = models.shift, models.scale
+        return dict(zip(labels, copies, strict=True))
 
     def worth(self, x: Array) -> float:
         """Return the mean at a point, the worst of those met where it is deployed."""

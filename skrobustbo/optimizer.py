@@ -29,7 +29,7 @@ from skrobustbo.policies._registry import (
     policy_to_dict,
 )
 from skrobustbo.space import Constraint, Space
-from skrobustbo.surrogate import Models
+from skrobustbo.surrogate import IncrementalGPR, Models
 
 Params = dict[str, Any]
 
@@ -74,6 +74,8 @@ class Optimizer:
         All points asked or told, with the predictions made.
     remembered_ : list of int
         Places in `history_` of the values that the policy goes by at present.
+    models_ : dict of str to IncrementalGPR
+        The Gaussian processes in use, each a regressor of scikit-learn's, fitted.
 
     Raises
     ------
@@ -330,6 +332,41 @@ class Optimizer:
         self._best()
         with self._lock, one_blas_thread():
             return self._core.recommend()
+
+    @property
+    def models_(self) -> dict[str, IncrementalGPR]:
+        """Copies of the Gaussian processes in use, by label.
+
+        Each is a `GaussianProcessRegressor` of scikit-learn's, fitted to all that the
+        policy goes by: those of the models that survive, under "robust" those of its
+        rungs, and the one of MAP length scales where a policy estimates or draws them.
+        Labels are as in the results, such as ``"theta=0.25"``; with several branches,
+        ``"branch 0: theta=0.25"``. Empty while the initial design goes on. What is done
+        to them does not touch the optimizer.
+
+        Notes
+        -----
+        They are in units of the search. Points are encoded, as by ``space.encode`` (of
+        the branch, if there are several); in models of time ("tv-gp-ucb", "ui-tvbo")
+        the last column is time, counted in values told from 1. Targets are values as
+        the policy shapes and standardises them, less the prior mean if a candidate has
+        one: with attributes of the regressor, a mean is ``mean * scale_ + shift_`` in
+        units of the objective, a deviation ``std * scale_``.
+
+        Examples
+        --------
+        >>> from skrobustbo import Optimizer, Real
+        >>> optimizer = Optimizer({"x": Real(-1, 1)}, "map-gp-ucb", random_state=0)
+        >>> for _ in range(12):
+        ...     params = optimizer.ask()
+        ...     optimizer.tell(params, -(params["x"] - 0.3) ** 2)
+        >>> (gpr,) = optimizer.models_.values()
+        >>> mean, std = gpr.predict([optimizer.space.encode({"x": 0.3})], True)
+        >>> bool(abs(mean[0] * gpr.scale_ + gpr.shift_) < 0.01)
+        True
+        """
+        with self._lock, one_blas_thread():
+            return self._core.regressors()
 
     def predict(
         self,
