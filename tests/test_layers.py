@@ -49,6 +49,7 @@ MAY_IMPORT = {
         "_state",
         "policies",
         "acquisition",
+        "surrogate",
         "space",
         "history",
     },

@@ -319,6 +319,11 @@ class RobustUCB(UCBPolicy):
         fit = self._fit(state.latest([]), models)
         return [self._model(models, fit, divisor) for divisor in (1.0, REGRET_DIVISOR)]
 
+    def posteriors(self, state: LadderState, models: Models) -> list[Posterior]:
+        """Return those of the rungs."""
+        fit, rungs = self._estimate(state, models, ()), range(len(self.weights))
+        return [models[self._candidate(state, models, fit, rung)] for rung in rungs]
+
     def turn(self, state: LadderState, pending: Sequence[Memo]) -> int:
         """Return the rung whose turn it is, queries under way counted."""
         n = list(state.counts)
