@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -16,11 +15,6 @@ from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks
 from skrobustbo.displays._scales import Scale, shortened_apart
 from skrobustbo.displays._style import Look, dress, panels, say
 
-_NOT_MODELS = ("initial", "told", "fallback")
-_NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
-#: Labels that name a length scale, or several; others stand on an axis of names.
-_THETA = re.compile(rf"theta=(?:{_NUMBER}|\(([^)]*)\))(?:,\w+={_NUMBER})?")
-_DIVISOR = re.compile(rf"theta/{_NUMBER}")
 _BINS = 15
 _LABEL = 22
 
@@ -41,8 +35,10 @@ class LengthScaleDisplay(Display):
     labels : list of str
         The models that chose them.
     length_scales : array of shape (n,)
-        Their length scales in the unit cube, as shares of the estimate for labels such
-        as ``theta/2`` of the policy "robust"; nan where a label names none.
+        Their length scales in the unit cube, as shares of the estimate for the policy
+        "robust"; nan where a model is not one of length scales.
+    length_scale_of : dict of str to float
+        The same by label, of models that survived as well; empty where they are named.
     axis : {"length scale", "length scale / estimate", "model"}
         What stands on the vertical axis.
     alive : list of list of str
@@ -75,6 +71,7 @@ class LengthScaleDisplay(Display):
     numbers: NDArray[np.intp]
     labels: list[str]
     length_scales: Array
+    length_scale_of: dict[str, float]
     axis: str
     alive: list[list[str]]
     share: dict[str, float]
@@ -98,17 +95,19 @@ class LengthScaleDisplay(Display):
         chosen = [
             (i, record)
             for i, record in enumerate(told_records(optimizer), 1)
-            if record["model_label"] not in _NOT_MODELS
+            if record["kind"] == "model"
         ]
         numbers = [i for i, _ in chosen]
         records = [record for _, record in chosen]
         labels = [record["model_label"] for record in records]
-        axis, length_scales = _parsed(labels)
+        axis = _axis(records)
+        places = _places(records, axis)
         introduced, eliminated = _lives(numbers, records)
         return cls(
             numbers=np.array(numbers, dtype=np.intp),
             labels=labels,
-            length_scales=length_scales,
+            length_scales=np.array([places.get(label, math.nan) for label in labels]),
+            length_scale_of=places,
             axis=axis,
             alive=[list(record["alive"]) for record in records],
             share={k: labels.count(k) / len(labels) for k in dict.fromkeys(labels)},
@@ -138,7 +137,7 @@ class LengthScaleDisplay(Display):
             scale = Scale("model", "model", "category", labels=texts)
             scale = replace(scale, choices=tuple(labels) or ("",))
             return scale, {label: float(i) for i, label in enumerate(labels)}
-        heights = {label: _length_scale(label, self.axis) for label in labels}
+        heights = {label: self.length_scale_of[label] for label in labels}
         low, high = min(heights.values()), max(heights.values())
         if high < 2 * low:
             low, high = low / 2, high * 2
@@ -218,25 +217,30 @@ def _half_gap(places: Array, scale: Scale) -> float:
     return math.exp(0.4 * min([*gaps, whole / 8]))
 
 
-def _parsed(labels: Sequence[str]) -> tuple[str, Array]:
-    """Return what the labels name, and the number of each."""
-    for axis in ("length scale", "length scale / estimate"):
-        found = np.array([_length_scale(label, axis) for label in labels])
-        if len(found) and np.isfinite(found).all():
-            return axis, found
-    return "model", np.full(len(labels), math.nan)
+def _axis(records: Records) -> str:
+    """Return what the models of all queries have."""
+    if records and all(record["divisor"] is not None for record in records):
+        return "length scale / estimate"
+    if records and all(record["length_scales"] is not None for record in records):
+        return "length scale"
+    return "model"
 
 
-def _length_scale(label: str, axis: str) -> float:
-    """Return the length scale that a label names, nan if it names something else."""
+def _places(records: Records, axis: str) -> dict[str, float]:
+    """Return what stands on the axis by label, of models that chose or survived."""
+    if axis == "model":
+        return {}
     if axis == "length scale / estimate":
-        divided = _DIVISOR.fullmatch(label)
-        return 1 / float(divided[1]) if divided else math.nan
-    match = _THETA.fullmatch(label)
-    if match is None:
-        return math.nan
-    several = [float(part) for part in (match[1] or match[2]).split(",")]
-    return float(np.exp(np.mean(np.log(several))))
+        return {r["model_label"]: 1 / r["divisor"] for r in records}
+    models = [
+        pair
+        for r in records
+        for pair in [
+            (r["model_label"], r["length_scales"]),
+            *zip(r["alive"], r["alive_length_scales"], strict=True),
+        ]
+    ]
+    return {label: float(np.exp(np.mean(np.log(theta)))) for label, theta in models}
 
 
 def _lives(

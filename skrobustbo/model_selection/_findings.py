@@ -42,8 +42,6 @@ class Share:
     best: float
 
 
-#: Labels of candidates that no model has chosen.
-_NO_MODELS = ("initial", "told", "fallback")
 #: What is read of `cv_results_`, besides the scores.
 _COLUMNS = (
     "params",
@@ -262,7 +260,7 @@ class Findings:
         """Whether models were held side by side, and the last ones."""
         told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
         records = told[: len(self.scores)]
-        chosen = [r for r in records if r["model_label"] not in _NO_MODELS]
+        chosen = [r for r in records if r["kind"] == "model"]
         if chosen and chosen[-1]["alive"]:
             return True, list(chosen[-1]["alive"])
         labels = [r["model_label"] for r in chosen[-8:]]
