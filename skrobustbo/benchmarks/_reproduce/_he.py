@@ -8,14 +8,14 @@ from typing import Any
 from sklearn.gaussian_process.kernels import RBF
 
 from skrobustbo.benchmarks._reproduce._baselines import RoundedGrowth
-from skrobustbo.benchmarks._reproduce._claims import Alike, Better
+from skrobustbo.benchmarks._reproduce._claims import Alike, Better, less
 from skrobustbo.benchmarks._reproduce._spec import (
+    REGRET,
     Case,
     Experiment,
     Known,
     Method,
     Panel,
-    Quick,
 )
 from skrobustbo.surrogate import Candidate
 
@@ -52,9 +52,8 @@ LENGTH_SCALE = Case(
     seeds=50,
     steps=50,
     n_initial=3,
-    together=10,
-    quick=Quick(12),
-    measures=("found",),
+    quick=12,
+    measures=(*REGRET, "found"),
 )
 #: Another norm bound. That of the function (standardised) exceeds 90 under them all.
 _WIDE = 20.0
@@ -76,8 +75,7 @@ PERIOD = Case(
     seeds=50,
     steps=50,
     n_initial=5,
-    together=10,
-    quick=Quick(12),
+    quick=12,
 )
 DECOMPOSITION = Case(
     name="he-decomposition",
@@ -87,9 +85,8 @@ DECOMPOSITION = Case(
     seeds=100,
     steps=50,
     n_initial=5,
-    together=10,
-    quick=Quick(10),
-    measures=("found",),
+    quick=10,
+    measures=(*REGRET, "found"),
 )
 MEAN = Case(
     name="he-mean",
@@ -99,53 +96,23 @@ MEAN = Case(
     seeds=50,
     steps=100,
     n_initial=5,
-    together=10,
-    quick=Quick(12),
+    quick=12,
     drawn=True,
 )
 
 
-def _better(case: Case, metric: str, better: str, *worse: str) -> tuple[Better, ...]:
-    what = {"cumulative": "cumulative", "early": "early cumulative", "simple": "final"}
-    return tuple(
-        Better(
-            f"{case.title[:3]} {better} has less {what[metric]} regret than {other}",
-            case.name,
-            metric,
-            better,
-            other,
-        )
-        for other in worse
-    )
+def _regret(case: Case, metric: str, better: str, *worse: str) -> tuple[Better, ...]:
+    of = {"early": "early cumulative regret", "cumulative": "cumulative regret"}[metric]
+    where = f"{case.title[:3]} "
+    return less(case.name, metric, better, *worse, of=of, where=where)
 
-
-_OPEN_KERNELS = (
-    "Kernel, noise and norm bound: a Gaussian kernel of output scale 1 on standardised "
-    "values (a to c) or raw ones (d), sigma_N = 0.01 although the functions are "
-    "noise-free, B = 1."
-)
-_OPEN_BETA = (
-    "Beta: the paper's Theorem 3.1 with the information gain of the points seen (a to "
-    "c; with so small a noise it is between 1 and 1.2), its Theorem 3.2 with a = b = 1 "
-    "(d). The baselines have the same."
-)
 
 EXPERIMENTS = (
     Experiment(
         name="he-fig2",
-        title="Figure 2: four unknown hyperparameters",
-        reports=(
-            "Cumulative and simple regret over 50 seeds (c: 100). (a) HE-GP-UCB and "
-            "A-GP-UCB alike and ahead of the rest; (b) HE-GP-UCB is misled least "
-            "towards a wrong period; (c) it is ahead at first, and the others catch "
-            "up; (d) ExpectedUCB is much better than MLE, HE-GP-UCB better still."
-        ),
-        panels=(
-            Panel(LENGTH_SCALE, (*_THREE, _A)),
-            Panel(LENGTH_SCALE_WIDE, (*_THREE, _A)),
-            Panel(PERIOD, _THREE),
-            Panel(DECOMPOSITION, _THREE),
-            Panel(MEAN, _THREE),
+        panels=tuple(
+            Panel(case)
+            for case in (LENGTH_SCALE, LENGTH_SCALE_WIDE, PERIOD, DECOMPOSITION, MEAN)
         ),
         metrics=("cumulative", "simple", "found"),
         claims=(
@@ -155,25 +122,13 @@ EXPERIMENTS = (
                 "cumulative",
                 (_HE, _A),
             ),
-            *_better(LENGTH_SCALE, "cumulative", _HE, _MLE, _EXPECTED),
-            *_better(LENGTH_SCALE, "cumulative", _A, _MLE, _EXPECTED),
-            *_better(PERIOD, "cumulative", _HE, _MLE, _EXPECTED),
-            *_better(DECOMPOSITION, "early", _HE, _MLE, _EXPECTED),
-            *_better(MEAN, "cumulative", _EXPECTED, _MLE),
-            *_better(MEAN, "cumulative", _HE, _EXPECTED),
+            *_regret(LENGTH_SCALE, "cumulative", _HE, _MLE, _EXPECTED),
+            *_regret(LENGTH_SCALE, "cumulative", _A, _MLE, _EXPECTED),
+            *_regret(PERIOD, "cumulative", _HE, _MLE, _EXPECTED),
+            *_regret(DECOMPOSITION, "early", _HE, _MLE, _EXPECTED),
+            *_regret(MEAN, "cumulative", _EXPECTED, _MLE),
+            *_regret(MEAN, "cumulative", _HE, _EXPECTED),
         ),
-        drawing="curves",
         drawn=("cumulative", "simple"),
-        left_open=(
-            _OPEN_KERNELS,
-            _OPEN_BETA,
-            "The panel with B = 20 was added afterwards, to see what the norm bound "
-            "does; the claims are judged with B = 1.",
-            "(b), (c), (d): the functions are reconstructions, as the documentation of "
-            "the problems says; the candidates' length scales are fitted (b) or ours "
-            "(c, d).",
-            "(c), (d): the number of initial points, five here. Early: the first 20 "
-            "queries.",
-        ),
     ),
 )

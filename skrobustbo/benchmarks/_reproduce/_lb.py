@@ -1,56 +1,64 @@
-"""Ziomek, Adachi, Osborne: BO with unknown hyperparameters. Cases and Figure 3."""
+"""Ziomek, Adachi, Osborne: BO with unknown hyperparameters. Figures, Table 2."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from skrobustbo.benchmarks._growth import Growth
-from skrobustbo.benchmarks._reproduce._claims import Better, Share
+from skrobustbo.benchmarks._reproduce._claims import (
+    Better,
+    Share,
+    Spread,
+    TimeRatio,
+    less,
+)
 from skrobustbo.benchmarks._reproduce._spec import (
+    REGRET,
+    THETA,
     Case,
     Experiment,
     Method,
     Panel,
-    Quick,
 )
 
-LB, A, MLE, MCMC = "LB-GP-UCB", "A-GP-UCB", "MLE", "MCMC"
-FOUR = (LB, A, MLE, MCMC)
+_LB, _A, _MLE, _MCMC = "LB-GP-UCB", "A-GP-UCB", "MLE", "MCMC"
+_FOUR = (_LB, _A, _MLE, _MCMC)
 #: The same two with the ladder of the authors' program, finer by 1 / (d + 2 nu).
-LB_CODE, A_CODE = "LB-GP-UCB, code's ratio", "A-GP-UCB, code's ratio"
+_LB_CODE, _A_CODE = "LB-GP-UCB, code's ratio", "A-GP-UCB, code's ratio"
 #: Candidates at the start.
 _RUNGS = 5
 _TWO_NU = 5
 _SHARED = {"beta": 1.0, "noise": 0.01, "delta": 0.01}
 
 
-def balancing(power: float = 0.5, *, coded: bool = False) -> Method:
+def _balancing(power: float = 0.5, *, coded: bool = False) -> Method:
     """Return LB-GP-UCB with g(t) = max(t0, t^power)."""
     settings = {"growth": power, "n_candidates": _RUNGS}
     if coded:
         settings["ratio"] = "code"  # type: ignore[assignment] # other settings: float
-    return Method(LB_CODE if coded else LB, "lb-gp-ucb", {**_SHARED, **settings})
+    return Method(_LB_CODE if coded else _LB, "lb-gp-ucb", {**_SHARED, **settings})
 
 
-def growing(d: int, power: float = 0.5, *, coded: bool = False) -> Method:
+def _growing(d: int, power: float = 0.5, *, coded: bool = False) -> Method:
     """Return A-GP-UCB with the same growth function in d dimensions."""
     step = 1 / (d + _TWO_NU) if coded else 1 / d
     growth: Callable[[int], float] = Growth(math.exp((_RUNGS - 1) * step), power)
     settings = {"matching": None, "theta0": None, "growth": growth}
-    return Method(A_CODE if coded else A, "a-gp-ucb", {**_SHARED, **settings})
+    return Method(_A_CODE if coded else _A, "a-gp-ucb", {**_SHARED, **settings})
 
 
 def _four(d: int) -> tuple[Method, ...]:
     return (
-        balancing(),
-        growing(d),
-        Method(MLE, "mle-gp-ucb", _SHARED),
-        Method(MCMC, "mcmc-gp-ucb", _SHARED),
+        _balancing(),
+        _growing(d),
+        Method(_MLE, "mle-gp-ucb", _SHARED),
+        Method(_MCMC, "mcmc-gp-ucb", _SHARED),
     )
 
 
-_CODED = (balancing(coded=True), growing(1, coded=True))
+_CODED = (_balancing(coded=True), _growing(1, coded=True))
 
 BERKENKAMP = Case(
     name="lb-berkenkamp",
@@ -60,8 +68,8 @@ BERKENKAMP = Case(
     seeds=20,
     steps=250,
     n_initial=3,
-    quick=Quick(10),
-    measures=("found", "theta"),
+    quick=10,
+    measures=(*REGRET, "found", *THETA),
 )
 BERKENKAMP_TRAP = Case(
     name="lb-berkenkamp-trap",
@@ -71,9 +79,9 @@ BERKENKAMP_TRAP = Case(
     seeds=20,
     steps=250,
     n_initial=3,
-    quick=Quick(10),
+    quick=10,
     uniform=False,
-    measures=("found", "theta"),
+    measures=(*REGRET, "found", *THETA),
 )
 MICHALEWICZ = Case(
     name="lb-michalewicz",
@@ -83,8 +91,8 @@ MICHALEWICZ = Case(
     seeds=10,
     steps=250,
     n_initial=10,
-    quick=Quick(8),
-    measures=("theta", "theta-choice"),
+    quick=8,
+    measures=(*REGRET, *THETA, "gap", "histogram"),
 )
 CROSSED_BARREL = Case(
     name="lb-crossed-barrel",
@@ -94,8 +102,8 @@ CROSSED_BARREL = Case(
     seeds=10,
     steps=100,
     n_initial=10,
-    quick=Quick(10),
-    measures=("theta",),
+    quick=10,
+    measures=(*REGRET, *THETA),
     data="the materials data sets",
 )
 AGNP = Case(
@@ -106,32 +114,48 @@ AGNP = Case(
     seeds=20,
     steps=100,
     n_initial=10,
-    quick=Quick(10),
-    measures=("theta",),
+    quick=10,
+    measures=(*REGRET, *THETA),
     data="the materials data sets",
 )
 
-LEFT_OPEN = (
-    "Queries: 250, the number of Figure 4; 100 for the two pools, of which one has "
-    "only 164 points. Starting points: uniform draws.",
-    "beta = 1, sigma_N = 0.01 on standardised values, delta = 0.01 (the paper's "
-    "program amounts to these), theta0 at most the diameter of the unit cube.",
-    "MCMC: slice sampling, eight draws a step, in place of NUTS; same prior.",
-)
 
-
-def _less(case: Case, metric: str, better: str, *worse: str) -> tuple[Better, ...]:
-    what = "cumulative" if metric == "cumulative" else "final"
-    return tuple(
-        Better(
-            f"{case.title}: {better} has less {what} regret than {other}",
-            case.name,
-            metric,
-            better,
-            other,
-        )
-        for other in worse
+def _ablation(power: float) -> Case:
+    return replace(
+        MICHALEWICZ,
+        name=f"lb-growth-{round(100 * power)}",
+        title=f"a = {power:g}",
+        methods=(_balancing(power), _growing(5, power)),
     )
+
+
+SLOW, FAST = _ablation(0.25), _ablation(0.75)
+_GROWTHS = (SLOW.name, MICHALEWICZ.name, FAST.name)
+#: Table 2: seconds of MLE, A-GP-UCB, LB-GP-UCB and MCMC.
+_SECONDS = {
+    BERKENKAMP: (438, 443, 442, 1653),
+    MICHALEWICZ: (237, 167, 181, 3388),
+    CROSSED_BARREL: (55, 48, 48, 471),
+    AGNP: (53, 49, 49, 246),
+}
+
+
+def _time_ratios(case: Case) -> tuple[TimeRatio, ...]:
+    mle, a, lb, mcmc = _SECONDS[case]
+    return tuple(
+        TimeRatio(case.title, case.name, "cpu_seconds", methods, seconds)
+        for methods, seconds in (
+            ((_MCMC, _MLE), (mcmc, mle)),
+            ((_LB, _MLE), (lb, mle)),
+            ((_LB, _A), (lb, a)),
+        )
+    )
+
+
+def _regret(case: Case, metric: str, better: str, *worse: str) -> tuple[Better, ...]:
+    of = {"simple": "final regret", "cumulative": "cumulative regret"}[metric]
+    where = f"{case.title}: "
+    return less(case.name, metric, better, *worse, of=of, where=where)
 
 
 def _stuck(case: Case, method: str, *, leaves: bool) -> Share:
@@ -139,50 +163,103 @@ def _stuck(case: Case, method: str, *, leaves: bool) -> Share:
     return Share(f"{case.title}: {method} {does}", case.name, "found", method, leaves)
 
 
+def _spread(
+    says: str,
+    metric: str,
+    method: str,
+    good: tuple[float, float],
+    fair: tuple[float, float],
+) -> Spread:
+    case, *others = _GROWTHS
+    says = f"{says}: ratio of the means"
+    return Spread(says, case, metric, method, good, fair, tuple(others))
+
+
 EXPERIMENTS = (
     Experiment(
-        name="lb-fig3",
-        title="Figure 3: regret on four problems",
-        reports=(
-            "Cumulative and best regret, 20 seeds on Berkenkamp and AgNP, 10 on the "
-            "others. On Berkenkamp's function MLE and MCMC are easily caught in the "
-            "local optimum, A-GP-UCB and LB-GP-UCB find the optimum quickly, and the "
-            "cumulative regret of A-GP-UCB grows faster. On Michalewicz's LB-GP-UCB is "
-            "best by both measures. On the materials MLE and MCMC stay at a suboptimal "
-            "solution; A-GP-UCB is quick on AgNP, struggles on the crossed barrel and "
-            "has the larger cumulative regret; LB-GP-UCB does well on both by both. "
-            "Here the trap starts of Berkenkamp's function are a panel of their own, "
-            "with the finer ladder of the authors' program beside the paper's."
+        name="lb-fig2",
+        panels=(Panel(MICHALEWICZ),),
+        metrics=("theta", "gap", "simple"),
+        claims=tuple(
+            Better(
+                f"LB-GP-UCB chooses length scales closer to the best one than {other} "
+                "(mean distance of logarithms)",
+                MICHALEWICZ.name,
+                "gap",
+                (_LB, other),
+            )
+            for other in (_A, _MLE, _MCMC)
         ),
-        panels=(
-            Panel(BERKENKAMP, (*FOUR, LB_CODE, A_CODE)),
-            Panel(BERKENKAMP_TRAP, (*FOUR, LB_CODE, A_CODE)),
-            Panel(MICHALEWICZ, FOUR),
-            Panel(CROSSED_BARREL, FOUR),
-            Panel(AGNP, FOUR),
+        drawing="histograms",
+    ),
+    Experiment(
+        name="lb-fig3",
+        panels=tuple(
+            Panel(case)
+            for case in (BERKENKAMP, BERKENKAMP_TRAP, MICHALEWICZ, CROSSED_BARREL, AGNP)
         ),
         metrics=("cumulative", "simple", "found"),
         claims=(
-            *_less(BERKENKAMP, "cumulative", LB, A, MLE, MCMC),
-            *(_stuck(BERKENKAMP, method, leaves=True) for method in (LB, A)),
-            *(_stuck(BERKENKAMP_TRAP, method, leaves=True) for method in (LB, A)),
-            *(_stuck(BERKENKAMP_TRAP, method, leaves=False) for method in (MLE, MCMC)),
-            *_less(BERKENKAMP_TRAP, "cumulative", LB, A),
-            *_less(MICHALEWICZ, "cumulative", LB, A, MLE, MCMC),
-            *_less(MICHALEWICZ, "simple", LB, A, MLE, MCMC),
-            *_less(CROSSED_BARREL, "simple", LB, A, MLE, MCMC),
-            *_less(CROSSED_BARREL, "cumulative", LB, A),
-            *_less(AGNP, "simple", LB, MLE, MCMC),
-            *_less(AGNP, "simple", A, MLE, MCMC),
-            *_less(AGNP, "cumulative", LB, A),
+            *_regret(BERKENKAMP, "cumulative", _LB, _A, _MLE, _MCMC),
+            *(_stuck(BERKENKAMP, method, leaves=True) for method in (_LB, _A)),
+            *(_stuck(BERKENKAMP_TRAP, method, leaves=True) for method in (_LB, _A)),
+            *(
+                _stuck(BERKENKAMP_TRAP, method, leaves=False)
+                for method in (_MLE, _MCMC)
+            ),
+            *_regret(BERKENKAMP_TRAP, "cumulative", _LB, _A),
+            *_regret(MICHALEWICZ, "cumulative", _LB, _A, _MLE, _MCMC),
+            *_regret(MICHALEWICZ, "simple", _LB, _A, _MLE, _MCMC),
+            *_regret(CROSSED_BARREL, "simple", _LB, _A, _MLE, _MCMC),
+            *_regret(CROSSED_BARREL, "cumulative", _LB, _A),
+            *_regret(AGNP, "simple", _LB, _MLE, _MCMC),
+            *_regret(AGNP, "simple", _A, _MLE, _MCMC),
+            *_regret(AGNP, "cumulative", _LB, _A),
         ),
-        drawing="curves",
         drawn=("cumulative", "simple"),
-        left_open=(
-            *LEFT_OPEN,
-            "The step of the ladder: e^(1/d) in the paper, e^(1/(d + 2 nu)) in its "
-            "program, and with it t0 of both methods (54.6 and 2.3 for d = 1). Claims "
-            "are judged with the paper's.",
+    ),
+    Experiment(
+        name="lb-fig4",
+        panels=(
+            Panel(SLOW),
+            Panel(replace(MICHALEWICZ, title="a = 0.5"), (_LB, _A)),
+            Panel(FAST),
         ),
+        metrics=("theta", "gap", "cumulative", "simple"),
+        claims=(
+            _spread(
+                "LB-GP-UCB chooses similar length scales for all a",
+                *("theta", _LB, (1.0, 1.5), (1.0, 2.5)),
+            ),
+            _spread(
+                "LB-GP-UCB ends at similar regrets for all a",
+                *("simple", _LB, (1.0, 1.5), (1.0, 2.0)),
+            ),
+            _spread(
+                "A-GP-UCB chooses very different length scales",
+                *("theta", _A, (3.0, math.inf), (2.0, math.inf)),
+            ),
+            _spread(
+                "A-GP-UCB ends at different regrets",
+                *("simple", _A, (1.5, math.inf), (1.2, math.inf)),
+            ),
+            *(
+                Better(
+                    f"a = {power}: LB-GP-UCB ends with less regret than A-GP-UCB",
+                    case,
+                    "simple",
+                    (_LB, _A),
+                )
+                for power, case in zip(("0.25", "0.5", "0.75"), _GROWTHS, strict=True)
+            ),
+        ),
+        drawing="histograms",
+    ),
+    Experiment(
+        name="lb-table2",
+        panels=tuple(Panel(case, _FOUR) for case in _SECONDS),
+        metrics=("cpu_seconds",),
+        claims=tuple(claim for case in _SECONDS for claim in _time_ratios(case)),
+        drawing="times",
     ),
 )

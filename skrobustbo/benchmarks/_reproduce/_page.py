@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +18,13 @@ from skrobustbo.benchmarks._reproduce._claims import (
     values,
 )
 from skrobustbo.benchmarks._reproduce._figure import draw, path_of
-from skrobustbo.benchmarks._reproduce._ledger import versions_of
-from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS, PAPERS
-from skrobustbo.benchmarks._reproduce._results import read_results
+from skrobustbo.benchmarks._reproduce._registry import (
+    EXPERIMENTS,
+    PAPERS,
+    TEXTS,
+    read_results,
+    versions_of,
+)
 from skrobustbo.benchmarks._reproduce._spec import Experiment, Panel
 from skrobustbo.benchmarks._versions import made_with
 
@@ -56,7 +61,7 @@ _METRICS = {
     "theta": "length scale, geometric mean",
     "gap": "distance to the best length scale",
     "resets": "resets",
-    "seconds": "CPU seconds",
+    "cpu_seconds": "CPU seconds",
 }
 
 
@@ -90,7 +95,7 @@ def _summary(results: Results) -> str:
         counts = " / ".join(
             str(verdicts.count(word)) for word in ("reproduced", "partly", "not")
         )
-        link = f"[{experiment.title}](#{name})"
+        link = f"[{TEXTS[name]['title']}](#{name})"
         rows.append(
             (link, f"**{overall(found)}**", counts, _seeds(experiment, results))
         )
@@ -102,31 +107,34 @@ def _seeds(experiment: Experiment, results: Results) -> str:
     """Return the numbers of seeds run, of the paper's: the fewest of a panel each."""
     parts = []
     for panel in experiment.panels:
-        held = results.get(panel.case.name, {})
-        n = min(len(held.get(method, {})) for method in panel.methods)
+        n = min(_count(results, panel, method) for method in panel.methods)
         parts.append(f"{n} of {panel.case.seeds}")
     return ", ".join(dict.fromkeys(parts))
 
 
+def _count(results: Results, panel: Panel, method: str) -> int:
+    return len(values(results, panel.case.name, method, "cpu_seconds"))
+
+
 def _papers(results: Results, path: Path, folder: Path) -> Iterator[str]:
-    for paper, experiments in PAPERS.items():
+    for paper, names in PAPERS.items():
         yield f"## {paper}\n"
-        for experiment in experiments:
-            yield from _section(experiment, results, path, folder)
+        for name in names:
+            yield from _section(EXPERIMENTS[name], results, path, folder)
 
 
 def _section(
     experiment: Experiment, results: Results, path: Path, folder: Path
 ) -> Iterator[str]:
-    found = findings(experiment, results)
-    yield f"({experiment.name})=\n\n### {experiment.title}\n"
+    found, text = findings(experiment, results), TEXTS[experiment.name]
+    yield f"({experiment.name})=\n\n### {text['title']}\n"
     yield f"`reproduce {experiment.name}`: **{overall(found)}**"
     yield f" ({_seeds(experiment, results)} seeds).\n"
-    yield f"*The paper:* {experiment.reports}\n"
+    yield f"*The paper:* {text['reports']}\n"
     figure = path_of(folder, experiment, quick=False)
     if figure.exists():
         link = Path(os.path.relpath(figure, path.parent)).as_posix()
-        yield f"![{experiment.title}, as it comes out here]({link})\n"
+        yield f"![{text['title']}, as it comes out here]({link})\n"
     for panel in experiment.panels:
         yield from _panel(experiment, panel, results)
     rows = [(f.says, f.here, f"**{f.verdict}**") for f in found]
@@ -135,43 +143,34 @@ def _section(
     if remarks.exists():
         yield remarks.read_text(encoding="utf-8")
     yield "Left open by the paper, and filled so:\n"
-    yield "\n".join(f"- {line}" for line in experiment.left_open) + "\n"
+    yield "\n".join(f"- {line}" for line in text["left_open"]) + "\n"
 
 
 def _panel(experiment: Experiment, panel: Panel, results: Results) -> Iterator[str]:
     """Yield the means and standard errors of a panel's methods."""
-    held = results.get(panel.case.name, {})
-    if not held:
+    if panel.case.name not in results:
         missing = f", which needs {panel.case.data}" if panel.case.data else ""
         yield f"*{panel.case.title}*{missing}: not run.\n"
         return
-    shown = [m for m in experiment.metrics if _has(results, panel, m)]
+    shown = [m for m in experiment.metrics if m in results[panel.case.name]]
     rows = [
-        (method, str(len(held.get(method, {}))), *_cells(results, panel, method, shown))
+        (
+            method,
+            str(_count(results, panel, method)),
+            *(_cell(results, panel, method, metric) for metric in shown),
+        )
         for method in panel.methods
     ]
     header = (panel.case.title, "runs", *(_METRICS[metric] for metric in shown))
     yield table(header, rows) + "\n"
 
 
-def _has(results: Results, panel: Panel, metric: str) -> bool:
-    runs = results[panel.case.name]
-    return any(metric in run.metrics for each in runs.values() for run in each.values())
-
-
-def _cells(
-    results: Results, panel: Panel, method: str, metrics: list[str]
-) -> Iterator[str]:
-    held = results[panel.case.name].get(method)
-    for metric in metrics:
-        if not held:
-            yield "-"
-            continue
-        x = np.array(list(values(results, panel.case.name, method, metric).values()))
-        mean = number(float(x.mean()))
-        if metric in ("found", "solved"):
-            yield f"{x.mean():.0%}"
-        elif len(x) < 2:
-            yield mean
-        else:
-            yield f"{mean} ± {x.std(ddof=1) / np.sqrt(len(x)):.2g}"
+def _cell(results: Results, panel: Panel, method: str, metric: str) -> str:
+    x = np.array(values(results, panel.case.name, method, metric))
+    if not x.size:
+        return "-"
+    if metric in ("found", "solved"):
+        return f"{x.mean():.0%}"
+    mean = number(float(x.mean()))
+    error = x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else math.nan
+    return mean if math.isnan(error) else f"{mean} ± {error:.2g}"

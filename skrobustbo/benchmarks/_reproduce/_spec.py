@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from skrobustbo import policies, problems
+from skrobustbo.benchmarks._record import KEY, RunKey, Table
 from skrobustbo.benchmarks._reproduce._claims import Claim
+from skrobustbo.benchmarks._reproduce._measures import CURVES
 from skrobustbo.policies import Policy
 from skrobustbo.problems import Problem
+
+#: What is measured of most runs, and of their length scales.
+REGRET = (
+    *("cumulative", "average", "early", "late", "simple"),
+    *("cumulative_curve", "simple_curve"),
+)
+THETA = ("theta", "last_theta", "theta_curve")
 
 
 class Known(Enum):
@@ -60,23 +70,14 @@ class Method:
         return self.policy(**settings)
 
 
-@dataclass(frozen=True)
-class Quick:
-    """The quick form of a case: some seeds, few queries, perhaps an easier problem."""
-
-    steps: int
-    seeds: int = 2
-    problem_settings: Mapping[str, Any] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem with the methods that meet it.
+    """A problem with the methods that meet it: owns one csv file of runs.
 
     Parameters
     ----------
     name : str
-        Name of its file of runs.
+        Name of its file of runs, which stands for the problem in the record.
     title : str
         What a panel of a figure says.
     problem : str
@@ -89,9 +90,11 @@ class Case:
         Queries after the initial design.
     n_initial : int
         Points of the initial design.
-    quick : Quick
-        The quick form.
-    problem_settings : mapping
+    quick : int
+        The steps of the quick form.
+    measures : tuple of str
+        What is measured of a run: names of `MEASURES`.
+    settings : mapping
         Settings of the problem.
     drawn : bool
         Whether a seed draws a function of its own.
@@ -99,14 +102,10 @@ class Case:
         Whether the initial points are uniform draws; otherwise those of the problem.
     counts_initial : bool
         Whether the initial points are queries of the paper, whose regret counts.
-    measures : tuple of str
-        What is measured of a run besides its regret.
-    keeps : tuple of str
-        The numbers that are kept of a run, and no curves; () keeps everything.
-    together : int
-        Seeds that one process takes on, where a run is shorter than its start.
     data : str
         What is missing where the problem's data are not at hand.
+    quick_seeds, quick_settings
+        The runs of the quick form, and what makes its problem easier.
     """
 
     name: str
@@ -116,29 +115,52 @@ class Case:
     seeds: int
     steps: int
     n_initial: int
-    quick: Quick
-    problem_settings: Mapping[str, Any] = field(default_factory=dict)
+    quick: int
+    measures: tuple[str, ...] = REGRET
+    settings: Mapping[str, Any] = field(default_factory=dict)
     drawn: bool = False
     uniform: bool = True
     counts_initial: bool = False
-    measures: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
-    together: int = 1
     data: str = ""
+    quick_seeds: int = 2
+    quick_settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def in_brief(self) -> Case:
+        """Return the quick form: some seeds, few queries, perhaps an easier problem."""
+        return replace(
+            self,
+            name=f"{self.name}.quick",
+            seeds=self.quick_seeds,
+            steps=self.quick,
+            settings={**self.settings, **self.quick_settings},
+        )
+
+    @property
+    def n_iter(self) -> int:
+        """Evaluations of a run."""
+        return self.n_initial + self.steps
+
+    @property
+    def n_first(self) -> int:
+        """Evaluations that the paper does not count as queries."""
+        return 0 if self.counts_initial else self.n_initial
 
     def method(self, name: str) -> Method:
         """Return a method by name."""
         return next(method for method in self.methods if method.name == name)
 
-    def n_steps(self, quick: bool) -> int:
-        """Return the number of queries after the initial design."""
-        return self.quick.steps if quick else self.steps
+    def key(self, method: str, seed: int) -> RunKey:
+        """Return what tells a run from others."""
+        return RunKey(self.name, self.n_iter, method, seed)
 
-    def n_seeds(self, quick: bool) -> int:
-        """Return the number of seeds."""
-        return self.quick.seeds if quick else self.seeds
+    def table(self, folder: Path) -> Table:
+        """Return the file of the case's runs, a line each."""
+        columns: dict[str, type] = dict(zip(KEY, (str, int, str, int), strict=True))
+        columns["cpu_seconds"] = float  # of the method's asks and tells
+        columns |= {name: str if name in CURVES else float for name in self.measures}
+        return Table(folder / f"{self.name}.csv", columns, command="reproduce")
 
-    def make_problem(self, seed: int, quick: bool = False) -> Problem:
+    def make_problem(self, seed: int) -> Problem:
         """Return the problem that belongs to a seed.
 
         Raises
@@ -146,10 +168,7 @@ class Case:
         FileNotFoundError
             If its data are not at hand.
         """
-        settings = dict(self.problem_settings)
-        if quick:
-            settings |= self.quick.problem_settings
-        problem = problems.get(self.problem, **settings)
+        problem = problems.get(self.problem, **self.settings)
         if self.drawn and problem.sample_function is not None:
             return problem.sample_function(seed)
         return problem
@@ -157,24 +176,35 @@ class Case:
 
 @dataclass(frozen=True)
 class Panel:
-    """A case in an experiment, with those of its methods that belong there."""
+    """A case in an experiment, with those of its methods that belong there: () is all.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    chosen : tuple of str
+        Names of methods.
+    """
 
     case: Case
-    methods: tuple[str, ...]
+    chosen: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods."""
+        return self.chosen or tuple(method.name for method in self.case.methods)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure or table of a paper.
+    """A figure or table of a paper: a view of some runs of some cases.
+
+    What the page says of it is in ``papers.toml``.
 
     Parameters
     ----------
     name : str
         Name on the command line.
-    title : str
-        Its heading on the page.
-    reports : str
-        What the paper reports, in a sentence or two.
     panels : tuple of Panel
         The runs that it is made of.
     metrics : tuple of str
@@ -184,17 +214,12 @@ class Experiment:
     drawing : str
         How it is drawn: a name of `_figure.DRAWINGS`.
     drawn : tuple of str
-        What is drawn: names of curves, or of metrics.
-    left_open : tuple of str
-        Settings that the paper leaves open, and how they are filled.
+        The curves that are drawn, if any.
     """
 
     name: str
-    title: str
-    reports: str
     panels: tuple[Panel, ...]
     metrics: tuple[str, ...]
     claims: tuple[Claim, ...]
-    drawing: str
-    drawn: tuple[str, ...]
-    left_open: tuple[str, ...] = ()
+    drawing: str = "curves"
+    drawn: tuple[str, ...] = ()
