@@ -49,10 +49,8 @@ def quick_means(case, number=0):
     means = {}
     for method in case.methods:
         with threadpool_limits(limits=1):  # as the command's child processes have it
-            runs = pd.concat(
-                run_one(case, method.name, seed) for seed in range(case.seeds)
-            )
-        means[method.name] = {
+            runs = pd.concat(run_one(case, method, seed) for seed in range(case.seeds))
+        means[method] = {
             metric: float(np.mean(runs[metric])) for metric in METRICS if metric in runs
         }
     return means

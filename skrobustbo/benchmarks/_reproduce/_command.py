@@ -20,7 +20,6 @@ from skrobustbo.benchmarks._reproduce._figure import draw
 from skrobustbo.benchmarks._reproduce._page import findings, write_page
 from skrobustbo.benchmarks._reproduce._registry import (
     EXPERIMENTS,
-    TEXTS,
     case_of,
     read_results,
     versions_of,
@@ -110,7 +109,7 @@ def listing() -> str:
     for name, experiment in EXPERIMENTS.items():
         cases = ", ".join(panel.case.name for panel in experiment.panels)
         n = sum(len(panel.methods) * panel.case.seeds for panel in experiment.panels)
-        lines.append(f"{name:10s}  {TEXTS[name]['title']} ({n} runs: {cases})")
+        lines.append(f"{name:10s}  {experiment.title} ({n} runs: {cases})")
     return "\n".join(lines)
 
 

@@ -111,7 +111,7 @@ def _curves(experiment: Experiment, results: Results) -> Figure:
             ax = axes[0, i] if lies else axes[i, j]
             _curve_panel(ax, panel, results, name, styles)
             if lies or i == 0:
-                ax.set_title(panel.case.title, fontsize="small")
+                ax.set_title(panel.title, fontsize="small")
             if lies or i == len(names) - 1:
                 ax.set_xlabel("queries")
             ax.set_ylabel(_NAMES[name] if lies or j == 0 else "")
@@ -162,7 +162,7 @@ def _histograms(experiment: Experiment, results: Results) -> Figure:
             ax.stairs(share, THETA_EDGES, label=method, **styles[method])
         low, high = best_thetas(panel.case.problem)
         ax.axvspan(low, high, color="0.85", label="estimate of the best")
-        ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.case.title)
+        ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.title)
         ax.set_xlim(THETA_EDGES[0], THETA_EDGES[-1])
     axes[0, 0].set_ylabel(_NAMES["histogram"])
     _legend(figure, axes)
@@ -250,7 +250,7 @@ def _times(experiment: Experiment, results: Results) -> Figure:
         means = [float(np.mean(seconds)) for seconds in found.values()]
         ax.bar(list(found), means, color="#0072B2")
         ax.tick_params(axis="x", labelsize="x-small", rotation=30)
-        ax.set_title(panel.case.title, fontsize="small")
+        ax.set_title(panel.title, fontsize="small")
         ax.set_yscale("log")
     axes[0, 0].set_ylabel(_NAMES["cpu_seconds"])
     return figure

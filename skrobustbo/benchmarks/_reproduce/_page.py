@@ -21,7 +21,6 @@ from skrobustbo.benchmarks._reproduce._figure import draw, path_of
 from skrobustbo.benchmarks._reproduce._registry import (
     EXPERIMENTS,
     PAPERS,
-    TEXTS,
     read_results,
     versions_of,
 )
@@ -95,7 +94,7 @@ def _summary(results: Results) -> str:
         counts = " / ".join(
             str(verdicts.count(word)) for word in ("reproduced", "partly", "not")
         )
-        link = f"[{TEXTS[name]['title']}](#{name})"
+        link = f"[{experiment.title}](#{name})"
         rows.append(
             (link, f"**{overall(found)}**", counts, _seeds(experiment, results))
         )
@@ -126,15 +125,15 @@ def _papers(results: Results, path: Path, folder: Path) -> Iterator[str]:
 def _section(
     experiment: Experiment, results: Results, path: Path, folder: Path
 ) -> Iterator[str]:
-    found, text = findings(experiment, results), TEXTS[experiment.name]
-    yield f"({experiment.name})=\n\n### {text['title']}\n"
+    found = findings(experiment, results)
+    yield f"({experiment.name})=\n\n### {experiment.title}\n"
     yield f"`reproduce {experiment.name}`: **{overall(found)}**"
     yield f" ({_seeds(experiment, results)} seeds).\n"
-    yield f"*The paper:* {text['reports']}\n"
+    yield f"*The paper:* {experiment.reports}\n"
     figure = path_of(folder, experiment, quick=False)
     if figure.exists():
         link = Path(os.path.relpath(figure, path.parent)).as_posix()
-        yield f"![{text['title']}, as it comes out here]({link})\n"
+        yield f"![{experiment.title}, as it comes out here]({link})\n"
     for panel in experiment.panels:
         yield from _panel(experiment, panel, results)
     rows = [(f.says, f.here, f"**{f.verdict}**") for f in found]
@@ -143,14 +142,14 @@ def _section(
     if remarks.exists():
         yield remarks.read_text(encoding="utf-8")
     yield "Left open by the paper, and filled so:\n"
-    yield "\n".join(f"- {line}" for line in text["left_open"]) + "\n"
+    yield "\n".join(f"- {line}" for line in experiment.left_open) + "\n"
 
 
 def _panel(experiment: Experiment, panel: Panel, results: Results) -> Iterator[str]:
     """Yield the means and standard errors of a panel's methods."""
     if panel.case.name not in results:
         missing = f", which needs {panel.case.data}" if panel.case.data else ""
-        yield f"*{panel.case.title}*{missing}: not run.\n"
+        yield f"*{panel.title}*{missing}: not run.\n"
         return
     shown = [m for m in experiment.metrics if m in results[panel.case.name]]
     rows = [
@@ -161,7 +160,7 @@ def _panel(experiment: Experiment, panel: Panel, results: Results) -> Iterator[s
         )
         for method in panel.methods
     ]
-    header = (panel.case.title, "runs", *(_METRICS[metric] for metric in shown))
+    header = (panel.title, "runs", *(_METRICS[metric] for metric in shown))
     yield table(header, rows) + "\n"
 
 

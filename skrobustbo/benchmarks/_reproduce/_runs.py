@@ -35,7 +35,7 @@ def run_one(case: Case, method: str, seed: int) -> pd.DataFrame:
     problem, key = case.make_problem(seed), case.key(method, seed)
     initial = initial_points(case, problem, seed)
     setup = Setup(problem.space, initial, key.n_iter, seed, noise_std=problem.noise_std)
-    searcher = OptimizerMethod(case.method(method).make(problem), setup)
+    searcher = OptimizerMethod(case.make_policy(method, problem), setup)
     steps = list(evaluate(problem, searcher, setup))
     trace = trace_of(key, problem, len(initial), steps, _optima(case, seed))
     run = queries(case, problem, trace, searcher.history)

@@ -4,70 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from skrobustbo import policies, problems
 from skrobustbo.benchmarks._record import KEY, RunKey, Table
+from skrobustbo.benchmarks._reproduce._baselines import (
+    FromScratch,
+    RestlessMAP,
+    RoundedGrowth,
+    SliceEI,
+)
 from skrobustbo.benchmarks._reproduce._claims import Claim
 from skrobustbo.benchmarks._reproduce._measures import CURVES
+from skrobustbo.benchmarks._spelling import split_method
 from skrobustbo.policies import Policy
 from skrobustbo.problems import Problem
 
-#: What is measured of most runs, and of their length scales.
-REGRET = (
-    *("cumulative", "average", "early", "late", "simple"),
-    *("cumulative_curve", "simple_curve"),
-)
-THETA = ("theta", "last_theta", "theta_curve")
-
-
-class Known(Enum):
-    """A setting that a method takes from the problem."""
-
-    CANDIDATES = "the candidate models of the problem"
-    KERNEL = "the kernel of the problem"
-    NOISE = "the noise of the problem"
-
-    def of(self, problem: Problem) -> Any:
-        """Return the setting's value for a problem."""
-        if self is Known.NOISE:
-            return problem.noise_std
-        assert problem.candidates is not None
-        if self is Known.KERNEL:
-            return problem.candidates[0].kernel
-        return problem.candidates
-
-
-@dataclass(frozen=True)
-class Method:
-    """A policy under the name that a paper gives it.
-
-    Parameters
-    ----------
-    name : str
-        The paper's name, unique within a case.
-    policy : str or type
-        A policy of the package by name, or a class.
-    settings : mapping
-        Its settings; `Known` ones are taken from the problem.
-    """
-
-    name: str
-    policy: str | type[Policy]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def make(self, problem: Problem) -> Policy:
-        """Return the policy for a problem."""
-        settings = {
-            name: value.of(problem) if isinstance(value, Known) else value
-            for name, value in self.settings.items()
-        }
-        if isinstance(self.policy, str):
-            made: Policy = policies.make_policy(self.policy, **settings)
-            return made
-        return self.policy(**settings)
+#: Policies of single experiments, by name.
+_OWN = {
+    policy.__name__: policy
+    for policy in (FromScratch, RestlessMAP, RoundedGrowth, SliceEI)
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +40,9 @@ class Case:
         What a panel of a figure says.
     problem : str
         A name of `skrobustbo.problems`.
-    methods : tuple of Method
-        The methods, of all experiments.
+    methods : mapping of str to str
+        By the names that the paper gives them the methods of all experiments: policies
+        with settings, of which KERNEL, NOISE and CANDIDATES are the problem's.
     seeds : int
         Runs of the paper.
     steps : int
@@ -111,12 +70,12 @@ class Case:
     name: str
     title: str
     problem: str
-    methods: tuple[Method, ...]
+    methods: Mapping[str, str]
     seeds: int
     steps: int
     n_initial: int
     quick: int
-    measures: tuple[str, ...] = REGRET
+    measures: tuple[str, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
     drawn: bool = False
     uniform: bool = True
@@ -145,9 +104,17 @@ class Case:
         """Evaluations that the paper does not count as queries."""
         return 0 if self.counts_initial else self.n_initial
 
-    def method(self, name: str) -> Method:
-        """Return a method by name."""
-        return next(method for method in self.methods if method.name == name)
+    def make_policy(self, method: str, problem: Problem) -> Policy:
+        """Return a method's policy for a problem."""
+        known: dict[str, Any] = {"NOISE": problem.noise_std}
+        if problem.candidates is not None:
+            known["KERNEL"] = problem.candidates[0].kernel
+            known["CANDIDATES"] = problem.candidates
+        name, settings = split_method(self.methods[method], known)
+        if name in _OWN:
+            return _OWN[name](**settings)
+        made: Policy = policies.make_policy(name, **settings)
+        return made
 
     def key(self, method: str, seed: int) -> RunKey:
         """Return what tells a run from others."""
@@ -176,35 +143,25 @@ class Case:
 
 @dataclass(frozen=True)
 class Panel:
-    """A case in an experiment, with those of its methods that belong there: () is all.
-
-    Parameters
-    ----------
-    case : Case
-        The case.
-    chosen : tuple of str
-        Names of methods.
-    """
+    """A case in an experiment, with those of its methods that belong there."""
 
     case: Case
-    chosen: tuple[str, ...] = ()
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Names of the methods."""
-        return self.chosen or tuple(method.name for method in self.case.methods)
+    title: str
+    methods: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Experiment:
     """A figure or table of a paper: a view of some runs of some cases.
 
-    What the page says of it is in ``papers.toml``.
-
     Parameters
     ----------
     name : str
         Name on the command line.
+    title : str
+        Its heading on the page.
+    reports : str
+        What the paper reports, in a sentence or two.
     panels : tuple of Panel
         The runs that it is made of.
     metrics : tuple of str
@@ -213,13 +170,18 @@ class Experiment:
         What the paper says, each to be judged.
     drawing : str
         How it is drawn: a name of `_figure.DRAWINGS`.
+    left_open : tuple of str
+        Settings that the paper leaves open, and how they are filled.
     drawn : tuple of str
         The curves that are drawn, if any.
     """
 
     name: str
+    title: str
+    reports: str
     panels: tuple[Panel, ...]
     metrics: tuple[str, ...]
     claims: tuple[Claim, ...]
-    drawing: str = "curves"
+    drawing: str
+    left_open: tuple[str, ...]
     drawn: tuple[str, ...] = ()
