@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -12,8 +13,28 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo._names import canonical
 from skrobustbo.benchmarks._args import CommandError, checked_names
-from skrobustbo.benchmarks._growth import Growth
 from skrobustbo.surrogate import Candidate, GammaPrior, LogNormalPrior
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The growth g(t) = max(g0, t^a) of length-scale balancing, 1 before any query.
+
+    Parameters
+    ----------
+    first : float
+        g0.
+    power : float
+        a.
+    """
+
+    first: float
+    power: float
+
+    def __call__(self, t: int) -> float:
+        """Return g(t)."""
+        return 1.0 if t == 0 else max(self.first, t**self.power)
+
 
 #: What a setting may be made of, besides literals.
 _MADE: dict[str, Callable[..., Any]] = {

@@ -128,11 +128,6 @@ class Claim(ABC):
     def _title(self) -> str:
         return self.says
 
-    @property
-    @abstractmethod
-    def runs(self) -> set[tuple[str, str]]:
-        """The cases and methods that the claim is about."""
-
     @abstractmethod
     def _samples(self, results: Results) -> Sequence[Array]:
         """Return what is judged."""
@@ -147,11 +142,6 @@ class Pair(Claim):
     """A claim about two methods, on the seeds that both have."""
 
     methods: tuple[str, str]
-
-    @property
-    def runs(self) -> set[tuple[str, str]]:
-        """The cases and methods that the claim is about."""
-        return {(self.case, method) for method in self.methods}
 
     def _samples(self, results: Results) -> Sequence[Array]:
         return paired(results, self.case, self.methods, self.metric)
@@ -231,11 +221,6 @@ class OfMethod(Claim):
 
     method: str
 
-    @property
-    def runs(self) -> set[tuple[str, str]]:
-        """The cases and methods that the claim is about."""
-        return {(self.case, self.method)}
-
     def _samples(self, results: Results) -> Sequence[Array]:
         return [np.array(values(results, self.case, self.method, self.metric))]
 
@@ -311,11 +296,6 @@ class Spread(InRange):
     """
 
     others: tuple[str, ...] = ()
-
-    @property
-    def runs(self) -> set[tuple[str, str]]:
-        """The cases and methods that the claim is about."""
-        return {(case, self.method) for case in (self.case, *self.others)}
 
     def _samples(self, results: Results) -> Sequence[Array]:
         cases = (self.case, *self.others)

@@ -83,11 +83,6 @@ class Column(Claim):
         return {**self.context, **self.rows}
 
     @property
-    def runs(self) -> set[tuple[str, str]]:
-        """The cases and methods that the claim is about."""
-        return {(self.case, method) for method in self.entries}
-
-    @property
     def _title(self) -> str:
         return f"{self.says}: order"
 
