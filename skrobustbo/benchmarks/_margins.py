@@ -6,9 +6,8 @@ random search, which is random search's median regret.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,65 +30,35 @@ PERCENTILE = 90
 VERDICTS = ("no worse", "undecided", "worse")
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A method against a rival on one task.
-
-    Parameters
-    ----------
-    rival : str
-        Name of the other method.
-    task : (str, int)
-        Problem and length of the runs.
-    n_seeds : int
-        Seeds that both have.
-    difference : float
-        Median of the method's final regret minus the rival's.
-    margin : float
-        Allowed excess of regret.
-    p_no_worse, p_worse : float
-        One-sided p-values, corrected over the rival's tasks, of the differences lying
-        below the margin and above it.
-    """
-
-    rival: str
-    task: tuple[str, int]
-    n_seeds: int
-    difference: float
-    margin: float
-    p_no_worse: float
-    p_worse: float
-
-    @property
-    def verdict(self) -> str:
-        """One of `VERDICTS`."""
-        if self.p_worse <= LEVEL:
-            return "worse"
-        return "no worse" if self.p_no_worse <= LEVEL else "undecided"
-
-
-def compare(all_scores: Scores, method: str, rival: str) -> list[Comparison]:
-    """Return a method's comparisons with a rival, by task.
+def compare(all_scores: Scores, method: str, rival: str) -> pd.DataFrame:
+    """Return a method's comparisons with a rival, a row for each task.
 
     Tasks without common seeds or without random search are left out.
+
+    Returns
+    -------
+    DataFrame
+        The rival; "problem" and "n_iter"; "n_seeds" that both have; "difference": the
+        median of the method's final regret minus the rival's; "margin": the excess
+        allowed; "p_no_worse" and "p_worse": one-sided p-values, corrected over the
+        rows, of the differences lying below the margin and above it; "verdict".
     """
-    tasks = [
-        task
-        for task, of_task in all_scores.items()
-        if YARDSTICK in of_task["final"] and len(paired(of_task, method, rival))
-    ]
-    samples = [paired(all_scores[task], method, rival) for task in tasks]
-    finals = [all_scores[task]["final"] for task in tasks]
-    margins = [MARGIN * float(of_task[YARDSTICK].median()) for of_task in finals]
-    excess = [sample - m for sample, m in zip(samples, margins, strict=True)]
-    no_worse = holm([p_below(sample) for sample in excess])
-    worse = holm([p_below(-sample) for sample in excess])
-    return [
-        Comparison(rival, task, len(sample), float(np.median(sample)), margin, p, q)
-        for task, sample, margin, p, q in zip(
-            tasks, samples, margins, no_worse, worse, strict=True
-        )
-    ]
+    rows, excess = [], []
+    for (problem, n_iter), of_task in all_scores.items():
+        sample, finals = paired(of_task, method, rival), of_task["final"]
+        if YARDSTICK in finals and len(sample):
+            margin = MARGIN * float(finals[YARDSTICK].median())
+            middle = float(np.median(sample))
+            rows.append((rival, problem, n_iter, len(sample), middle, margin))
+            excess.append(sample - margin)
+    names = ["rival", "problem", "n_iter", "n_seeds", "difference", "margin"]
+    found = pd.DataFrame(rows, columns=names).assign(
+        p_no_worse=holm([p_below(sample) for sample in excess]),
+        p_worse=holm([p_below(-sample) for sample in excess]),
+    )
+    no_worse, worse = (found[p] <= LEVEL for p in ("p_no_worse", "p_worse"))
+    verdicts = np.select([worse, no_worse], ["worse", "no worse"], "undecided")
+    return found.assign(verdict=verdicts)
 
 
 def margins_section(all_scores: Scores, method: str, rivals: Sequence[str]) -> str:
@@ -101,24 +70,20 @@ def margins_section(all_scores: Scores, method: str, rivals: Sequence[str]) -> s
         "Holm's correction over the problems of a rival. Where neither rejects, it is "
         "undecided."
     )
-    found = {rival: compare(all_scores, method, rival) for rival in rivals}
-    lines = [line for comparisons in found.values() for line in comparisons]
-    if not lines:
+    parts = [compare(all_scores, method, rival) for rival in rivals]
+    found = pd.concat([part for part in parts if len(part)] or parts)
+    if not len(found):
         return (
             f"{title}\n\nThere is nothing to test: it takes runs of {method}, of "
             f"{YARDSTICK} and of a rival on one problem."
         )
-    sums = [_sum(rival, comparisons) for rival, comparisons in found.items()]
+    sums = [
+        (rival, str(len(part)), *(str((part["verdict"] == v).sum()) for v in VERDICTS))
+        for rival, part in zip(rivals, parts, strict=True)
+    ]
     summary = table(("rival", "problems", *VERDICTS), sums)
-    return f"{title}\n\n{summary}\n\n{table(_HEADER, map(_cells, lines), n_left=2)}" + (
-        _power_note(lines)
-    )
-
-
-def _sum(rival: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    counts = Counter(comparison.verdict for comparison in comparisons)
-    verdicts = (str(counts[verdict]) for verdict in VERDICTS)
-    return rival, str(len(comparisons)), *verdicts
+    lines = table(_HEADER, map(_cells, found.itertuples()), n_left=2)
+    return f"{title}\n\n{summary}\n\n{lines}{_power_note(found)}"
 
 
 _HEADER = (
@@ -133,10 +98,10 @@ _HEADER = (
 )
 
 
-def _cells(line: Comparison) -> tuple[str, ...]:
+def _cells(line: Any) -> tuple[str, ...]:
     return (
         line.rival,
-        "{}, {}".format(*line.task),
+        f"{line.problem}, {line.n_iter}",
         str(line.n_seeds),
         difference(line.difference),
         number(line.margin),
@@ -146,9 +111,9 @@ def _cells(line: Comparison) -> tuple[str, ...]:
     )
 
 
-def _power_note(lines: Sequence[Comparison]) -> str:
-    n_tests = max(Counter(line.rival for line in lines).values())
-    needed, n_seeds = seeds_needed(n_tests), max(line.n_seeds for line in lines)
+def _power_note(lines: pd.DataFrame) -> str:
+    needed = seeds_needed(int(lines["rival"].value_counts().max()))
+    n_seeds = int(lines["n_seeds"].max())
     if n_seeds >= needed:
         return ""
     return (

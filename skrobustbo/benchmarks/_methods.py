@@ -105,6 +105,11 @@ class OptimizerMethod(Method):
         self._optimizer.tell(params, value)
 
     @property
+    def label(self) -> str:
+        """Label of the candidate model that proposed the point."""
+        return str(self._optimizer.history_[-1]["model_label"])
+
+    @property
     def history(self) -> list[dict[str, Any]]:
         """The optimizer's records."""
         return list(self._optimizer.history_)
@@ -120,11 +125,6 @@ class PolicyMethod(OptimizerMethod):
         settings, n_initial = split_settings(given)
         made = policies.make_policy(name, **{**_known(name, setup), **settings})
         super().__init__(made, replace(setup, initial=setup.initial[:n_initial]))
-
-    @property
-    def label(self) -> str:
-        """Label of the candidate model that proposed the point."""
-        return str(self._optimizer.history_[-1]["model_label"])
 
 
 def _known(policy: str, setup: Setup) -> dict[str, Any]:

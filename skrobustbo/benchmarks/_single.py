@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +52,8 @@ def run_one(key: RunKey) -> pd.DataFrame:
         problem.varies,
     )
     steps = list(evaluate(problem, make_method(key.policy, setup), setup))
-    return trace_of(key, problem, n_initial, steps)
+    optima = [optimum(problem, t) for t in range(1, len(steps) + 1)]
+    return trace_of(key, problem, n_initial, steps, optima)
 
 
 def initial_count(problem: Problem, n_iter: int) -> int:
@@ -84,22 +85,25 @@ def evaluate(problem: Problem, method: Method, setup: Setup) -> Iterator[Step]:
 
 
 def trace_of(
-    key: RunKey, problem: Problem, n_initial: int, steps: list[Step]
+    key: RunKey,
+    problem: Problem,
+    n_initial: int,
+    steps: Sequence[Step],
+    optima: Sequence[float],
 ) -> pd.DataFrame:
-    """Return the trace of what was measured."""
+    """Return the trace of what was measured, beside the optimum at each step."""
     values = np.array([step.value for step in steps], dtype=float)
-    numbers = np.arange(1, len(steps) + 1)
     trace = {
         **key._asdict(),
         "n_initial": n_initial,
         "n_evals": len(steps),
-        "step": numbers,
+        "step": range(1, len(steps) + 1),
         "value": values,
         "observed": [step.observed for step in steps],
         # fmax ignores the nan of a failed evaluation where there is a finite value;
         # where optima move, what was best then is not what is good now.
         "best": values if problem.varies else np.fmax.accumulate(values),
-        "optimum": [_optimum(problem, t) for t in numbers.tolist()],
+        "optimum": optima[: len(steps)],
         "stuck_below": _or_nan(problem.stuck_below),
         "cpu_seconds": [step.cpu_seconds for step in steps],
         "model_label": [step.label for step in steps],
@@ -107,7 +111,8 @@ def trace_of(
     return pd.DataFrame(trace, columns=list(TRACE))
 
 
-def _optimum(problem: Problem, t: int) -> float:
+def optimum(problem: Problem, t: int) -> float:
+    """Return a problem's optimum at a step, nan where it is not known."""
     return _or_nan(problem.optimum_at(t) if problem.varies else problem.optimum)
 
 

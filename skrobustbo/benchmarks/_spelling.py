@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo._names import canonical
 from skrobustbo.benchmarks._args import CommandError, checked_names
-from skrobustbo.benchmarks._growth import Growth
-from skrobustbo.surrogate import GammaPrior, LogNormalPrior
+from skrobustbo.surrogate import Candidate, GammaPrior, LogNormalPrior
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The growth g(t) = max(g0, t^a) of length-scale balancing, 1 before any query.
+
+    Parameters
+    ----------
+    first : float
+        g0.
+    power : float
+        a.
+    """
+
+    first: float
+    power: float
+
+    def __call__(self, t: int) -> float:
+        """Return g(t)."""
+        return 1.0 if t == 0 else max(self.first, t**self.power)
+
 
 #: What a setting may be made of, besides literals.
 _MADE: dict[str, Callable[..., Any]] = {
+    "Candidate": Candidate,
     "GammaPrior": GammaPrior,
     "Growth": Growth,
     "LogNormalPrior": LogNormalPrior,
@@ -24,10 +47,13 @@ _MADE: dict[str, Callable[..., Any]] = {
 }
 
 
-def split_method(text: str) -> tuple[str, dict[str, Any]]:
+def split_method(
+    text: str, names: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[str, dict[str, Any]]:
     """Return the name and the settings in ``name`` or ``name(setting=value, ...)``.
 
-    Nothing is executed: values are literals, or priors, kernels, growth by name.
+    Nothing is executed: values are literals, or priors, kernels, growth by name, or
+    what is given as `names`.
 
     >>> split_method("robust(weights=(1, 0.5))")
     ('robust', {'weights': (1, 0.5)})
@@ -37,7 +63,7 @@ def split_method(text: str) -> tuple[str, dict[str, Any]]:
         return name, {}
     try:
         call: Any = ast.parse(f"f({inner}", mode="eval").body
-        settings = {str(word.arg): _value(word.value) for word in call.keywords}
+        settings = {str(word.arg): _value(word.value, names) for word in call.keywords}
     except (SyntaxError, ValueError, AttributeError, TypeError, KeyError):
         settings = {}
         call = None
@@ -66,11 +92,17 @@ def split_settings(settings: dict[str, Any]) -> tuple[dict[str, Any], int | None
     return own, n_initial
 
 
-def _value(node: ast.expr) -> Any:
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return names[node.id]
+    if isinstance(node, ast.List | ast.Tuple):
+        kind = list if isinstance(node, ast.List) else tuple
+        return kind(_value(element, names) for element in node.elts)
     if not isinstance(node, ast.Call):
         return ast.literal_eval(node)
-    words = {str(word.arg): _value(word.value) for word in node.keywords}
-    return _MADE[node.func.id](*map(_value, node.args), **words)  # type: ignore[attr-defined]
+    words = {str(word.arg): _value(word.value, names) for word in node.keywords}
+    made = _MADE[node.func.id]  # type: ignore[attr-defined]
+    return made(*(_value(argument, names) for argument in node.args), **words)
 
 
 def method_list(tokens: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from skrobustbo.benchmarks._reproduce._registry import CASES
@@ -42,27 +43,23 @@ class Changed:
 
 def quick_means(case, number=0):
     """Return the means over seeds, by method and metric; `number` 0 changes nothing."""
+    case = case.in_brief()
     if number:
         case = _changed(case, number)
     means = {}
     for method in case.methods:
         with threadpool_limits(limits=1):  # as the command's child processes have it
-            runs = [
-                run_one(case, method.name, seed, quick=True).metrics
-                for seed in range(case.quick.seeds)
-            ]
-        means[method.name] = {
-            metric: float(np.mean([run[metric] for run in runs]))
-            for metric in METRICS
-            if metric in runs[0]
+            runs = pd.concat(run_one(case, method, seed) for seed in range(case.seeds))
+        means[method] = {
+            metric: float(np.mean(runs[metric])) for metric in METRICS if metric in runs
         }
     return means
 
 
 def _changed(case, number):
     class ChangedCase(type(case)):
-        def make_problem(self, seed, quick=False):
-            problem = super().make_problem(seed, quick)
+        def make_problem(self, seed):
+            problem = super().make_problem(seed)
             return dataclasses.replace(problem, func=Changed(problem.func, number))
 
     fields = {f.name: getattr(case, f.name) for f in dataclasses.fields(case)}

@@ -131,7 +131,7 @@ def test_answers_that_are_none(content, tmp_path, capsys, monkeypatch):
 class TestReproduce:
     @pytest.fixture(autouse=True)
     def no_runs(self, monkeypatch):
-        monkeypatch.setattr(reproduce_command, "execute", lambda *args: 0)
+        monkeypatch.setattr(reproduce_command, "make_missing", lambda *args: 0)
         monkeypatch.setattr(_page, "draw", lambda *args, **options: None)
 
     def test_page_outside_the_folder_of_its_files(self, tmp_path):

@@ -1,16 +1,17 @@
 """The papers' experiments in their quick form: bands, rules, files and the page."""
 
-import json
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import reproduce_bands
 
+from skrobustbo.benchmarks import _pool
 from skrobustbo.benchmarks._cli import main
+from skrobustbo.benchmarks._record import keys_of
 from skrobustbo.benchmarks._reproduce import _command
 from skrobustbo.benchmarks._reproduce._claims import (
     NOT,
@@ -22,22 +23,29 @@ from skrobustbo.benchmarks._reproduce._claims import (
     Finding,
     Share,
     Spread,
+    TimeRatio,
     Within,
     overall,
 )
-from skrobustbo.benchmarks._reproduce._et import FAST
-from skrobustbo.benchmarks._reproduce._et_changes import ABRUPT
-from skrobustbo.benchmarks._reproduce._he import LENGTH_SCALE
-from skrobustbo.benchmarks._reproduce._ledger import Run, ledger, versions_of
 from skrobustbo.benchmarks._reproduce._measures import (
+    CURVES,
     best_points,
     best_thetas,
     kept_steps,
 )
-from skrobustbo.benchmarks._reproduce._numbers import Column, Printed, TimeRatio
+from skrobustbo.benchmarks._reproduce._numbers import Column, Printed
 from skrobustbo.benchmarks._reproduce._page import page_text
-from skrobustbo.benchmarks._reproduce._registry import CASES, EXPERIMENTS
+from skrobustbo.benchmarks._reproduce._registry import (
+    CASES,
+    EXPERIMENTS,
+    case_of,
+    read_results,
+    versions_of,
+)
 from skrobustbo.benchmarks._reproduce._runs import initial_points, run_one
+
+ABRUPT, FAST = CASES["et-abrupt"], CASES["et-within-050"]
+LENGTH_SCALE = CASES["he-length-scale"]
 
 # -- the quick forms ------------------------------------------------------------------
 
@@ -107,6 +115,15 @@ def test_every_figure_and_table_is_there():
     }
 
 
+def _spoken_of(claim):
+    cases = [claim.case, *getattr(claim, "others", ())]
+    if isinstance(claim, Column):
+        methods = list(claim.entries)
+    else:
+        methods = getattr(claim, "methods", None) or [claim.method]
+    return {(case, method) for case in cases for method in methods}
+
+
 @pytest.mark.parametrize("experiment", list(EXPERIMENTS.values()), ids=lambda e: e.name)
 def test_claims_speak_of_runs_that_are_made(experiment):
     made = {
@@ -115,32 +132,22 @@ def test_claims_speak_of_runs_that_are_made(experiment):
         for method in panel.methods
     }
     for case, method in made:
-        assert CASES[case].method(method)
+        assert method in CASES[case].methods
     for claim in experiment.claims:
         assert _spoken_of(claim) <= made
-
-
-def _spoken_of(claim):
-    cases = getattr(claim, "cases", None) or [claim.case]
-    if isinstance(claim, Column):
-        methods = list(claim.entries)
-    elif isinstance(claim, Better):
-        methods = [claim.better, claim.worse]
-    else:
-        methods = getattr(claim, "methods", None) or [claim.method]
-    return {(case, method) for case in cases for method in methods}
-
-
-@pytest.mark.parametrize("case", list(CASES.values()), ids=lambda case: case.name)
-def test_methods_of_a_case_are_told_apart(case):
-    names = [method.name for method in case.methods]
-    assert len(set(names)) == len(names)
-    assert all(not re.search(r'["|=\n]', name) or "delta_B" in name for name in names)
+        columns = CASES[claim.case].table(Path()).columns
+        assert claim.metric in columns
+        assert getattr(claim, "by", "") in [*columns, ""]
 
 
 def test_runs_depend_on_their_arguments_only():
-    first, second = (run_one(ABRUPT, "W-GP-UCB", 1, quick=True) for _ in range(2))
-    assert replace(first, seconds=0.0) == replace(second, seconds=0.0)
+    case = ABRUPT.in_brief()
+    first, second = (run_one(case, "W-GP-UCB", 1) for _ in range(2))
+    assert timeless(first).equals(timeless(second))
+
+
+def timeless(runs):
+    return runs.drop(columns="cpu_seconds").reset_index(drop=True)
 
 
 def test_methods_of_a_seed_meet_the_same_start_and_seeds_others():
@@ -158,9 +165,8 @@ def test_seeds_draw_functions_where_the_paper_does():
 
 
 def test_initial_points_count_as_queries_where_the_paper_has_none():
-    run = run_one(ABRUPT, "IGP-UCB", 0, quick=True)
-    n = ABRUPT.quick.steps + 1
-    assert run.metrics["cumulative"] == pytest.approx(n * run.metrics["average"], 1e-3)
+    run = run_one(ABRUPT.in_brief(), "IGP-UCB", 0).iloc[0]
+    assert run["cumulative"] == pytest.approx((ABRUPT.quick + 1) * run["average"], 1e-3)
 
 
 def test_the_budget_told_is_the_norm_of_the_changes():
@@ -173,7 +179,7 @@ def test_the_budget_told_is_the_norm_of_the_changes():
         norm([0.8, 0.2, 0.2, 0.8], [1, -1, -1, 1]),
         norm([0.5, 0.8, 0.8, 0.2], [1, -1, -1, 1]),
     ]
-    told = ABRUPT.method("SW-GP-UCB").settings["budget"]
+    told = ABRUPT.make_policy("SW-GP-UCB", ABRUPT.make_problem(0)).budget
     assert told == pytest.approx(sum(changes), abs=0.01)
 
 
@@ -210,15 +216,11 @@ def test_curves_are_kept_to_the_last_query():
 
 def _results(**metrics):
     """Return results of the case "c": metrics "m" of methods by their seeds."""
-    return {
-        "c": {
-            method: {
-                seed: Run(method, seed, 1, value, f"m={value}", "")
-                for seed, value in enumerate(found)
-            }
-            for method, found in metrics.items()
-        }
-    }
+    runs = [
+        pd.DataFrame({"policy": method, "seed": range(len(found)), "m": found})
+        for method, found in metrics.items()
+    ]
+    return {"c": pd.concat(runs)}
 
 
 def _verdicts(claim, **metrics):
@@ -240,7 +242,7 @@ _LOW, _HIGH = np.linspace(1, 2, 10), np.linspace(3, 4, 10)
     ],
 )
 def test_better_is_a_paired_test(a, b, verdict):
-    assert _verdicts(Better("", "c", "m", "a", "b"), a=a, b=b) == [verdict]
+    assert _verdicts(Better("", "c", "m", ("a", "b")), a=a, b=b) == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -277,15 +279,15 @@ def test_share_counts_runs(n, does, verdict):
     ("mean", "verdict"), [(1.0, REPRODUCED), (2.5, PARTLY), (5.0, NOT)]
 )
 def test_within_is_a_range(mean, verdict):
-    claim = Within("", "c", "a", "m", (0.5, 2.0), (0.5, 3.0))
+    claim = Within("", "c", "m", "a", (0.5, 2.0), (0.5, 3.0))
     assert _verdicts(claim, a=np.full(5, mean)) == [verdict]
-    quotient = replace(claim, by="seconds", good=(1.0, 1.0), fair=(1.0, 1.0))
+    quotient = replace(claim, by="m", good=(1.0, 1.0), fair=(1.0, 1.0))
     assert _verdicts(quotient, a=np.full(5, mean)) == [REPRODUCED]
 
 
 def test_spread_compares_the_largest_mean_with_the_smallest():
     results = {name: _results(a=x)["c"] for name, x in (("c", _LOW), ("d", _HIGH))}
-    claim = Spread("", "a", "m", ("c", "d"), (1.0, 2.0), (1.0, 2.5))
+    claim = Spread("", "c", "m", "a", (1.0, 2.0), (1.0, 2.5), ("d",))
     assert [f.verdict for f in claim.judge(results)] == [PARTLY]
 
 
@@ -329,7 +331,7 @@ def test_order_is_judged_between_rows_that_clearly_differ():
     ("factor", "verdict"), [(1.9, REPRODUCED), (3.9, PARTLY), (4.1, NOT)]
 )
 def test_times_are_judged_by_their_ratio(factor, verdict):
-    claim = TimeRatio("", "c", ("a", "b"), (30.0, 10.0))
+    claim = TimeRatio("", "c", "m", ("a", "b"), (30.0, 10.0))
     assert _verdicts(claim, a=3 * factor * _LOW, b=_LOW) == [verdict]
     assert _verdicts(claim, a=3 / factor * _LOW, b=_LOW) == [verdict]
 
@@ -356,22 +358,16 @@ def test_an_experiments_verdict(verdicts, expected):
 
 
 def _in_process(monkeypatch):
-    """Make runs here rather than in children; return the batches asked for."""
+    """Make runs here rather than in children; return the keys asked for."""
     asked = []
 
-    def run_here(batch, folder):
-        asked.append(batch)
-        table = ledger(folder, batch.case.name, batch.quick)
-        runs = [
-            run_one(batch.case, method, seed, batch.quick)
-            for seed, methods in batch.missing
-            for method in methods
-        ]
-        for run in runs:
-            table.append(run)
-        return runs
+    def run_here(job):
+        asked.extend(job.keys)
+        return job, pd.concat(
+            run_one(case_of(key.problem), key.policy, key.seed) for key in job.keys
+        )
 
-    monkeypatch.setattr(_command, "run_in_child", run_here)
+    monkeypatch.setattr(_pool, "run_in_child", run_here)
     return asked
 
 
@@ -386,20 +382,16 @@ def test_the_command_resumes(tmp_path, monkeypatch, capsys):
     asked = _in_process(monkeypatch)
     words = ["reproduce", "et-table2", "--quick", "--out", str(tmp_path)]
     assert main([*words, "--seeds", "0"]) == 0
-    assert {seed for batch in asked for seed, _ in batch.missing} == {0}
+    assert {key.seed for key in asked} == {0}
     # A run that a killed process has left torn is made again.
     path = tmp_path / "et-slow.quick.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]) + lines[-1][:20])
     asked.clear()
     assert main(words) == 0
-    missing = {
-        (batch.case.name, seed): methods
-        for batch in asked
-        for seed, methods in batch.missing
-    }
-    assert missing.pop(("et-slow", 0)) == ("W-GP-UCB",)
-    assert {seed for _, seed in missing} == {1}
+    (torn,) = (key for key in asked if key.seed == 0)
+    assert torn == ("et-slow.quick", 15, "W-GP-UCB", 0)
+    assert {key.seed for key in asked if key != torn} == {1}
     assert (tmp_path / "et-table2.quick.png").stat().st_size > 1000
     assert "et-table2: too few runs" in capsys.readouterr().out
     (note,) = versions_of(tmp_path).read()
@@ -411,24 +403,25 @@ def test_the_command_resumes(tmp_path, monkeypatch, capsys):
 
 def test_a_child_makes_runs(tmp_path):
     """One real child, of two short runs and one that cannot be made."""
-    case = CASES["he-length-scale"]
-    batch = _command.Batch(case, True, ((0, ("MLE",)), (1, ("MLE", "nonsense"))))
-    ledger(tmp_path, case.name, True).open()
-    with pytest.raises(_command.RunFailedError):  # but what was made is kept
-        _command.run_in_child(batch, tmp_path)
-    runs = list(ledger(tmp_path, case.name, True).read().values())
-    assert [run.key for run in runs] == [("MLE", 0, 12), ("MLE", 1, 12)]
-    here = run_one(case, "MLE", 0, quick=True)
-    assert replace(runs[0], seconds=0.0) == replace(here, seconds=0.0)
+    case = case_of("he-length-scale.quick")
+    keys = case.key("MLE", 0), case.key("MLE", 1), case.key("nonsense", 1)
+    table = case.table(tmp_path)
+    table.open()
+    job = _pool.Job(keys, table, _command._PROGRAM)
+    assert _pool.execute([job], 1) == 1  # but what was made is kept
+    runs, _ = table.read()
+    assert keys_of(runs) == set(keys[:2])
+    assert keys_of(table.failures.read()[0]) == {keys[2]}
+    assert timeless(runs[:1]).equals(timeless(run_one(case, "MLE", 0)))
 
 
 def test_a_failing_child_is_told_and_fails_the_command(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
 
-    def fail(batch, folder):
-        raise _command.RunFailedError("no memory")
+    def fail(job):
+        raise _pool.RunFailedError("no memory")
 
-    monkeypatch.setattr(_command, "run_in_child", fail)
+    monkeypatch.setattr(_pool, "run_in_child", fail)
     words = ["reproduce", "boho-fig1", "--quick", "--out", str(tmp_path)]
     assert main(words) == 1
     assert "no memory" in capsys.readouterr().err
@@ -444,7 +437,7 @@ def test_missing_data_are_told_and_the_rest_is_run(
     error = capsys.readouterr().err
     assert "et-temperature was not run: the sensor temperatures are missing" in error
     assert "SKROBUSTBO_DATA" in error
-    assert {batch.case.name for batch in asked} == {"a-samples"}
+    assert {key.problem for key in asked} == {"a-samples.quick"}
 
 
 @pytest.mark.parametrize(
@@ -468,24 +461,25 @@ def _made_up_runs(folder):
     rng = np.random.default_rng(0)
     for case in CASES.values():
         folder.mkdir(exist_ok=True)
-        table = ledger(folder, case.name, quick=False)
+        table = case.table(folder)
         table.open()
-        n = len(kept_steps(case.steps + case.n_initial * case.counts_initial))
         for method in case.methods:
             for seed in range(6):
-                table.append(_made_up(method.name, seed, case, n, rng))
+                table.append(_made_up(case, method, seed, rng))
 
 
-def _made_up(method, seed, case, n, rng):
-    names = "cumulative average early late simple found solved theta gap resets"
-    numbers = " ".join(f"{name}={rng.random():.3g}" for name in names.split())
-    curves = dict.fromkeys(("cumulative", "simple", "resets", "theta"), n)
-    curves |= {"histogram": 24, "x": case.steps}
-    followed = " ".join(
-        f"{name}={'|'.join(f'{v:.3g}' for v in rng.random(length) + 0.01)}"
-        for name, length in curves.items()
+def _made_up(case, method, seed, rng):
+    n = len(kept_steps(case.n_iter - case.n_first))
+    lengths = {"histogram": 24, "x": case.steps}
+    found = {
+        name: "|".join(f"{v:.3g}" for v in rng.random(lengths.get(name, n)) + 0.01)
+        if name in CURVES
+        else rng.random()
+        for name in case.measures
+    }
+    return pd.DataFrame(
+        [{**case.key(method, seed)._asdict(), "cpu_seconds": 1} | found]
     )
-    return Run(method, seed, case.steps, 1.0, numbers, followed)
 
 
 @pytest.mark.slow
@@ -530,19 +524,11 @@ def test_the_documentation_has_the_page_of_its_files():
 
 
 def test_runs_of_another_length_are_left_aside(tmp_path):
-    from skrobustbo.benchmarks._reproduce._results import read_results
-
-    table = ledger(tmp_path, "boho-trap", quick=False)
+    case = CASES["boho-trap"]
+    table = case.table(tmp_path)
     table.open()
-    table.append(Run("Algorithm 1", 0, 57, 1.0, "found=1", ""))
-    table.append(Run("Algorithm 1", 1, 12, 1.0, "found=1", ""))
-    found = read_results(tmp_path, quick=False)
-    assert list(found["boho-trap"]["Algorithm 1"]) == [0]
-
-
-def test_numbers_and_curves_are_read_as_written(tmp_path):
-    run = Run("a", 3, 7, 0.25, "average=0.5 resets=2", "cumulative=1|2.5")
-    assert run.metrics == {"average": 0.5, "resets": 2.0, "seconds": 0.25}
-    assert run.curve("cumulative") == [1.0, 2.5]
-    assert run.curve("theta") == []
-    assert json.loads(json.dumps(run.numbers)) == run.numbers
+    rng = np.random.default_rng(0)
+    table.append(_made_up(case, "Algorithm 1", 0, rng))
+    table.append(_made_up(case, "Algorithm 1", 1, rng).assign(n_iter=12))
+    found = read_results(tmp_path, quick=False)["boho-trap"]
+    assert found["seed"].tolist() == [0]

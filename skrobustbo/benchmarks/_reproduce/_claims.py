@@ -7,19 +7,19 @@ says of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._reproduce._ledger import Run
 from skrobustbo.benchmarks._signed_rank import p_below, p_differ
 
 Array = NDArray[np.float64]
-#: Case -> method -> seed -> run.
-Results = Mapping[str, Mapping[str, Mapping[int, Run]]]
+#: Runs by case.
+Results = Mapping[str, pd.DataFrame]
 
 REPRODUCED, PARTLY, NOT, TOO_FEW = "reproduced", "partly", "not", "too few runs"
 #: Runs (of the fewest, where methods are compared) below which nothing is judged.
@@ -60,6 +60,24 @@ without any claim reproduced could be *partly*.
 """
 
 
+def values(results: Results, case: str, method: str, metric: str) -> pd.Series:
+    """Return a metric of a method's runs by their seeds."""
+    if case not in results:
+        return pd.Series(dtype=float)
+    runs = results[case]
+    found: pd.Series = runs[runs["policy"] == method].set_index("seed")[metric]
+    return found
+
+
+def paired(
+    results: Results, case: str, methods: Sequence[str], metric: str
+) -> list[Array]:
+    """Return a metric of two methods on the seeds that both have."""
+    found = [values(results, case, method, metric) for method in methods]
+    both = pd.concat(found, axis=1, join="inner").sort_index()
+    return list(both.to_numpy().T)
+
+
 @dataclass(frozen=True)
 class Finding:
     """What came out for a claim."""
@@ -69,35 +87,12 @@ class Finding:
     verdict: str
 
 
-class Claim(Protocol):
-    """What a paper says."""
-
-    def judge(self, results: Results) -> list[Finding]:
-        """Return what came out: one finding, or one for each part."""
-        ...
-
-
-def values(results: Results, case: str, method: str, metric: str) -> dict[int, float]:
-    """Return a metric of a method's runs by their seeds."""
-    runs = results.get(case, {}).get(method, {})
-    return {seed: run.metrics[metric] for seed, run in runs.items()}
-
-
-def paired(
-    results: Results, case: str, methods: tuple[str, str], metric: str
-) -> tuple[Array, Array]:
-    """Return a metric of two methods on the seeds that both have."""
-    a, b = (values(results, case, method, metric) for method in methods)
-    seeds = sorted(a.keys() & b.keys())
-    return np.array([a[s] for s in seeds]), np.array([b[s] for s in seeds])
-
-
 def graded(good: bool, fair: bool) -> str:
     """Return a verdict."""
     return REPRODUCED if good else PARTLY if fair else NOT
 
 
-def overall(findings: list[Finding]) -> str:
+def overall(findings: Sequence[Finding]) -> str:
     """Return an experiment's verdict."""
     judged = [f.verdict for f in findings if f.verdict != TOO_FEW]
     if not judged or len(judged) < len(findings) / 2:
@@ -107,8 +102,8 @@ def overall(findings: list[Finding]) -> str:
 
 
 @dataclass(frozen=True)
-class Better:
-    """One method's runs have less of a metric than another's.
+class Claim(ABC):
+    """What a paper says.
 
     Parameters
     ----------
@@ -116,110 +111,145 @@ class Better:
         The paper's words, in ours.
     case, metric : str
         Of what.
-    better, worse : str
-        The methods.
     """
 
     says: str
     case: str
     metric: str
-    better: str
-    worse: str
 
     def judge(self, results: Results) -> list[Finding]:
-        """Test the difference on pairs of runs."""
-        a, b = paired(results, self.case, (self.better, self.worse), self.metric)
-        if len(a) < LEAST_RUNS:
-            return [Finding(self.says, f"{len(a)} seeds", TOO_FEW)]
-        p = p_below(a - b)
-        here = (
-            f"{self.better} {a.mean():.3g}, {self.worse} {b.mean():.3g}, "
-            f"less in {np.mean(a < b):.0%} of {len(a)} pairs, p = {p:.2g}"
-        )
-        return [Finding(self.says, here, graded(p <= LEVEL, a.mean() < b.mean()))]
+        """Return what came out: one finding, or one for each part."""
+        samples = self._samples(results)
+        if (least := min(map(len, samples))) < LEAST_RUNS:
+            return [Finding(self._title, f"{least} seeds", TOO_FEW)]
+        return [Finding(self._title, *self._judged(*samples))]
+
+    @property
+    def _title(self) -> str:
+        return self.says
+
+    @abstractmethod
+    def _samples(self, results: Results) -> Sequence[Array]:
+        """Return what is judged."""
+
+    @abstractmethod
+    def _judged(self, *samples: Array) -> tuple[str, str]:
+        """Return what came out in words, and the verdict."""
 
 
 @dataclass(frozen=True)
-class Alike:
+class Pair(Claim):
+    """A claim about two methods, on the seeds that both have."""
+
+    methods: tuple[str, str]
+
+    def _samples(self, results: Results) -> Sequence[Array]:
+        return paired(results, self.case, self.methods, self.metric)
+
+    def _means(self, a: Array, b: Array) -> str:
+        ours, theirs = self.methods
+        return f"{ours} {a.mean():.3g}, {theirs} {b.mean():.3g}"
+
+
+@dataclass(frozen=True)
+class Better(Pair):
+    """The first method's runs have less of a metric than the second's."""
+
+    def _judged(self, *samples: Array) -> tuple[str, str]:
+        a, b = samples
+        p = p_below(a - b)
+        less = f"less in {np.mean(a < b):.0%} of {len(a)} pairs, p = {p:.2g}"
+        return f"{self._means(a, b)}, {less}", graded(p <= LEVEL, a.mean() < b.mean())
+
+
+def less(
+    case: str, metric: str, better: str, *worse: str, of: str, where: str = ""
+) -> tuple[Better, ...]:
+    """Return the claims that one method has less "of" something than others."""
+    return tuple(
+        Better(f"{where}{better} has less {of} than {o}", case, metric, (better, o))
+        for o in worse
+    )
+
+
+@dataclass(frozen=True)
+class Alike(Pair):
     """Two methods' runs have about as much of a metric."""
 
-    says: str
-    case: str
-    metric: str
-    methods: tuple[str, str]
     factor: float = 1.25
 
-    def judge(self, results: Results) -> list[Finding]:
-        """Compare the means."""
-        a, b = paired(results, self.case, self.methods, self.metric)
-        if len(a) < LEAST_RUNS:
-            return [Finding(self.says, f"{len(a)} seeds", TOO_FEW)]
+    def _judged(self, *samples: Array) -> tuple[str, str]:
+        a, b = samples
         apart = abs(math.log(a.mean() / b.mean()))
         p = p_differ(a - b)
         fair = apart <= 2 * math.log(self.factor) or p > LEVEL
-        here = (
-            f"{self.methods[0]} {a.mean():.3g}, {self.methods[1]} {b.mean():.3g}, "
-            f"{len(a)} pairs, p = {p:.2g}"
-        )
-        return [Finding(self.says, here, graded(apart <= math.log(self.factor), fair))]
+        here = f"{self._means(a, b)}, {len(a)} pairs, p = {p:.2g}"
+        return here, graded(apart <= math.log(self.factor), fair)
 
 
 @dataclass(frozen=True)
-class Share:
-    """Most runs of a method do something, or do not."""
-
-    says: str
-    case: str
-    metric: str
-    method: str
-    does: bool = True
-
-    def judge(self, results: Results) -> list[Finding]:
-        """Count the runs."""
-        found = values(results, self.case, self.method, self.metric)
-        n = len(found)
-        if n < LEAST_RUNS:
-            return [Finding(self.says, f"{n} seeds", TOO_FEW)]
-        count = sum(bool(value) == self.does for value in found.values())
-        verdict = graded(count / n >= 3 / 4, count / n >= 1 / 4)
-        return [Finding(self.says, f"{count} of {n} runs", verdict)]
-
-
-@dataclass(frozen=True)
-class Within:
-    """The mean of a metric, or the quotient of the means of two, lies in a range.
+class TimeRatio(Pair):
+    """How much longer the first method takes than the second.
 
     Parameters
     ----------
-    says, case, method : str
-        What, and of what.
-    metric, by : str
-        The metric, and the one whose mean its mean is divided by; "" for none.
-    good, fair : (float, float)
-        The range, and the wider one for "partly".
+    seconds : (float, float)
+        What the paper prints for them.
     """
 
-    says: str
-    case: str
+    seconds: tuple[float, float]
+
+    @property
+    def _title(self) -> str:
+        (a, b), (numerator, denominator) = self.methods, self.seconds
+        return f"{self.says}: {a} / {b} = {numerator / denominator:.2g}"
+
+    def _samples(self, results: Results) -> Sequence[Array]:
+        found = (values(results, self.case, m, self.metric) for m in self.methods)
+        return [np.array(x) for x in found]
+
+    def _judged(self, *samples: Array) -> tuple[str, str]:
+        a, b = (float(x.mean()) for x in samples)
+        apart = abs(math.log(a / b / (self.seconds[0] / self.seconds[1])))
+        verdict = graded(apart <= math.log(2), apart <= math.log(4))
+        return f"{a:.3g} s / {b:.3g} s = {a / b:.2g}", verdict
+
+
+@dataclass(frozen=True)
+class OfMethod(Claim):
+    """A claim about one method."""
+
     method: str
-    metric: str
+
+    def _samples(self, results: Results) -> Sequence[Array]:
+        return [np.array(values(results, self.case, self.method, self.metric))]
+
+
+@dataclass(frozen=True)
+class Share(OfMethod):
+    """Most runs of a method do something, or do not."""
+
+    does: bool = True
+
+    def _judged(self, *samples: Array) -> tuple[str, str]:
+        count, n = int((samples[0].astype(bool) == self.does).sum()), len(samples[0])
+        return f"{count} of {n} runs", graded(count / n >= 3 / 4, count / n >= 1 / 4)
+
+
+@dataclass(frozen=True)
+class InRange(OfMethod):
+    """A number lies in a range, or in a wider one for "partly"."""
+
     good: tuple[float, float]
     fair: tuple[float, float]
-    by: str = ""
 
-    def judge(self, results: Results) -> list[Finding]:
-        """Look at the mean."""
-        found = values(results, self.case, self.method, self.metric)
-        says = f"{self.says} ({_range(self.good)}; partly: {_range(self.fair)})"
-        if len(found) < LEAST_RUNS:
-            return [Finding(says, f"{len(found)} seeds", TOO_FEW)]
-        mean = float(np.mean(list(found.values())))
-        if self.by:
-            by = values(results, self.case, self.method, self.by)
-            mean /= float(np.mean(list(by.values())))
-        low, high = self.fair
-        good = self.good[0] <= mean <= self.good[1]
-        return [Finding(says, f"{mean:.3g}", graded(good, low <= mean <= high))]
+    @property
+    def _title(self) -> str:
+        return f"{self.says} ({_range(self.good)}; partly: {_range(self.fair)})"
+
+    def _grade(self, value: float) -> str:
+        good, fair = (low <= value <= high for low, high in (self.good, self.fair))
+        return graded(good, fair)
 
 
 def _range(bounds: tuple[float, float]) -> str:
@@ -232,36 +262,48 @@ def _range(bounds: tuple[float, float]) -> str:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How much the mean of a metric varies over several cases: largest over smallest.
+class Within(InRange):
+    """The mean of a metric, or the quotient of the means of two, lies in a range.
 
     Parameters
     ----------
-    says, method, metric : str
-        What.
-    cases : tuple of str
-        Over what.
-    good, fair : (float, float)
-        Range of the ratio, and the wider one for "partly".
+    by : str
+        The metric by whose mean the mean is divided; "" for none.
     """
 
-    says: str
-    method: str
-    metric: str
-    cases: tuple[str, ...]
-    good: tuple[float, float]
-    fair: tuple[float, float]
+    by: str = ""
 
-    def judge(self, results: Results) -> list[Finding]:
-        """Compare the means."""
-        found = [values(results, c, self.method, self.metric) for c in self.cases]
-        says = f"{self.says} ({_range(self.good)}; partly: {_range(self.fair)})"
-        least = min(map(len, found))
-        if least < LEAST_RUNS:
-            return [Finding(says, f"{least} seeds", TOO_FEW)]
-        means = [float(np.mean(list(each.values()))) for each in found]
+    def _samples(self, results: Results) -> Sequence[Array]:
+        metrics = [self.metric, self.by] if self.by else [self.metric]
+        found = (values(results, self.case, self.method, m) for m in metrics)
+        return [np.array(x) for x in found]
+
+    def _judged(self, *samples: Array) -> tuple[str, str]:
+        mean = float(samples[0].mean())
+        if self.by:
+            mean /= float(samples[1].mean())
+        return f"{mean:.3g}", self._grade(mean)
+
+
+@dataclass(frozen=True)
+class Spread(InRange):
+    """How much the mean of a metric varies over cases: largest over smallest.
+
+    Parameters
+    ----------
+    others : tuple of str
+        The cases besides the first.
+    """
+
+    others: tuple[str, ...] = ()
+
+    def _samples(self, results: Results) -> Sequence[Array]:
+        cases = (self.case, *self.others)
+        found = (values(results, case, self.method, self.metric) for case in cases)
+        return [np.array(x) for x in found]
+
+    def _judged(self, *samples: Array) -> tuple[str, str]:
+        means = [float(x.mean()) for x in samples]
         ratio = max(means) / min(means)
-        good = self.good[0] <= ratio <= self.good[1]
-        fair = self.fair[0] <= ratio <= self.fair[1]
         here = f"{' / '.join(f'{mean:.3g}' for mean in means)}: ratio {ratio:.3g}"
-        return [Finding(says, here, graded(good, fair))]
+        return here, self._grade(ratio)

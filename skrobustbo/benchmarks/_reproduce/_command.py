@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from skrobustbo.benchmarks._args import (
     CommandError,
@@ -18,15 +14,20 @@ from skrobustbo.benchmarks._args import (
     seed_list,
 )
 from skrobustbo.benchmarks._files import check_can_write
-from skrobustbo.benchmarks._pool import RunFailedError, run_all, say
+from skrobustbo.benchmarks._pool import Job, execute, say
 from skrobustbo.benchmarks._reproduce._claims import TOO_FEW, overall
 from skrobustbo.benchmarks._reproduce._figure import draw
-from skrobustbo.benchmarks._reproduce._ledger import Run, ledger, versions_of
 from skrobustbo.benchmarks._reproduce._page import findings, write_page
-from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS
-from skrobustbo.benchmarks._reproduce._results import read_results
+from skrobustbo.benchmarks._reproduce._registry import (
+    EXPERIMENTS,
+    case_of,
+    read_results,
+    versions_of,
+)
 from skrobustbo.benchmarks._reproduce._spec import Case, Experiment
-from skrobustbo.benchmarks._threads import one_thread_environment
+
+#: The program of a process that makes runs.
+_PROGRAM = "skrobustbo.benchmarks._reproduce._runs"
 
 
 def register(subparsers: Subparsers) -> None:
@@ -76,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
         check_can_write(args.page, "--page")
         folder = args.out or args.page.with_suffix("")
     _make_folder(folder, "--page" if args.out is None and args.page else "--out")
-    n_failed = execute(chosen, folder, args)
+    n_failed = make_missing(chosen, folder, args)
     for experiment in chosen:
         _tell(experiment, folder, args.quick)
     if args.page is not None:
@@ -112,123 +113,69 @@ def listing() -> str:
     return "\n".join(lines)
 
 
-class Batch(NamedTuple):
-    """Missing runs of a case, by seed: one child process makes them."""
-
-    case: Case
-    quick: bool
-    missing: tuple[tuple[int, tuple[str, ...]], ...]
-
-    def __str__(self) -> str:
-        """Return what is being run."""
-        seeds = ", ".join(str(seed) for seed, _ in self.missing)
-        return f"{self.case.name} seed {seeds}"
-
-
 def plan(
     experiments: Iterable[Experiment],
     folder: Path,
     quick: bool,
     seeds: Sequence[int] | None = None,
-) -> list[Batch]:
+) -> list[Job]:
     """Return the missing runs, seed by seed: what is there early covers all cases."""
-    wanted: dict[Case, dict[str, None]] = {}
+    wanted: dict[str, dict[str, None]] = {}
     for experiment in experiments:
         for panel in experiment.panels:
-            case = next((c for c in wanted if c.name == panel.case.name), panel.case)
-            wanted.setdefault(case, {}).update(dict.fromkeys(panel.methods))
-    batches = []
-    for case, names in wanted.items():
-        missing = _missing(case, tuple(names), folder, quick, seeds)
-        starts = range(0, len(missing), case.together)
-        chunks = (tuple(missing[i : i + case.together]) for i in starts)
-        batches += [Batch(case, quick, chunk) for chunk in chunks]
-    return sorted(batches, key=lambda batch: batch.missing[0][0])
+            names = wanted.setdefault(panel.case.name, {})
+            names.update(dict.fromkeys(panel.methods))
+    jobs = [
+        job
+        for name, methods in wanted.items()
+        for job in _missing(_form(name, quick), tuple(methods), folder, seeds)
+    ]
+    return sorted(jobs, key=lambda job: job.keys[0].seed)
+
+
+def _form(name: str, quick: bool) -> Case:
+    return case_of(f"{name}.quick" if quick else name)
 
 
 def _missing(
-    case: Case,
-    names: tuple[str, ...],
-    folder: Path,
-    quick: bool,
-    seeds: Sequence[int] | None,
-) -> list[tuple[int, tuple[str, ...]]]:
-    held = ledger(folder, case.name, quick).open()
-    steps = case.n_steps(quick)
-    chosen = range(case.n_seeds(quick)) if seeds is None else seeds
-    pairs = [
-        (seed, tuple(name for name in names if (name, seed, steps) not in held))
-        for seed in chosen
-    ]
-    return [(seed, methods) for seed, methods in pairs if methods]
+    case: Case, methods: tuple[str, ...], folder: Path, seeds: Sequence[int] | None
+) -> list[Job]:
+    """Return a job for each seed: its methods share the function and its optima."""
+    table = case.table(folder)
+    held = table.open()
+    jobs = []
+    for seed in range(case.seeds) if seeds is None else seeds:
+        keys = (case.key(method, seed) for method in methods)
+        if missing := tuple(key for key in keys if key not in held):
+            jobs.append(Job(missing, table, _PROGRAM))
+    return jobs
 
 
-def execute(
+def make_missing(
     experiments: Sequence[Experiment], folder: Path, args: argparse.Namespace
 ) -> int:
-    """Make the missing runs and return how many batches failed."""
-    batches = plan(experiments, folder, args.quick, args.seeds)
-    absent = {
-        case.name: missing
-        for case in {batch.case.name: batch.case for batch in batches}.values()
-        if (missing := _missing_data(case, args.quick))
-    }
+    """Make the missing runs and return how many jobs and cases failed."""
+    jobs = plan(experiments, folder, args.quick, args.seeds)
+    names = dict.fromkeys(job.keys[0].problem for job in jobs)
+    absent = {name: missing for name in names if (missing := _missing_data(name))}
     for name, missing in absent.items():
-        say(f"{name} was not run: {missing}")
-    possible = [batch for batch in batches if batch.case.name not in absent]
+        say(f"{name.removesuffix('.quick')} was not run: {missing}")
+    possible = [job for job in jobs if job.keys[0].problem not in absent]
     if possible and (mixed := versions_of(folder).add()):
         say(f"{folder} mixes runs of {mixed}.")
-
-    def keep(runs: list[Run]) -> str:
-        return f"{len(runs)} runs, {sum(run.seconds for run in runs):.1f} s of CPU"
-
-    def make(batch: Batch) -> list[Run]:
-        return run_in_child(batch, folder)
-
-    failed = run_all(possible, args.jobs, make, str, keep)
-    return failed + len(absent)
+    return execute(possible, args.jobs) + len(absent)
 
 
-def _missing_data(case: Case, quick: bool) -> str:
+def _missing_data(name: str) -> str:
     """Return what keeps a case from being run, "" for nothing."""
+    case = case_of(name)
     try:
-        problem = case.make_problem(0, quick)
+        problem = case.make_problem(0)
         if case.data:  # some are loaded at the first evaluation only
             problem.value_at(problem.initial_params(0, 1)[0], 1)
     except FileNotFoundError as error:
         return f"{case.data} are missing. {error}"
     return ""
-
-
-def run_in_child(batch: Batch, folder: Path) -> list[Run]:
-    """Make the runs of a batch in a new process with one BLAS thread.
-
-    They are written to their file when it ends, those made before a failure, too.
-
-    Raises
-    ------
-    RunFailedError
-        If the process fails.
-    """
-    words = json.dumps([batch.case.name, batch.quick, batch.missing])
-    child = subprocess.run(
-        [sys.executable, "-m", "skrobustbo.benchmarks._reproduce._runs", words],
-        env=one_thread_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    table = ledger(folder, batch.case.name, batch.quick)
-    # A process that was killed may leave half a line.
-    whole = child.stdout[: child.stdout.rfind("\n") + 1]
-    runs = [Run(**json.loads(line)) for line in whole.splitlines()]
-    for run in runs:
-        table.append(run)
-    if child.returncode != 0:
-        raise RunFailedError(child.stderr.strip() or f"status {child.returncode}")
-    if child.stderr:
-        say(child.stderr.rstrip())
-    return runs
 
 
 def _tell(experiment: Experiment, folder: Path, quick: bool) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._figure import new_figure, styles_of
+from skrobustbo.benchmarks._figure import Styles, new_figure, styles_of
 from skrobustbo.benchmarks._reproduce._claims import Results, values
-from skrobustbo.benchmarks._reproduce._ledger import Run
 from skrobustbo.benchmarks._reproduce._measures import (
     THETA_EDGES,
     best_thetas,
+    curve,
     kept_steps,
 )
 from skrobustbo.benchmarks._reproduce._numbers import Column
@@ -31,10 +32,10 @@ _NAMES = {
     "simple": "simple regret",
     "resets": "resets",
     "theta": "length scale",
-    "seconds": "CPU seconds of a run",
+    "cpu_seconds": "CPU seconds of a run",
     "histogram": "share of queries",
 }
-_LOGARITHMIC = ("simple", "theta", "seconds")
+_LOGARITHMIC = ("simple", "theta")
 _FLOOR = 1e-4
 #: Pixels; the files are kept with the page.
 _WIDEST = 850
@@ -51,7 +52,7 @@ def draw(experiment: Experiment, results: Results, folder: Path, quick: bool) ->
     """Write an experiment's figure, unless there are no runs."""
     if not any(panel.case.name in results for panel in experiment.panels):
         return
-    figure = _DRAWINGS[experiment.drawing](experiment, results, quick)
+    figure = _DRAWINGS[experiment.drawing](experiment, results)
     dpi = min(80.0, _WIDEST / figure.get_figwidth())
     figure.savefig(path_of(folder, experiment, quick), dpi=dpi)
 
@@ -62,14 +63,21 @@ def _grid(n_rows: int, n_columns: int, height: float = 2.5) -> tuple[Figure, Any
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
-def _runs(results: Results, panel: Panel) -> Iterator[tuple[str, list[Run]]]:
-    held = results.get(panel.case.name, {})
+def _found(
+    results: Results, panel: Panel, metric: str
+) -> Iterator[tuple[str, pd.Series]]:
+    """Yield a number or curve of the runs of each method that has any."""
     for method in panel.methods:
-        if runs := list(held.get(method, {}).values()):
-            yield method, runs
+        if len(found := values(results, panel.case.name, method, metric)):
+            yield method, found
 
 
-def _styles(experiment: Experiment) -> dict[str, dict[str, Any]]:
+def _read(curves: pd.Series) -> NDArray[np.float64]:
+    """Return curves, shape (n_runs, n_points)."""
+    return np.array([curve(text) for text in curves])
+
+
+def _styles(experiment: Experiment) -> Styles:
     methods = dict.fromkeys(m for panel in experiment.panels for m in panel.methods)
     return styles_of(list(methods))
 
@@ -93,7 +101,7 @@ def _legend(figure: Figure, axes: Any) -> None:
 # -- curves ---------------------------------------------------------------------------
 
 
-def _curves(experiment: Experiment, results: Results, quick: bool) -> Figure:
+def _curves(experiment: Experiment, results: Results) -> Figure:
     names, panels = experiment.drawn, experiment.panels
     lies = len(panels) == 1  # one panel's curves stand side by side
     figure, axes = _grid(1, len(names)) if lies else _grid(len(names), len(panels))
@@ -101,9 +109,9 @@ def _curves(experiment: Experiment, results: Results, quick: bool) -> Figure:
     for j, panel in enumerate(panels):
         for i, name in enumerate(names):
             ax = axes[0, i] if lies else axes[i, j]
-            _curve_panel(ax, panel, results, name, quick, styles)
+            _curve_panel(ax, panel, results, name, styles)
             if lies or i == 0:
-                ax.set_title(panel.case.title, fontsize="small")
+                ax.set_title(panel.title, fontsize="small")
             if lies or i == len(names) - 1:
                 ax.set_xlabel("queries")
             ax.set_ylabel(_NAMES[name] if lies or j == 0 else "")
@@ -116,14 +124,13 @@ def _curve_panel(
     panel: Panel,
     results: Results,
     name: str,
-    quick: bool,
-    styles: Mapping[str, dict[str, Any]],
+    styles: Styles,
 ) -> None:
     """Draw the mean of a curve, and a band of a standard error."""
-    case = panel.case
-    steps = kept_steps(case.n_steps(quick) + case.n_initial * case.counts_initial)
-    for method, runs in _runs(results, panel):
-        curves = np.array([run.curve(name) for run in runs])
+    n_iter = int(results[panel.case.name]["n_iter"].iloc[0])
+    for method, found in _found(results, panel, f"{name}_curve"):
+        curves = _read(found)
+        steps = kept_steps(n_iter - panel.case.n_first)
         middle, error = curves.mean(axis=0), _standard_error(curves)
         if name in _LOGARITHMIC:
             middle = np.maximum(middle, _FLOOR)
@@ -146,50 +153,50 @@ def _standard_error(curves: NDArray[np.float64]) -> NDArray[np.float64]:
 # -- length scales, queries -----------------------------------------------------------
 
 
-def _histograms(experiment: Experiment, results: Results, quick: bool) -> Figure:
+def _histograms(experiment: Experiment, results: Results) -> Figure:
     figure, axes = _grid(1, len(experiment.panels), 3.0)
     styles = _styles(experiment)
     for ax, panel in zip(axes[0], experiment.panels, strict=True):
-        for method, runs in _runs(results, panel):
-            share = np.mean([run.curve("histogram") for run in runs], axis=0)
+        for method, found in _found(results, panel, "histogram"):
+            share = _read(found).mean(axis=0)
             ax.stairs(share, THETA_EDGES, label=method, **styles[method])
         low, high = best_thetas(panel.case.problem)
         ax.axvspan(low, high, color="0.85", label="estimate of the best")
-        ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.case.title)
+        ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.title)
         ax.set_xlim(THETA_EDGES[0], THETA_EDGES[-1])
     axes[0, 0].set_ylabel(_NAMES["histogram"])
     _legend(figure, axes)
     return figure
 
 
-def _places(experiment: Experiment, results: Results, quick: bool) -> Figure:
+def _places(experiment: Experiment, results: Results) -> Figure:
     """Draw the function, and below it the queries of all runs up to some moments."""
     (panel,) = experiment.panels
     figure, axes = _grid(len(panel.methods), len(_MOMENTS), 1.8)
-    problem = panel.case.make_problem(0, quick)
+    problem = panel.case.make_problem(0)
     grid = np.linspace(0.0, 1.0, 401)
     heights = [problem.func({"x": float(x)}) for x in grid]
-    for i, (method, runs) in enumerate(_runs(results, panel)):
+    for i, (method, found) in enumerate(_found(results, panel, "x")):
         for ax, moment in zip(axes[i], _MOMENTS, strict=True):
-            _place_panel(ax, grid, heights, runs, moment - panel.case.n_initial)
+            queries = _read(found)[:, : moment - panel.case.n_initial]
+            _place_panel(ax, grid, heights, queries)
             ax.set_title(f"{method}, t = {moment}", fontsize="small")
     for ax in axes[-1]:
         ax.set_xlabel("x, and the queries of all runs")
     return figure
 
 
-def _place_panel(ax: Axes, grid: Any, heights: Any, runs: list[Run], n: int) -> None:
+def _place_panel(ax: Axes, grid: Any, heights: Any, queries: Any) -> None:
     ax.plot(grid, heights, color="#0072B2", lw=1.2)
-    for row, run in enumerate(runs):
-        x = run.curve("x")[:n]
-        below = np.full(len(x), -0.3 - 2.2 * row / len(runs))
+    for row, x in enumerate(queries):
+        below = np.full(len(x), -0.3 - 2.2 * row / len(queries))
         ax.plot(x, below, ".", color="black", markersize=1.0)
 
 
 # -- tables ---------------------------------------------------------------------------
 
 
-def _columns(experiment: Experiment, results: Results, quick: bool) -> Figure:
+def _columns(experiment: Experiment, results: Results) -> Figure:
     """Draw the entries of a table beside ours, mean and deviation."""
     columns = [c for c in experiment.claims if isinstance(c, Column)]
     n_wide = 3 if len(columns) > 3 else len(columns)
@@ -210,8 +217,7 @@ def _column_panel(ax: Axes, column: Column, results: Results) -> None:
     places = np.arange(len(names))[::-1]
     printed = list(column.entries.values())
     ours = [
-        np.array(list(values(results, column.case, name, column.metric).values()))
-        for name in names
+        np.array(values(results, column.case, name, column.metric)) for name in names
     ]
     ax.errorbar(
         [p.mean for p in printed],
@@ -236,21 +242,21 @@ def _column_panel(ax: Axes, column: Column, results: Results) -> None:
     ax.grid(alpha=0.3, axis="x")
 
 
-def _times(experiment: Experiment, results: Results, quick: bool) -> Figure:
+def _times(experiment: Experiment, results: Results) -> Figure:
     """Draw the mean times of all methods."""
     figure, axes = _grid(1, len(experiment.panels), 2.5)
     for ax, panel in zip(axes[0], experiment.panels, strict=True):
-        found = dict(_runs(results, panel))
-        means = [np.mean([run.seconds for run in runs]) for runs in found.values()]
+        found = dict(_found(results, panel, "cpu_seconds"))
+        means = [float(np.mean(seconds)) for seconds in found.values()]
         ax.bar(list(found), means, color="#0072B2")
         ax.tick_params(axis="x", labelsize="x-small", rotation=30)
-        ax.set_title(panel.case.title, fontsize="small")
+        ax.set_title(panel.title, fontsize="small")
         ax.set_yscale("log")
-    axes[0, 0].set_ylabel(_NAMES["seconds"])
+    axes[0, 0].set_ylabel(_NAMES["cpu_seconds"])
     return figure
 
 
-_DRAWINGS: dict[str, Callable[[Experiment, Results, bool], Figure]] = {
+_DRAWINGS: dict[str, Callable[[Experiment, Results], Figure]] = {
     "curves": _curves,
     "histograms": _histograms,
     "places": _places,

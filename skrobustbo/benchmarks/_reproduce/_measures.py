@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import problems
@@ -25,7 +26,7 @@ _N_KEPT = 12
 
 
 @dataclass(frozen=True)
-class Record:
+class Queries:
     """A run, query by query.
 
     Parameters
@@ -50,15 +51,33 @@ class Record:
     first: Array
     thetas: Array
     resets: NDArray[np.bool_]
-    points: list[dict[str, float]]
+    points: list[dict[str, Any]]
 
+    @property
+    def cumulative(self) -> Array:
+        """Sum of the regrets so far."""
+        return np.cumsum(self.regrets)
 
-@dataclass(frozen=True)
-class Measured:
-    """Numbers and curves by their names."""
+    @property
+    def simple(self) -> Array:
+        """Least regret so far, initial points included."""
+        before = self.first.min(initial=np.inf)
+        return np.minimum.accumulate([before, *self.regrets])[1:]
 
-    numbers: dict[str, float]
-    curves: dict[str, list[float]]
+    @property
+    def gap(self) -> float:
+        """Mean distance of the length scales from the best, in logarithms."""
+        low, high = best_thetas(self.problem.name)
+        above, below = np.log(self.thetas / high), np.log(low / self.thetas)
+        return float(np.maximum(0.0, np.maximum(above, below)).mean())
+
+    @property
+    def left_trap(self) -> bool:
+        """Whether the problem's trap was left."""
+        problem = self.problem
+        assert problem.optimum is not None
+        assert problem.stuck_below is not None
+        return bool(self.simple[-1] <= problem.optimum - problem.stuck_below)
 
 
 def kept_steps(n: int) -> NDArray[np.intp]:
@@ -71,81 +90,54 @@ def kept_steps(n: int) -> NDArray[np.intp]:
     return np.unique(np.ceil(n * share - 1e-9).astype(np.intp))
 
 
-def measured(
-    record: Record, measures: tuple[str, ...], keeps: tuple[str, ...] = ()
-) -> Measured:
-    """Return what is measured of a run: its regret, and what else is asked for.
-
-    Of all that, `keeps` names the numbers to be kept without any curves; () is all.
-    """
-    parts = [_regret(record), *(_MEASURES[name](record) for name in measures)]
-    numbers = {name: value for part in parts for name, value in part.numbers.items()}
-    if keeps:
-        return Measured({name: numbers[name] for name in keeps}, {})
-    curves = {name: value for part in parts for name, value in part.curves.items()}
-    return Measured(numbers, curves)
+def _kept(curve: NDArray[Any]) -> NDArray[Any]:
+    return curve[kept_steps(len(curve)) - 1]
 
 
-def _regret(record: Record) -> Measured:
-    regrets, n = record.regrets, len(record.regrets)
-    cumulative = np.cumsum(regrets)
-    so_far = np.minimum.accumulate([record.first.min(initial=np.inf), *regrets])[1:]
-    at = kept_steps(n) - 1
-    numbers = {
-        "cumulative": cumulative[-1],
-        "average": cumulative[-1] / n,
-        "early": cumulative[max(0, round(0.4 * n) - 1)],
-        "late": regrets[-max(1, n // 4) :].mean(),
-        "simple": so_far[-1],
+#: By their names the numbers that may be measured of a run.
+_NUMBERS: dict[str, Callable[[Queries], float]] = {
+    "cumulative": lambda run: run.cumulative[-1],
+    "average": lambda run: run.cumulative[-1] / len(run.regrets),
+    "early": lambda run: run.cumulative[max(0, round(0.4 * len(run.regrets)) - 1)],
+    "late": lambda run: run.regrets[-max(1, len(run.regrets) // 4) :].mean(),
+    "simple": lambda run: run.simple[-1],
+    "found": lambda run: run.left_trap,
+    "solved": lambda run: run.simple[-1] <= SOLVED * run.first.mean(),
+    "resets": lambda run: run.resets.sum(),
+    "theta": lambda run: np.exp(np.log(run.thetas).mean()),
+    "last_theta": lambda run: run.thetas[-1],
+    "gap": lambda run: run.gap,
+}
+#: And the curves.
+CURVES: dict[str, Callable[[Queries], ArrayLike]] = {
+    "cumulative_curve": lambda run: _kept(run.cumulative),
+    "simple_curve": lambda run: _kept(run.simple),
+    "resets_curve": lambda run: _kept(np.cumsum(run.resets)),
+    "theta_curve": lambda run: _kept(run.thetas),
+    # Shares of the length scales chosen.
+    "histogram": lambda run: np.histogram(run.thetas, THETA_EDGES)[0] / len(run.thetas),
+    # All queries of a problem of one parameter.
+    "x": lambda run: [point["x"] for point in run.points],
+}
+
+
+def measured(run: Queries, names: tuple[str, ...]) -> dict[str, float | str]:
+    """Return what is measured of a run: numbers of five digits, curves as text."""
+    return {
+        name: "|".join(f"{value:.3g}" for value in np.asarray(CURVES[name](run)))
+        if name in CURVES
+        else float(f"{_NUMBERS[name](run):.5g}")
+        for name in names
     }
-    curves = {"cumulative": cumulative[at].tolist()}
-    if not record.problem.varies:
-        curves["simple"] = so_far[at].tolist()
-    return Measured({name: float(value) for name, value in numbers.items()}, curves)
 
 
-def _found(record: Record) -> Measured:
-    """Measure whether the problem's trap was left."""
-    problem = record.problem
-    assert problem.optimum is not None
-    assert problem.stuck_below is not None
-    found = _least(record) <= problem.optimum - problem.stuck_below
-    return Measured({"found": float(found)}, {})
+def curve(text: str) -> list[float]:
+    """Return a curve that `measured` has written.
 
-
-def _least(record: Record) -> float:
-    return float(min(record.regrets.min(), record.first.min(initial=np.inf)))
-
-
-def _solved(record: Record) -> Measured:
-    """Measure whether the run came close to the maximum."""
-    close = _least(record) <= SOLVED * record.first.mean()
-    return Measured({"solved": float(close)}, {})
-
-
-def _resets(record: Record) -> Measured:
-    at = kept_steps(len(record.resets)) - 1
-    counts = np.cumsum(record.resets)
-    return Measured({"resets": float(counts[-1])}, {"resets": counts[at].tolist()})
-
-
-def _theta(record: Record) -> Measured:
-    """Measure the length scales chosen: geometric mean of the run, and on the way."""
-    at = kept_steps(len(record.thetas)) - 1
-    typical = float(np.exp(np.log(record.thetas).mean()))
-    late = float(record.thetas[-1])
-    curves = {"theta": record.thetas[at].tolist()}
-    return Measured({"theta": typical, "last_theta": late}, curves)
-
-
-def _theta_choice(record: Record) -> Measured:
-    """Measure how far the length scales chosen are from the best, and which."""
-    low, high = best_thetas(record.problem.name)
-    above, below = np.log(record.thetas / high), np.log(low / record.thetas)
-    gap = np.maximum(0.0, np.maximum(above, below))
-    counts, _ = np.histogram(record.thetas, THETA_EDGES)
-    share = counts / len(record.thetas)
-    return Measured({"gap": float(gap.mean())}, {"histogram": share.tolist()})
+    >>> curve("1|0.25")
+    [1.0, 0.25]
+    """
+    return [float(value) for value in text.split("|")]
 
 
 @cache
@@ -177,18 +169,3 @@ def best_points(problem: str) -> tuple[Array, Array]:
     y = np.array([made.func(params) for params in made.space.decode_many(X)])
     top = np.argsort(y)[-len(y) // 100 :]
     return X[top], (y[top] - y[top].mean()) / y[top].std()
-
-
-def _places(record: Record) -> Measured:
-    """Keep all queries of a problem of one parameter."""
-    return Measured({}, {"x": [point["x"] for point in record.points]})
-
-
-_MEASURES: dict[str, Callable[[Record], Measured]] = {
-    "found": _found,
-    "solved": _solved,
-    "resets": _resets,
-    "theta": _theta,
-    "theta-choice": _theta_choice,
-    "places": _places,
-}

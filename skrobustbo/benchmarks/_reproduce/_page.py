@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +18,12 @@ from skrobustbo.benchmarks._reproduce._claims import (
     values,
 )
 from skrobustbo.benchmarks._reproduce._figure import draw, path_of
-from skrobustbo.benchmarks._reproduce._ledger import versions_of
-from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS, PAPERS
-from skrobustbo.benchmarks._reproduce._results import read_results
+from skrobustbo.benchmarks._reproduce._registry import (
+    EXPERIMENTS,
+    PAPERS,
+    read_results,
+    versions_of,
+)
 from skrobustbo.benchmarks._reproduce._spec import Experiment, Panel
 from skrobustbo.benchmarks._versions import made_with
 
@@ -56,7 +60,7 @@ _METRICS = {
     "theta": "length scale, geometric mean",
     "gap": "distance to the best length scale",
     "resets": "resets",
-    "seconds": "CPU seconds",
+    "cpu_seconds": "CPU seconds",
 }
 
 
@@ -102,17 +106,20 @@ def _seeds(experiment: Experiment, results: Results) -> str:
     """Return the numbers of seeds run, of the paper's: the fewest of a panel each."""
     parts = []
     for panel in experiment.panels:
-        held = results.get(panel.case.name, {})
-        n = min(len(held.get(method, {})) for method in panel.methods)
+        n = min(_count(results, panel, method) for method in panel.methods)
         parts.append(f"{n} of {panel.case.seeds}")
     return ", ".join(dict.fromkeys(parts))
 
 
+def _count(results: Results, panel: Panel, method: str) -> int:
+    return len(values(results, panel.case.name, method, "cpu_seconds"))
+
+
 def _papers(results: Results, path: Path, folder: Path) -> Iterator[str]:
-    for paper, experiments in PAPERS.items():
+    for paper, names in PAPERS.items():
         yield f"## {paper}\n"
-        for experiment in experiments:
-            yield from _section(experiment, results, path, folder)
+        for name in names:
+            yield from _section(EXPERIMENTS[name], results, path, folder)
 
 
 def _section(
@@ -140,38 +147,29 @@ def _section(
 
 def _panel(experiment: Experiment, panel: Panel, results: Results) -> Iterator[str]:
     """Yield the means and standard errors of a panel's methods."""
-    held = results.get(panel.case.name, {})
-    if not held:
+    if panel.case.name not in results:
         missing = f", which needs {panel.case.data}" if panel.case.data else ""
-        yield f"*{panel.case.title}*{missing}: not run.\n"
+        yield f"*{panel.title}*{missing}: not run.\n"
         return
-    shown = [m for m in experiment.metrics if _has(results, panel, m)]
+    shown = [m for m in experiment.metrics if m in results[panel.case.name]]
     rows = [
-        (method, str(len(held.get(method, {}))), *_cells(results, panel, method, shown))
+        (
+            method,
+            str(_count(results, panel, method)),
+            *(_cell(results, panel, method, metric) for metric in shown),
+        )
         for method in panel.methods
     ]
-    header = (panel.case.title, "runs", *(_METRICS[metric] for metric in shown))
+    header = (panel.title, "runs", *(_METRICS[metric] for metric in shown))
     yield table(header, rows) + "\n"
 
 
-def _has(results: Results, panel: Panel, metric: str) -> bool:
-    runs = results[panel.case.name]
-    return any(metric in run.metrics for each in runs.values() for run in each.values())
-
-
-def _cells(
-    results: Results, panel: Panel, method: str, metrics: list[str]
-) -> Iterator[str]:
-    held = results[panel.case.name].get(method)
-    for metric in metrics:
-        if not held:
-            yield "-"
-            continue
-        x = np.array(list(values(results, panel.case.name, method, metric).values()))
-        mean = number(float(x.mean()))
-        if metric in ("found", "solved"):
-            yield f"{x.mean():.0%}"
-        elif len(x) < 2:
-            yield mean
-        else:
-            yield f"{mean} ± {x.std(ddof=1) / np.sqrt(len(x)):.2g}"
+def _cell(results: Results, panel: Panel, method: str, metric: str) -> str:
+    x = np.array(values(results, panel.case.name, method, metric))
+    if not x.size:
+        return "-"
+    if metric in ("found", "solved"):
+        return f"{x.mean():.0%}"
+    mean = number(float(x.mean()))
+    error = x.std(ddof=1) / np.sqrt(len(x)) if len(x) > 1 else math.nan
+    return mean if math.isnan(error) else f"{mean} ± {error:.2g}"

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from skrobustbo.benchmarks._methods import OptimizerMethod, Setup
-from skrobustbo.benchmarks._reproduce._ledger import (
-    Run,
-    written_curves,
-    written_numbers,
-)
-from skrobustbo.benchmarks._reproduce._measures import Record, measured
+from skrobustbo.benchmarks._pool import make_runs
+from skrobustbo.benchmarks._record import RunKey
+from skrobustbo.benchmarks._reproduce._measures import Queries, measured
 from skrobustbo.benchmarks._reproduce._spec import Case
-from skrobustbo.benchmarks._single import Step, evaluate
+from skrobustbo.benchmarks._single import evaluate, optimum, trace_of
 from skrobustbo.problems import Problem
-
-Array = NDArray[np.float64]
 
 #: What labels of models begin with that have one length scale, or one per parameter.
 _LENGTH_SCALE = re.compile(
@@ -35,28 +27,21 @@ _LENGTH_SCALE = re.compile(
 _INITIAL_STREAM = 0x3B
 
 
-def run_one(case: Case, method: str, seed: int, quick: bool = False) -> Run:
-    """Return a run, which depends on its arguments only, times apart.
+def run_one(case: Case, method: str, seed: int) -> pd.DataFrame:
+    """Return the line of a run, which depends on its arguments only, times apart.
 
     All methods meet the same function, initial points and draws of noise.
     """
-    problem = case.make_problem(seed, quick)
+    problem, key = case.make_problem(seed), case.key(method, seed)
     initial = initial_points(case, problem, seed)
-    n = len(initial) + case.n_steps(quick)
-    setup = Setup(problem.space, initial, n, seed, noise_std=problem.noise_std)
-    searcher = OptimizerMethod(case.method(method).make(problem), setup)
+    setup = Setup(problem.space, initial, key.n_iter, seed, noise_std=problem.noise_std)
+    searcher = OptimizerMethod(case.make_policy(method, problem), setup)
     steps = list(evaluate(problem, searcher, setup))
-    optima = _optima(case, seed, quick, n)[: len(steps)]
-    record = _record(case, problem, searcher.history, steps, optima)
-    found = measured(record, case.measures, case.keeps)
-    return Run(
-        method=method,
-        seed=seed,
-        steps=case.n_steps(quick),
-        seconds=round(sum(step.cpu_seconds for step in steps), 3),
-        numbers=written_numbers(found.numbers),
-        curves=written_curves(found.curves),
-    )
+    trace = trace_of(key, problem, len(initial), steps, _optima(case, seed))
+    run = queries(case, problem, trace, searcher.history)
+    cpu_seconds = round(float(sum(trace["cpu_seconds"])), 3)
+    found = {"cpu_seconds": cpu_seconds, **measured(run, case.measures)}
+    return pd.DataFrame([{**key._asdict(), **found}])
 
 
 def initial_points(case: Case, problem: Problem, seed: int) -> list[dict[str, Any]]:
@@ -72,36 +57,32 @@ def initial_points(case: Case, problem: Problem, seed: int) -> list[dict[str, An
 
 
 @lru_cache(maxsize=1)
-def _optima(case: Case, seed: int, quick: bool, n: int) -> Array:
+def _optima(case: Case, seed: int) -> list[float]:
     """Return the optimum at each evaluation; the methods of a seed share it.
 
     Where it is not known, the best value known stands for it, or else zero.
     """
-    problem = case.make_problem(seed, quick)
+    problem = case.make_problem(seed)
     if problem.varies:
-        return np.array([problem.optimum_at(t) for t in range(1, n + 1)], dtype=float)
+        return [optimum(problem, t) for t in range(1, case.n_iter + 1)]
     known = (problem.optimum, problem.best_known, 0.0)
-    return np.full(n, next(value for value in known if value is not None))
+    return [next(value for value in known if value is not None)] * case.n_iter
 
 
-def _record(
-    case: Case,
-    problem: Problem,
-    history: Sequence[dict[str, Any]],
-    steps: Sequence[Step],
-    optima: Array,
-) -> Record:
-    n_first = 0 if case.counts_initial else case.n_initial
-    regrets = optima - np.array([step.value for step in steps])
-    return Record(
+def queries(
+    case: Case, problem: Problem, trace: pd.DataFrame, history: list[dict[str, Any]]
+) -> Queries:
+    """Return what measures are made of: a trace and the optimizer's records."""
+    n_first = case.n_first
+    regrets = np.array(trace["optimum"] - trace["value"])
+    asked = history[n_first:]
+    return Queries(
         problem=problem,
         regrets=regrets[n_first:],
         first=regrets[:n_first],
-        thetas=np.array(
-            [theta_of(entry["model_label"]) for entry in history[n_first:]]
-        ),
-        resets=np.array([bool(entry["reset"]) for entry in history[n_first:]]),
-        points=[entry["params"] for entry in history[n_first:]],
+        thetas=np.array([theta_of(entry["model_label"]) for entry in asked]),
+        resets=np.array([bool(entry["reset"]) for entry in asked]),
+        points=[entry["params"] for entry in asked],
     )
 
 
@@ -120,16 +101,11 @@ def theta_of(label: str) -> float:
     return float(np.exp(np.mean(np.log(values))))
 
 
-def main(words: str) -> None:
-    """Print runs, a JSON line each: those of a case, by seeds with their methods."""
-    from skrobustbo.benchmarks._reproduce._registry import CASES
+def _run_of(key: RunKey) -> pd.DataFrame:
+    from skrobustbo.benchmarks._reproduce._registry import case_of
 
-    case, quick, missing = json.loads(words)
-    for seed, methods in missing:
-        for method in methods:
-            run = run_one(CASES[case], method, seed, quick)
-            print(json.dumps(asdict(run)), flush=True)
+    return run_one(case_of(key.problem), key.policy, key.seed)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    make_runs(sys.argv[1:], _run_of)

@@ -3,95 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from skrobustbo import policies, problems
+from skrobustbo.benchmarks._record import KEY, RunKey, Table
+from skrobustbo.benchmarks._reproduce._baselines import (
+    FromScratch,
+    RestlessMAP,
+    RoundedGrowth,
+    SliceEI,
+)
 from skrobustbo.benchmarks._reproduce._claims import Claim
+from skrobustbo.benchmarks._reproduce._measures import CURVES
+from skrobustbo.benchmarks._spelling import split_method
 from skrobustbo.policies import Policy
 from skrobustbo.problems import Problem
 
-
-class Known(Enum):
-    """A setting that a method takes from the problem."""
-
-    CANDIDATES = "the candidate models of the problem"
-    KERNEL = "the kernel of the problem"
-    NOISE = "the noise of the problem"
-
-    def of(self, problem: Problem) -> Any:
-        """Return the setting's value for a problem."""
-        if self is Known.NOISE:
-            return problem.noise_std
-        assert problem.candidates is not None
-        if self is Known.KERNEL:
-            return problem.candidates[0].kernel
-        return problem.candidates
-
-
-@dataclass(frozen=True)
-class Method:
-    """A policy under the name that a paper gives it.
-
-    Parameters
-    ----------
-    name : str
-        The paper's name, unique within a case.
-    policy : str or type
-        A policy of the package by name, or a class.
-    settings : mapping
-        Its settings; `Known` ones are taken from the problem.
-    """
-
-    name: str
-    policy: str | type[Policy]
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def make(self, problem: Problem) -> Policy:
-        """Return the policy for a problem."""
-        settings = {
-            name: value.of(problem) if isinstance(value, Known) else value
-            for name, value in self.settings.items()
-        }
-        if isinstance(self.policy, str):
-            made: Policy = policies.make_policy(self.policy, **settings)
-            return made
-        return self.policy(**settings)
-
-
-@dataclass(frozen=True)
-class Quick:
-    """The quick form of a case: some seeds, few queries, perhaps an easier problem."""
-
-    steps: int
-    seeds: int = 2
-    problem_settings: Mapping[str, Any] = field(default_factory=dict)
+#: Policies of single experiments, by name.
+_OWN = {
+    policy.__name__: policy
+    for policy in (FromScratch, RestlessMAP, RoundedGrowth, SliceEI)
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem with the methods that meet it.
+    """A problem with the methods that meet it: owns one csv file of runs.
 
     Parameters
     ----------
     name : str
-        Name of its file of runs.
+        Name of its file of runs, which stands for the problem in the record.
     title : str
         What a panel of a figure says.
     problem : str
         A name of `skrobustbo.problems`.
-    methods : tuple of Method
-        The methods, of all experiments.
+    methods : mapping of str to str
+        By the names that the paper gives them the methods of all experiments: policies
+        with settings, of which KERNEL, NOISE and CANDIDATES are the problem's.
     seeds : int
         Runs of the paper.
     steps : int
         Queries after the initial design.
     n_initial : int
         Points of the initial design.
-    quick : Quick
-        The quick form.
-    problem_settings : mapping
+    quick : int
+        The steps of the quick form.
+    measures : tuple of str
+        What is measured of a run: names of `MEASURES`.
+    settings : mapping
         Settings of the problem.
     drawn : bool
         Whether a seed draws a function of its own.
@@ -99,46 +61,73 @@ class Case:
         Whether the initial points are uniform draws; otherwise those of the problem.
     counts_initial : bool
         Whether the initial points are queries of the paper, whose regret counts.
-    measures : tuple of str
-        What is measured of a run besides its regret.
-    keeps : tuple of str
-        The numbers that are kept of a run, and no curves; () keeps everything.
-    together : int
-        Seeds that one process takes on, where a run is shorter than its start.
     data : str
         What is missing where the problem's data are not at hand.
+    quick_seeds, quick_settings
+        The runs of the quick form, and what makes its problem easier.
     """
 
     name: str
     title: str
     problem: str
-    methods: tuple[Method, ...]
+    methods: Mapping[str, str]
     seeds: int
     steps: int
     n_initial: int
-    quick: Quick
-    problem_settings: Mapping[str, Any] = field(default_factory=dict)
+    quick: int
+    measures: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
     drawn: bool = False
     uniform: bool = True
     counts_initial: bool = False
-    measures: tuple[str, ...] = ()
-    keeps: tuple[str, ...] = ()
-    together: int = 1
     data: str = ""
+    quick_seeds: int = 2
+    quick_settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def method(self, name: str) -> Method:
-        """Return a method by name."""
-        return next(method for method in self.methods if method.name == name)
+    def in_brief(self) -> Case:
+        """Return the quick form: some seeds, few queries, perhaps an easier problem."""
+        return replace(
+            self,
+            name=f"{self.name}.quick",
+            seeds=self.quick_seeds,
+            steps=self.quick,
+            settings={**self.settings, **self.quick_settings},
+        )
 
-    def n_steps(self, quick: bool) -> int:
-        """Return the number of queries after the initial design."""
-        return self.quick.steps if quick else self.steps
+    @property
+    def n_iter(self) -> int:
+        """Evaluations of a run."""
+        return self.n_initial + self.steps
 
-    def n_seeds(self, quick: bool) -> int:
-        """Return the number of seeds."""
-        return self.quick.seeds if quick else self.seeds
+    @property
+    def n_first(self) -> int:
+        """Evaluations that the paper does not count as queries."""
+        return 0 if self.counts_initial else self.n_initial
 
-    def make_problem(self, seed: int, quick: bool = False) -> Problem:
+    def make_policy(self, method: str, problem: Problem) -> Policy:
+        """Return a method's policy for a problem."""
+        known: dict[str, Any] = {"NOISE": problem.noise_std}
+        if problem.candidates is not None:
+            known["KERNEL"] = problem.candidates[0].kernel
+            known["CANDIDATES"] = problem.candidates
+        name, settings = split_method(self.methods[method], known)
+        if name in _OWN:
+            return _OWN[name](**settings)
+        made: Policy = policies.make_policy(name, **settings)
+        return made
+
+    def key(self, method: str, seed: int) -> RunKey:
+        """Return what tells a run from others."""
+        return RunKey(self.name, self.n_iter, method, seed)
+
+    def table(self, folder: Path) -> Table:
+        """Return the file of the case's runs, a line each."""
+        columns: dict[str, type] = dict(zip(KEY, (str, int, str, int), strict=True))
+        columns["cpu_seconds"] = float  # of the method's asks and tells
+        columns |= {name: str if name in CURVES else float for name in self.measures}
+        return Table(folder / f"{self.name}.csv", columns, command="reproduce")
+
+    def make_problem(self, seed: int) -> Problem:
         """Return the problem that belongs to a seed.
 
         Raises
@@ -146,10 +135,7 @@ class Case:
         FileNotFoundError
             If its data are not at hand.
         """
-        settings = dict(self.problem_settings)
-        if quick:
-            settings |= self.quick.problem_settings
-        problem = problems.get(self.problem, **settings)
+        problem = problems.get(self.problem, **self.settings)
         if self.drawn and problem.sample_function is not None:
             return problem.sample_function(seed)
         return problem
@@ -160,12 +146,13 @@ class Panel:
     """A case in an experiment, with those of its methods that belong there."""
 
     case: Case
+    title: str
     methods: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure or table of a paper.
+    """A figure or table of a paper: a view of some runs of some cases.
 
     Parameters
     ----------
@@ -183,10 +170,10 @@ class Experiment:
         What the paper says, each to be judged.
     drawing : str
         How it is drawn: a name of `_figure.DRAWINGS`.
-    drawn : tuple of str
-        What is drawn: names of curves, or of metrics.
     left_open : tuple of str
         Settings that the paper leaves open, and how they are filled.
+    drawn : tuple of str
+        The curves that are drawn, if any.
     """
 
     name: str
@@ -196,5 +183,5 @@ class Experiment:
     metrics: tuple[str, ...]
     claims: tuple[Claim, ...]
     drawing: str
-    drawn: tuple[str, ...]
-    left_open: tuple[str, ...] = ()
+    left_open: tuple[str, ...]
+    drawn: tuple[str, ...] = ()
