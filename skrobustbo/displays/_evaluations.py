@@ -20,9 +20,9 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._importance import most_important
 from skrobustbo.displays._layout import Fitted, Ticks, colour_bar
 from skrobustbo.displays._scales import Scale, shortened_apart
+from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._style import Look, drawable, dress, panels, value_colours
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.

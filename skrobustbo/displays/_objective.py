@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
     SCORE,
@@ -21,17 +22,27 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._importance import most_important
-from skrobustbo.displays._layout import Fitted
+from skrobustbo.displays._layout import Fitted, NumberTicks, Ticks, colour_bar
 from skrobustbo.displays._scales import Scale
+from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._slices import Slice, slices_of
-from skrobustbo.displays._style import Look, drawable, padded, panels, value_range
-from skrobustbo.displays._surfaces import Scene, draw_pair, draw_single
+from skrobustbo.displays._style import (
+    Look,
+    draw_rug,
+    drawable,
+    dress,
+    filled_range,
+    padded,
+    panels,
+    value_range,
+)
 
 #: Panels unless parameters are named.
 _MOST = 6
 #: Inches from which on there are three panels side by side.
 _WIDE = 5.5
+#: Characters of categories at the ticks.
+_CUT = 12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -149,18 +160,15 @@ class ObjectiveDisplay(Display):
 
     def _draw_panels(self, look: Look, n_columns: int) -> list[Fitted]:
         parts: list[Fitted] = []
-        scene = Scene(
-            look, self.scales, self.params, self.trials, self.values, self.value_name
-        )
         limits = self._limits()
         place = 0
         for one in self.slices:
             axes = self.axes_[place : place + len(one.names)]
             if len(one.names) == 2:
-                parts += draw_pair(self.figure_, axes, scene, one)
+                parts += _draw_pair(axes, look, self, one)
             else:
                 left = place % n_columns == 0
-                parts += draw_single(axes[0], scene, one, limits, left)
+                parts += _draw_single(axes[0], look, self, one, limits, left)
             place += len(one.names)
         return parts
 
@@ -189,3 +197,117 @@ def _asked(cls: str, optimizer: Any, parameters: Any) -> list[tuple[str, ...]] |
     if not asked:
         raise ValueError(f"The 'parameters' of {cls} must name at least one. Got none.")
     return asked
+
+
+# The panels ---------------------------------------------------------------------------
+
+
+def _draw_single(
+    ax: Any,
+    look: Look,
+    shown: ObjectiveDisplay,
+    one: Slice,
+    limits: tuple[float, float],
+    left: bool,
+) -> list[Fitted]:
+    """Draw the posterior along one parameter and return the ticks to be fitted."""
+    scale = shown.scales[one.names[0]]
+    at, mean, std = one.positions[0], drawable(one.mean), drawable(one.std)
+    if scale.kind == "category":
+        ax.bar(at, mean - limits[0], 0.6, limits[0], color=look.palette[0], alpha=0.3)
+        _draw_errors(ax, look, at, mean, std, "_", 2.0)
+    elif not one.connected:
+        _draw_errors(ax, look, at, mean, std, "o", 0.8)
+    else:
+        _draw_band(ax, look, at, mean, std)
+    _draw_trials(ax, look, shown, scale, limits[0])
+    recommended = scale.position(shown.params)
+    width = 0.7 * look.line
+    ax.axvline(recommended, color=look.ink, ls="--", lw=width)
+    ax.set_ylim(limits)
+    dress(ax, look, x=scale.short, y=shown.value_name if left else "")
+    ax.tick_params(axis="y", labelleft=left)
+    return [NumberTicks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _CUT)]
+
+
+def _draw_band(ax: Any, look: Look, at: Array, mean: Array, std: Array) -> None:
+    colour = look.palette[0]
+    low, high = mean - 2 * std, mean + 2 * std
+    ax.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
+    ax.plot(at, mean, color=colour, lw=1.3 * look.line)
+
+
+def _draw_errors(
+    ax: Any, look: Look, at: Array, mean: Array, std: Array, marker: str, size: float
+) -> None:
+    dots = {"ls": "none", "marker": marker, "ms": size * look.dot}
+    bars = {"elinewidth": look.line, "capsize": 0.4 * look.dot}
+    ax.errorbar(at, mean, 2 * std, color=look.palette[0], **dots, **bars)
+
+
+def _draw_trials(
+    ax: Any, look: Look, shown: ObjectiveDisplay, scale: Scale, floor: float
+) -> None:
+    """Draw the trials; those below the axis, and failures, on a rug."""
+    at, values = scale.positions(shown.trials), drawable(shown.values)
+    failed, below = np.isnan(values), values < floor
+    inside, size = ~failed & ~below, 0.75 * look.dot
+    ax.plot(at[inside], values[inside], "o", color=look.ink, alpha=0.55, mew=0, ms=size)
+    draw_rug(ax, look, at[below], "v", look.ink, ms=size)
+    draw_rug(ax, look, at[failed], "x", look.failure, ms=size)
+
+
+def _draw_pair(
+    axes: NDArray[np.object_], look: Look, shown: ObjectiveDisplay, one: Slice
+) -> list[Fitted]:
+    """Draw maps of mean and deviation and return the ticks to be fitted."""
+    greys = "Greys_r" if look.dark else "Greys"
+    maps = ((one.mean, shown.value_name, look.colours), (one.std, "deviation", greys))
+    parts: list[Fitted] = []
+    for place, (ax, (surface, label, colours)) in enumerate(
+        zip(axes, maps, strict=True)
+    ):
+        across, up = (shown.scales[name] for name in one.names)
+        mesh = _draw_map(ax, one, across, up, surface, colours)
+        _draw_places(ax, look, shown, across, up)
+        dress(ax, look, x=across.short, y=up.short if place == 0 else "", grid="")
+        parts += [Ticks(ax.xaxis, across, 5, _CUT), Ticks(ax.yaxis, up, 5, _CUT)]
+        ax.tick_params(axis="y", labelleft=place == 0)
+        parts.append(colour_bar(shown.figure_, mesh, look, label, ax))
+    return parts
+
+
+def _draw_map(
+    ax: Any, one: Slice, across: Scale, up: Scale, surface: Array, colours: Any
+) -> Any:
+    low, high = filled_range(surface)
+    edges = _edges(across, one.positions[0]), _edges(up, one.positions[1])
+    shades = {"vmin": low, "vmax": high, "cmap": colours}
+    return ax.pcolormesh(*edges, drawable(surface).T, rasterized=True, **shades)
+
+
+def _draw_places(
+    ax: Any, look: Look, shown: ObjectiveDisplay, across: Scale, up: Scale
+) -> None:
+    """Draw where trials were made, and a star for the recommended point."""
+    x, y = across.positions(shown.trials), up.positions(shown.trials)
+    failed = np.isnan(shown.values)
+    size, edge = look.dot**2, 0.5 * look.line
+    dot = {"color": "white", "edgecolor": "black", "lw": edge, "zorder": 3}
+    ax.scatter(x[~failed], y[~failed], s=0.64 * size, **dot)
+    cross = {"marker": "x", "color": look.failure, "lw": 2 * edge, "zorder": 3}
+    ax.scatter(x[failed], y[failed], s=size, **cross)
+    star = {"marker": "*", "color": look.palette[1], "edgecolor": "white", "lw": edge}
+    place = across.position(shown.params), up.position(shown.params)
+    ax.scatter(*place, s=5 * size, zorder=4, **star)
+
+
+def _edges(scale: Scale, at: Array) -> Array:
+    """Return the borders of the cells around places on a scale."""
+    if scale.kind == "category" or len(at) == 1:
+        return np.append(at - 0.5, at[-1] + 0.5)
+    t = np.log(at) if scale.kind == "log" else at
+    middle = t[:-1] / 2 + t[1:] / 2
+    first, last = 2 * t[0] - middle[0], 2 * t[-1] - middle[-1]
+    edges = np.concatenate([[first], middle, [last]])
+    return np.exp(np.clip(edges, -700, 700)) if scale.kind == "log" else edges

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo import Categorical
+from skrobustbo.space import Categorical, distinct, is_number
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ def exp(t: float) -> float:
 def scale_of(name: str, short: str, dimension: Any, values: Sequence[Any]) -> Scale:
     """Return the axis of a parameter; of one without a dimension, by its values."""
     if dimension is None:
-        dimension = Categorical(_distinct(values))
+        dimension = Categorical(distinct(values))
     if isinstance(dimension, Categorical):
         return _choice(name, short, dimension)
     low, middle, high = dimension.decode(np.array([[0.0], [0.5], [1.0]]))
@@ -135,9 +135,7 @@ def _placed_by_value(dimension: Categorical) -> bool:
     Where that is evenly, a few of them read better as categories.
     """
     choices = dimension.choices
-    numbers = all(
-        isinstance(c, int | float) and not isinstance(c, bool) for c in choices
-    )
+    numbers = all(map(is_number, choices))
     if not dimension.ordered or not numbers or len(choices) < 3:
         return False
     places = dimension.table()[:, 0]
@@ -154,14 +152,6 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
     if low <= 0 or high < 10 * low:
         return False
     return bool(abs(math.log(middle / math.sqrt(low) / math.sqrt(high))) < 0.1)
-
-
-def _distinct(values: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
-    for value in values:
-        if not any(value is other or value == other for other in found):
-            found.append(value)
-    return found
 
 
 # Numbers on axes ---------------------------------------------------------------------

@@ -28,9 +28,7 @@ from skrobustbo.evaluation._folds import (
     Key,
     leaves_cores,
 )
-from skrobustbo.evaluation._solo import (
-    SoloPool,
-)
+from skrobustbo.evaluation._solo import SoloPool
 from skrobustbo.evaluation._stops import Stops
 
 #: Seconds that a cluster may be without any worker.

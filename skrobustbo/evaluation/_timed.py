@@ -19,14 +19,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from joblib.parallel import ThreadingBackend, get_active_backend
 from threadpoolctl import threadpool_limits
 
-from skrobustbo.evaluation._folds import (
-    LIVES,
-    Fold,
-    FoldResult,
-    Job,
-    Key,
-    leaves_cores,
-)
+from skrobustbo.evaluation._folds import LIVES, Fold, FoldResult, Job, Key, leaves_cores
 from skrobustbo.evaluation._signals import signals_held
 from skrobustbo.evaluation._solo import (
     FoldLateError,

@@ -44,8 +44,8 @@ _MODULES: dict[str, str] = {
     "_arms": "stocks temperature",
     "_cart_pole": "cart-pole",
     "_changing": "abrupt-change slow-change tv-within-model",
+    "_gaussian": "rkhs",
     "_mnist": "mnist-logistic",
-    "_rkhs": "rkhs",
     "_synthetic": "ackley20 ackley5 berkenkamp berkenkamp-trap branin branin-noisy "
     "hartmann6 hartmann6-noisy levy20 levy4 michalewicz5 rosenbrock20 rosenbrock4 "
     "wang-trap",

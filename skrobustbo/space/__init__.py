@@ -6,6 +6,7 @@ from skrobustbo.space._constraint import Constraint
 from skrobustbo.space._dimensions import Integer, Real
 from skrobustbo.space._space import Space
 from skrobustbo.space._values import (
+    distinct,
     from_json,
     is_finite,
     is_listing,
@@ -20,6 +21,7 @@ __all__ = [
     "Integer",
     "Real",
     "Space",
+    "distinct",
     "from_json",
     "is_finite",
     "is_listing",

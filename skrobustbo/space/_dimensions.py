@@ -119,8 +119,34 @@ def on_grid(u: ArrayLike, steps: float | Rows) -> Rows:
     return grid
 
 
+class Continuous(Dimension):
+    """A range of floats as a fine grid of the unit interval."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> float:
+        """Number of steps of the grid, a power of two."""
+
+    @property
+    def climbable(self) -> bool:
+        return True
+
+    @property
+    def size(self) -> float:
+        return math.inf
+
+    def snap(self, rows: Rows) -> Rows:
+        return on_grid(rows, self.steps)
+
+    def from_uniform(self, u: Rows) -> Rows:
+        return on_grid(u, self.steps)[:, None]
+
+    def table(self) -> Rows:
+        raise TypeError("a continuous range has no table")
+
+
 @dataclass(frozen=True)
-class Real(Dimension):
+class Real(Continuous):
     """A continuous range of floats.
 
     Parameters
@@ -180,21 +206,9 @@ class Real(Dimension):
         return min(_MAX_BITS, int(math.log2(ratio)) - 4) if ratio > 0 else 0
 
     @property
-    def climbable(self) -> bool:
-        return True
-
-    @property
-    def size(self) -> float:
-        return math.inf
-
-    @property
     def steps(self) -> float:
-        """Number of steps of the grid, a power of two."""
         # Not cached: a search must leave its parameters as they are, to the last bit.
         return 2.0**self._bits
-
-    def _grid(self, u: ArrayLike) -> Rows:
-        return on_grid(u, self.steps)
 
     def encode(self, value: Any) -> Rows:
         value = plain(value)
@@ -203,7 +217,7 @@ class Real(Dimension):
         low, high = self._ends
         t = math.log(value) if self.log else value
         # Halves keep the difference finite when the range spans all floats.
-        return self._grid([(t / 2 - low / 2) / (high / 2 - low / 2)])
+        return on_grid([(t / 2 - low / 2) / (high / 2 - low / 2)], self.steps)
 
     def decode(self, rows: Rows) -> list[float]:
         u = rows[:, 0]
@@ -213,15 +227,6 @@ class Real(Dimension):
         # exp(log(low)) may miss the bound that the user wrote by one rounding.
         values = np.where(u == 0, self.low, np.where(u == 1, self.high, values))
         return values.tolist()  # type: ignore[no-any-return]
-
-    def snap(self, rows: Rows) -> Rows:
-        return self._grid(rows)
-
-    def from_uniform(self, u: Rows) -> Rows:
-        return self._grid(u)[:, None]
-
-    def table(self) -> Rows:
-        raise TypeError("a continuous range has no table")
 
     def to_dict(self) -> dict[str, Any]:
         return {"type": "Real", "low": self.low, "high": self.high, "log": self.log}

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from skrobustbo.space._dimensions import (
     MAX_SWEEP,
     MIN_GAP,
+    Continuous,
     Dimension,
     Integer,
     Rows,
-    on_grid,
 )
 from skrobustbo.space._values import from_json, is_number, plain, to_json
 
@@ -95,12 +95,8 @@ class _Frozen(Dimension):
         return {"type": "frozen", "name": name, "args": args, "kwds": kwds}
 
 
-class _Continuous(_Frozen):
+class _Continuous(_Frozen, Continuous):
     """A continuous law: distances are differences of its distribution function."""
-
-    @property
-    def climbable(self) -> bool:
-        return True
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
@@ -109,6 +105,10 @@ class _Continuous(_Frozen):
                 f"the distribution {self!r} cannot be searched, as its quantile and "
                 "distribution functions are not inverse to each other; use Real"
             )
+
+    @property
+    def steps(self) -> float:
+        return 2.0**self._bits
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -140,24 +140,11 @@ class _Continuous(_Frozen):
         inner = np.clip(self.frozen.ppf(low + u * (high - low)), self.low, self.high)
         return np.where(u == 0, self.low, np.where(u == 1, self.high, inner))
 
-    @property
-    def size(self) -> float:
-        return math.inf
-
     def encode(self, value: Any) -> Rows:
         return self.snap(self._unit(np.array([self._checked(value)])))
 
     def decode(self, rows: Rows) -> list[float]:
         return self._values(rows[:, 0]).tolist()  # type: ignore[no-any-return]
-
-    def snap(self, rows: Rows) -> Rows:
-        return on_grid(rows, 2.0**self._bits)
-
-    def from_uniform(self, u: Rows) -> Rows:
-        return self.snap(u)[:, None]
-
-    def table(self) -> Rows:
-        raise TypeError("a continuous law has no table")
 
 
 class _Discrete(_Frozen):
