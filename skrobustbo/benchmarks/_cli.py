@@ -7,12 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from skrobustbo.benchmarks import (
-    _active_set,
-    _checkpoint_cost,
-    _conformance,
     _joint,
     _mnist,
-    _overhead,
     _plot,
     _report,
     _run,
@@ -28,13 +24,9 @@ _COMMANDS = (
     _report,
     _plot,
     _step_cost,
-    _overhead,
-    _checkpoint_cost,
     _mnist,
     _joint,
     _batches,
-    _active_set,
-    _conformance,
     _reproduce,
 )
 
@@ -43,8 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser; every sub-command sets ``func``, called with the arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m skrobustbo.benchmarks",
-        description="Compare policies on test problems, measure what a step costs, and "
-        "ask searches what scikit-learn's promise.",
+        description="Compare policies on test problems, and measure what a step costs.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="command")
     for module in _COMMANDS:

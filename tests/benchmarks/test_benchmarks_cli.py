@@ -149,12 +149,9 @@ class TestArguments:
             "report",
             "plot",
             "step-cost",
-            "overhead",
-            "checkpoint-cost",
             "mnist",
             "joint",
             "batches",
-            "conformance",
         ):
             assert re.search(rf"^    {command}\s", text, re.MULTILINE)
 

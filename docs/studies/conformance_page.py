@@ -1,15 +1,10 @@
 """The page of the documentation, made from the answers alone."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
 
-from skrobustbo.benchmarks._conformance._outcome import Probe
-from skrobustbo.benchmarks._conformance._peers import PEERS
-from skrobustbo.benchmarks._conformance._probes import PROBES, SECTIONS, title
-from skrobustbo.benchmarks._conformance._table import Answer, Answers
+from promises import PROBES, SECTIONS, title
+from searches import PEERS
 
 _INTRODUCTION = """\
 # Conformance
@@ -24,7 +19,7 @@ Where a package is installed, its column is made anew by
 ```sh
 pip install . scikit-optimize optuna optuna-integration sklearn-genetic-opt sambo \\
     pandas rich
-python -m skrobustbo.benchmarks conformance \\
+python docs/studies/conformance.py \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
@@ -32,7 +27,7 @@ and in a second environment, as it asks for older packages,
 
 ```sh
 pip install . hyperopt-sklearn "setuptools<81" pandas rich
-python -m skrobustbo.benchmarks conformance --estimators HyperoptEstimator \\
+python docs/studies/conformance.py --estimators HyperoptEstimator \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
@@ -57,10 +52,9 @@ asking for the points of the grid. The others differ by design:
 The slow test `tests/conformance/test_sklearn_search.py` names them, and would notice
 another one.
 """
-_NOT_CALLED_FOR = "-"
 
 
-def page(answers: Answers) -> str:
+def page(answers):
     """Return the page."""
     asked = {estimator for _, estimator in answers}
     estimators = [name for name in PEERS if name in asked]
@@ -72,7 +66,7 @@ def page(answers: Answers) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _versions(answers: Answers, estimators: Sequence[str]) -> Iterator[str]:
+def _versions(answers, estimators):
     for name in estimators:
         versions = {a.version: None for a in answers.values() if a.estimator == name}
         yield f"- `{name}`: {PEERS[name].package} {', '.join(versions)}"
@@ -82,17 +76,15 @@ def _versions(answers: Answers, estimators: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def _totals(answers: Answers, estimators: Sequence[str]) -> str:
+def _totals(answers, estimators):
     outcomes = Counter((a.estimator, a.outcome) for a in answers.values())
     met = [outcomes[name, "yes"] for name in estimators]
     asked = [n + outcomes[name, "no"] for n, name in zip(met, estimators, strict=True)]
     cells = [f"{n}/{of}" for n, of in zip(met, asked, strict=True)]
-    return _table("", estimators, [("rows met, of those that apply", cells)])
+    return _table(estimators, [("rows met, of those that apply", cells)])
 
 
-def _section(
-    answers: Answers, estimators: Sequence[str], probes: Sequence[Probe]
-) -> str:
+def _section(answers, estimators, probes):
     rows = [
         (
             title(probe),
@@ -100,25 +92,23 @@ def _section(
         )
         for probe in probes
     ]
-    return _table("", estimators, rows)
+    return _table(estimators, rows)
 
 
-def _cell(answer: Answer | None) -> str:
+def _cell(answer):
     if answer is None or answer.outcome == "n/a":
-        return _NOT_CALLED_FOR
+        return "-"
     text = f"{answer.outcome} ({answer.count})" if answer.count else answer.outcome
     return text if answer.outcome == "yes" else f"**{text}**"
 
 
-def _table(
-    corner: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
-) -> str:
-    lines = [(corner, *heads), ("---", *(":-:" for _ in heads))]
+def _table(heads, rows):
+    lines = [("", *heads), ("---", *(":-:" for _ in heads))]
     lines += [(head, *cells) for head, cells in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
-def _reasons(answers: Answers, estimators: Sequence[str]) -> Iterator[str]:
+def _reasons(answers, estimators):
     for name in estimators:
         told = [a for a in answers.values() if a.estimator == name and a.reason]
         if told:
@@ -127,16 +117,12 @@ def _reasons(answers: Answers, estimators: Sequence[str]) -> Iterator[str]:
             yield ""
 
 
-def _sentence(answer: Answer) -> str:
+def _sentence(answer):
     row = title(PROBES[answer.probe])
     mark = " (does not apply)" if answer.outcome == "n/a" else ""
     return f"{row}{mark} — {_escaped(answer.reason)}"
 
 
-def _escaped(text: str) -> str:
-    r"""Return a text in which Markdown sees no marks.
-
-    >>> print(_escaped("has no *args"))
-    has no \*args
-    """
+def _escaped(text):
+    """Return a text in which Markdown sees no marks."""
     return re.sub(r"([\\`*_{}\[\]<>$|#~^])", r"\\\1", text)

@@ -1,33 +1,23 @@
 """Rows on fits and scores that fail, and on mistakes in the call."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from skrobustbo.benchmarks._conformance._outcome import (
-    NotApplicableError,
-    Probe,
-    UnmetError,
-    require,
-)
-from skrobustbo.benchmarks._conformance._peers import Peer
-from skrobustbo.benchmarks._conformance._specimens import LINE, Instant, X, tried_a, y
-from skrobustbo.benchmarks._conformance._task import Floats
+from promises.tools import LINE, Instant, NotApplicableError, X, require, tried_a, y
+from searches import Floats, UnmetError
 
 N_ITER = 12
 
 
-def _half_failing(peer: Peer, error_score: Any = np.nan) -> Any:
+def _half_failing(peer, error_score=np.nan):
     """Return a search with a fit that fails for all positive values."""
     estimator = Instant(fail_above=0.0)
     return peer.search(estimator, LINE, n_iter=N_ITER, error_score=error_score)
 
 
-def _fitted_half_failing(peer: Peer, error_score: Any = np.nan) -> Any:
+def _fitted_half_failing(peer, error_score=np.nan):
     Instant.log.clear()
     search = _half_failing(peer, error_score).fit(X, y)
     if not any(params[0] > 0 for params, *_ in Instant.log):
@@ -35,7 +25,7 @@ def _fitted_half_failing(peer: Peer, error_score: Any = np.nan) -> Any:
     return search
 
 
-def failing_candidate(peer: Peer) -> None:
+def failing_candidate(peer):
     """A candidate whose fits all fail has a nan score, and the search goes on."""
     search = _fitted_half_failing(peer)
     results = search.cv_results_
@@ -47,7 +37,7 @@ def failing_candidate(peer: Peer) -> None:
     require(np.isfinite(search.best_score_), "best_score_ is not finite")
 
 
-def failing_is_ranked_last(peer: Peer) -> None:
+def failing_is_ranked_last(peer):
     """A failed candidate has the last rank."""
     results = _fitted_half_failing(peer).cv_results_
     ranks, nan = results["rank_test_score"], np.isnan(results["mean_test_score"])
@@ -55,7 +45,7 @@ def failing_is_ranked_last(peer: Peer) -> None:
     require(ranks[nan].min() > ranks[~nan].max(), "it ranks before others")
 
 
-def failing_is_warned_of(peer: Peer) -> None:
+def failing_is_warned_of(peer):
     """Failed fits end in one `FitFailedWarning` that counts them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -67,7 +57,7 @@ def failing_is_warned_of(peer: Peer) -> None:
     require(f"{n_failed} fits failed" in told[0], "the count is wrong")
 
 
-def number_for_failures(peer: Peer) -> None:
+def number_for_failures(peer):
     """`error_score` may be a number."""
     search = _fitted_half_failing(peer, error_score=-7.0)
     values = tried_a(search)
@@ -75,7 +65,7 @@ def number_for_failures(peer: Peer) -> None:
     require((means[values > 0] == -7.0).all(), "failures have another score")
 
 
-def raise_on_failure(peer: Peer) -> None:
+def raise_on_failure(peer):
     """`error_score="raise"` lets the estimator's own error through."""
     try:
         _half_failing(peer, error_score="raise").fit(X, y)
@@ -84,7 +74,7 @@ def raise_on_failure(peer: Peer) -> None:
     raise UnmetError("raises nothing")
 
 
-def nothing_succeeds(peer: Peer) -> None:
+def nothing_succeeds(peer):
     """If every fit fails, a `ValueError` says so with the estimator's error."""
     estimator = Instant(fail_above=-2.0)
     search = peer.search(estimator, LINE, n_iter=3, error_score=np.nan)
@@ -97,7 +87,7 @@ def nothing_succeeds(peer: Peer) -> None:
     raise UnmetError("raises nothing")
 
 
-def failing_scorer(peer: Peer) -> None:
+def failing_scorer(peer):
     """A scorer that raises gives nan, not the end of the search."""
     search = peer.search(
         Instant(), LINE, n_iter=N_ITER, scoring=_fails_above_zero, error_score=np.nan
@@ -109,13 +99,13 @@ def failing_scorer(peer: Peer) -> None:
     require(search.best_params_["a"] <= 0, "the best is a failed one")
 
 
-def _fails_above_zero(estimator: Instant, X: Any, y: Any) -> float:
+def _fails_above_zero(estimator, X, y):
     if estimator.a > 0:
         raise ArithmeticError("no score")
     return estimator.score(X, y)
 
 
-def misspelt_parameter(peer: Peer) -> None:
+def misspelt_parameter(peer):
     """A misspelt parameter is an error that names it."""
     search = peer.search(Instant(), {"aa": Floats(0.0, 1.0)}, n_iter=3)
     try:
@@ -124,15 +114,3 @@ def misspelt_parameter(peer: Peer) -> None:
         require("'aa'" in str(error), f"says: {error}")
         return
     raise UnmetError("raises nothing")
-
-
-PROBES: tuple[Probe, ...] = (
-    failing_candidate,
-    failing_is_ranked_last,
-    failing_is_warned_of,
-    number_for_failures,
-    raise_on_failure,
-    nothing_succeeds,
-    failing_scorer,
-    misspelt_parameter,
-)

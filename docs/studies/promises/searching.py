@@ -1,14 +1,11 @@
 """Rows on candidates, folds, repeatability and progress."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import random
 from collections import Counter
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
@@ -17,35 +14,30 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from skrobustbo.benchmarks._conformance._outcome import (
-    NotApplicableError,
-    Probe,
-    UnmetError,
-    require,
-)
-from skrobustbo.benchmarks._conformance._peers import Peer
-from skrobustbo.benchmarks._conformance._specimens import (
+from promises.tools import (
     CS,
     LINE,
     MIXED,
     TWELVE,
     Instant,
+    NotApplicableError,
     X,
     fold_fits,
+    require,
     y,
 )
-from skrobustbo.benchmarks._conformance._task import Choice, Floats, Ints, NeutralSpace
+from searches import Choice, Floats, Ints, UnmetError
 
 #: More than the twelve points of the space.
 N_TOO_MANY = 25
 
 
-def _tried(search: Any) -> list[Any]:
+def _tried(search):
     """Fit; return the parameters of every fit to a fold, in order."""
     return [params for params, *_ in fold_fits(search)]
 
 
-def _seeded(peer: Peer, seed: int, global_seed: int) -> list[Any]:
+def _seeded(peer, seed, global_seed):
     """Return what a search tries, given its seed and that of the global generators."""
     state, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
@@ -57,19 +49,19 @@ def _seeded(peer: Peer, seed: int, global_seed: int) -> list[Any]:
         np.random.set_state(numpys)  # noqa: NPY002
 
 
-def repeatable(peer: Peer) -> None:
+def repeatable(peer):
     """The same `random_state`, the same candidates."""
     require(_seeded(peer, 0, 1) == _seeded(peer, 0, 2), "they differ")
 
 
-def random_state_matters(peer: Peer) -> None:
+def random_state_matters(peer):
     """Another `random_state`, other candidates."""
     if not peer.has_seed:
         raise NotApplicableError("draws nothing at random")
     require(_seeded(peer, 0, 1) != _seeded(peer, 5, 1), "they are the same")
 
 
-def independent_of_jobs(peer: Peer) -> None:
+def independent_of_jobs(peer):
     """The same candidates for `n_jobs` 1 and 2."""
     try:
         alone, beside = (
@@ -84,14 +76,14 @@ def independent_of_jobs(peer: Peer) -> None:
     require(alone.best_params_ == beside.best_params_, "the best differ")
 
 
-def keeps_to_budget(peer: Peer) -> None:
+def keeps_to_budget(peer):
     """Evaluates exactly as many candidates as it is told."""
     require(peer.has_budget, "no parameter says how many")
     n = len(_tried(peer.search(Instant(), LINE, n_iter=7))) / 3
     require(n == 7, f"told 7, evaluates {n:g}")
 
 
-def no_duplicates(peer: Peer) -> None:
+def no_duplicates(peer):
     """Twelve points, a budget of 25: none is evaluated twice."""
     fits = _tried(peer.search(Instant(), TWELVE, n_iter=N_TOO_MANY))
     n_evaluated, n_points = len(fits) / 3, len(Counter(fits))
@@ -99,27 +91,27 @@ def no_duplicates(peer: Peer) -> None:
     require(n_evaluated == n_points, told)
 
 
-def same_folds(peer: Peer) -> None:
+def same_folds(peer):
     """All candidates see the same folds of an unseeded splitter."""
     search = peer.search(Instant(), LINE, cv=ShuffleSplit(3, test_size=0.3))
     folds = Counter(tuple(rows) for _, rows, _ in fold_fits(search))
     require(len(folds) == 3, f"3 folds asked for, {len(folds)} different ones used")
 
 
-def splits_from_iterator(peer: Peer) -> None:
+def splits_from_iterator(peer):
     """`cv` may be an iterator of splits."""
     search = peer.search(Instant(), LINE, cv=KFold(3).split(X))
     n_folds = len({tuple(rows) for _, rows, _ in fold_fits(search)})
     require(n_folds == 3, f"3 folds asked for, {n_folds} used")
 
 
-def plain_values(peer: Peer) -> None:
+def plain_values(peer):
     """`best_params_` are plain Python values that `json` writes."""
     search = peer.search(Instant(), MIXED).fit(X, y)
     json.dumps(search.best_params_)
 
 
-def values_of_any_kind(peer: Peer) -> None:
+def values_of_any_kind(peer):
     """Values of a choice may be of any kind: None, words, numbers, tuples together."""
     values = (None, "p", 2, 0.5, (3, 2), True)
     search = peer.search(Instant(), {"c": Choice(values)}, n_iter=6)
@@ -129,7 +121,7 @@ def values_of_any_kind(peer: Peer) -> None:
     require(not strange, f"hands on {', '.join(strange)}")
 
 
-def estimators_as_values(peer: Peer) -> None:
+def estimators_as_values(peer):
     """Estimators may be values of a parameter, and are cloned."""
     choices = (StandardScaler(), MinMaxScaler(), "passthrough")
     model = Pipeline([("scale", StandardScaler()), ("model", LogisticRegression())])
@@ -139,10 +131,10 @@ def estimators_as_values(peer: Peer) -> None:
     require(not fitted, "the given values are fitted")
 
 
-def list_of_spaces(peer: Peer) -> None:
+def list_of_spaces(peer):
     """A list of spaces, with parameters of their own, in one search."""
     model = Pipeline([("model", Ridge())])
-    spaces: list[NeutralSpace] = [
+    spaces = [
         {"model": Choice((Ridge(),)), "model__alpha": Floats(0.1, 1.0)},
         {"model": Choice((Lasso(),)), "model__max_iter": Ints(500, 503)},
     ]
@@ -151,7 +143,7 @@ def list_of_spaces(peer: Peer) -> None:
     require(kinds == {"Ridge", "Lasso"}, f"tries {', '.join(sorted(kinds))} only")
 
 
-def quiet(peer: Peer) -> None:
+def quiet(peer):
     """Prints nothing by default."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
@@ -162,23 +154,23 @@ def quiet(peer: Peer) -> None:
 class _Counting:
     """A callback that counts the calls of its hooks."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.calls: Counter[str] = Counter()
 
-    def setup(self, estimator: Any, context: Any) -> None:
+    def setup(self, estimator, context):
         self.calls["setup"] += 1
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_begin(self, estimator, context):
         self.calls["begin"] += 1
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+    def on_fit_task_end(self, estimator, context):
         self.calls["end"] += 1
 
-    def teardown(self, estimator: Any, context: Any) -> None:
+    def teardown(self, estimator, context):
         self.calls["teardown"] += 1
 
 
-def _with_callback(search: Any, callback: Any) -> Any:
+def _with_callback(search, callback):
     try:
         import sklearn.callback  # noqa: F401 - is it there at all?
     except ImportError:
@@ -187,7 +179,7 @@ def _with_callback(search: Any, callback: Any) -> Any:
     return search.set_callbacks(callback)
 
 
-def callbacks(peer: Peer) -> None:
+def callbacks(peer):
     """Callbacks: every fit, refit included, is a task that begins and ends."""
     counting = _Counting()
     search = _with_callback(peer.search(Instant(), LINE), counting)
@@ -199,7 +191,7 @@ def callbacks(peer: Peer) -> None:
     require(calls["begin"] >= n_fits, told)
 
 
-def progress_bar(peer: Peer) -> None:
+def progress_bar(peer):
     """Callbacks: scikit-learn's `ProgressBar` comes to its end."""
     try:
         from sklearn.callback import ProgressBar
@@ -213,21 +205,3 @@ def progress_bar(peer: Peer) -> None:
         search.fit(X, y)
     if "100%" not in text.getvalue():
         raise UnmetError("does not show 100%")
-
-
-PROBES: tuple[Probe, ...] = (
-    repeatable,
-    random_state_matters,
-    independent_of_jobs,
-    keeps_to_budget,
-    no_duplicates,
-    same_folds,
-    splits_from_iterator,
-    plain_values,
-    values_of_any_kind,
-    estimators_as_values,
-    list_of_spaces,
-    quiet,
-    callbacks,
-    progress_bar,
-)

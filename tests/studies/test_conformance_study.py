@@ -2,27 +2,26 @@
 
 import os
 import time
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._conformance import _command, _specimens
-from skrobustbo.benchmarks._conformance._outcome import (
+import conformance
+import shared
+from conformance import Answer, keyed, main, read
+from conformance_page import page
+from promises import PROBES, title
+from promises.tools import (
+    CS,
     NotApplicableError,
     Outcome,
     one_line,
     require,
     run_probe,
 )
-from skrobustbo.benchmarks._conformance._page import page
-from skrobustbo.benchmarks._conformance._peers import PEERS
-from skrobustbo.benchmarks._conformance._probes import PROBES, title
-from skrobustbo.benchmarks._conformance._table import Answer, keyed, read, write
-from skrobustbo.benchmarks._conformance._task import Choice, Floats, Ints
-from skrobustbo.benchmarks._threads import VARIABLES
+from searches import PEERS, Choice, Floats, Ints
+from skrobustbo.benchmarks._files import write_csv
 
 OURS, GRID = PEERS["RobustBayesSearchCV"], PEERS["GridSearchCV"]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -104,7 +103,7 @@ def test_probes_notice(probe, fit, reason):
 
 def test_a_missing_parameter_is_a_no():
     def probe(peer):
-        peer.search(LogisticRegression(), _specimens.CS, policy="robust")
+        peer.search(LogisticRegression(), CS, policy="robust")
 
     assert run_probe(probe, GRID) == Outcome("no", reason="has no parameter 'policy'")
 
@@ -141,6 +140,10 @@ def test_grids_keep_to_the_budget():
 # The command --------------------------------------------------------------------------
 
 
+def command(*words):
+    return shared.status(conformance.build_parser(), main, words)
+
+
 def hang(peer):
     time.sleep(60)
 
@@ -156,17 +159,17 @@ def is_ours(peer):
 @pytest.fixture
 def forked(monkeypatch):
     """Let children see probes of this file."""
-    if "fork" not in _command.multiprocessing.get_all_start_methods():
+    if "fork" not in conformance.multiprocessing.get_all_start_methods():
         pytest.skip("needs processes that fork")
     extra = {probe.__name__: probe for probe in (hang, crash, is_ours)}
-    monkeypatch.setattr(_command, "PROBES", PROBES | extra)
-    return _command.multiprocessing.get_context("fork")
+    monkeypatch.setattr(conformance, "PROBES", PROBES | extra)
+    return conformance.multiprocessing.get_context("fork")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_crash_and_hang_are_answers(forked):
     def ask(probe, peer=OURS):
-        return _command.ask_in_child(forked, probe, peer.name, 1.0)
+        return conformance.ask_in_child(forked, probe, peer.name, 1.0)
 
     assert ask("crash") == Outcome("no", reason="the process died (exit code 3)")
     assert ask("hang") == Outcome("no", reason="no answer within 1 seconds")
@@ -174,37 +177,32 @@ def test_crash_and_hang_are_answers(forked):
     assert ask("is_ours", GRID) == Outcome("no", reason="somebody else's")
 
 
-def test_command_keeps_answers_of_others(tmp_path, monkeypatch):
-    for name in VARIABLES:
-        monkeypatch.setenv(name, "1")
+def test_command_keeps_answers_of_others(tmp_path):
     out, text = tmp_path / "a.csv", tmp_path / "a.md"
     other = Answer("quiet", "SamboSearchCV", "1.0", "no", "", "prints `a|b`")
     old = Answer("quiet", OURS.name, "0.0", "no", "", "was loud")
-    write(out, keyed([other, old]))
-    words = f"conformance --estimators {OURS.name} --probes quiet plain_values"
+    write_csv(out, Answer._fields, [other, old])
+    words = f"--estimators {OURS.name} --probes quiet plain_values"
     files = ["--out", str(out), "--page", str(text)]
-    assert main([*words.split(), *files]) == 0
+    assert command(*words.split(), *files) == 0
     answers = read(out)
-    assert [astuple(a)[3:] for a in answers.values()] == [
+    assert [a[3:] for a in answers.values()] == [
         ("yes", "", ""),
         ("yes", "", ""),
         ("no", "", "prints `a|b`"),
     ]
     assert text.read_text() == page(answers)
     text.unlink()
-    assert main(["conformance", "--only-page", *files]) == 0
+    assert command("--only-page", *files) == 0
     assert text.exists()
 
 
 @pytest.mark.parametrize(("peer", "status"), [(OURS, 1), (GRID, 0)])
 def test_exit_status_tells_of_rows_not_met_by_ours(monkeypatch, peer, status):
-    for name in VARIABLES:
-        monkeypatch.setenv(name, "1")
     monkeypatch.setattr(
-        _command, "ask_in_child", lambda *asked: Outcome("no", reason="no")
+        conformance, "ask_in_child", lambda *asked: Outcome("no", reason="no")
     )
-    words = ["conformance", "--estimators", peer.name, "--probes", "quiet"]
-    assert main(words) == status
+    assert command("--estimators", peer.name, "--probes", "quiet") == status
 
 
 def test_page_says_what_the_answers_say():
@@ -230,10 +228,11 @@ def test_page_in_the_docs_is_made_from_the_csv():
     assert (DOCS / "conformance.md").read_text() == page(read(DOCS / "conformance.csv"))
 
 
-def test_another_file_is_not_overwritten(tmp_path, capsys):
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"", b"\xff\n"])
+def test_another_file_is_not_overwritten(content, tmp_path, capsys):
     path = tmp_path / "mine.csv"
-    path.write_text("a,b\n1,2\n")
+    path.write_bytes(content)
     with pytest.raises(SystemExit, match="2"):
-        main(["conformance", "--only-page", "--out", str(path), "--page", "p.md"])
-    assert "is not a table of the command" in capsys.readouterr().err
-    assert path.read_text() == "a,b\n1,2\n"
+        command("--only-page", "--out", str(path), "--page", "p.md")
+    assert "mine.csv" in capsys.readouterr().err
+    assert path.read_bytes() == content

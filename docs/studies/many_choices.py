@@ -1,19 +1,21 @@
 """Time and memory of a step over a great many unordered choices, as a markdown table.
 
-    python docs/many_choices.py --choices 100 1000 5000 10000 --policies robust
+    python docs/studies/many_choices.py --choices 100 1000 5000 10000 --policies robust
 
-Each search is one of a process of its own, with one BLAS thread.
+Each search has a process of its own.
 """
 
 import argparse
-import os
+import multiprocessing
 import resource
-import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 
 import numpy as np
 
+import shared
 from skrobustbo import Categorical, Integer, Optimizer, Real, Space
 
 #: Points told before the first step that counts, and steps that count.
@@ -61,33 +63,25 @@ def measured(kind, k, policy):
     return f"{np.mean(steps[1:]):.0f} | {peak:.0f}"
 
 
-def main():
-    """Print one line per kind of space, number of choices and policy."""
+def build_parser():
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--kinds", nargs="+", default=["alone", "beside", "pool"])
     parser.add_argument("--choices", nargs="+", type=int, default=[10_000])
     parser.add_argument("--policies", nargs="+", default=["robust"])
-    parser.add_argument("--one", action="store_true", help="measure in this process")
-    args = parser.parse_args()
-    if args.one:
-        print(measured(args.kinds[0], args.choices[0], args.policies[0]))
-        return
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return parser
+
+
+def main(args):
+    """Print one line per kind of space, number of choices and policy."""
     print("| the parameter is | choices | policy | step, CPU ms | process MB |")
     print("|---|---:|---|---:|---:|")
-    for kind in args.kinds:
-        for k in args.choices:
-            for policy in args.policies:
-                names = ("--kinds", kind, "--choices", str(k), "--policies", policy)
-                line = subprocess.run(
-                    [sys.executable, __file__, *names, "--one"],
-                    env={**os.environ, **threads},
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    check=True,
-                ).stdout.strip()
-                print(f"| {kind} | {k} | {policy} | {line} |", flush=True)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as pool:
+        for kind, k, policy in product(args.kinds, args.choices, args.policies):
+            line = pool.submit(measured, kind, k, policy).result()
+            print(f"| {kind} | {k} | {policy} | {line} |", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    shared.run(build_parser(), main)

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from skrobustbo.benchmarks import _checkpoint_cost
-from skrobustbo.benchmarks._cli import main
+import checkpoint_cost
+import shared
 
 
 @pytest.fixture(autouse=True)
@@ -17,14 +17,14 @@ def clock(monkeypatch):
         now[0] += seconds
 
     fake = SimpleNamespace(sleep=sleep, perf_counter=lambda: now[0])
-    monkeypatch.setattr(_checkpoint_cost, "time", fake)
+    monkeypatch.setattr(checkpoint_cost, "time", fake)
 
 
 def test_fits_take_their_time_and_are_not_repeated(tmp_path):
-    without, with_one, resumed = _checkpoint_cost.measure(2, 0.5, 2, tmp_path)
+    times = checkpoint_cost.measure(2, 0.5, 2, tmp_path)
     # Two candidates in five folds.
-    assert without == with_one == [pytest.approx(2 * 5 * 0.5)] * 2
-    assert resumed == [0.0, 0.0]
+    assert times["without"] == times["with"] == [pytest.approx(2 * 5 * 0.5)] * 2
+    assert times["resumed"] == [0.0, 0.0]
     assert len(list(tmp_path.glob("*.ckpt"))) == 2
 
 
@@ -35,24 +35,33 @@ def test_each_pair_is_in_the_other_order(tmp_path, monkeypatch):
         turns.append(checkpoint and checkpoint.name)
         return float(len(turns))
 
-    monkeypatch.setattr(_checkpoint_cost, "_timed", timed)
-    times = _checkpoint_cost.measure(2, 0.5, 2, tmp_path)
+    monkeypatch.setattr(checkpoint_cost, "timed", timed)
+    times = checkpoint_cost.measure(2, 0.5, 2, tmp_path)
     first, second = "0.ckpt", "1.ckpt"
     assert turns == [None, first, first, second, None, second]
-    assert times == ([1.0, 5.0], [2.0, 4.0], [3.0, 6.0])
+    assert times == {
+        "without": [1.0, 5.0],
+        "with": [2.0, 4.0],
+        "resumed": [3.0, 6.0],
+    }
 
 
 def test_the_command_prints_medians(capsys, monkeypatch):
-    found = [1.0, 2.0, 6.0], [1.0, 2.5, 7.0], [0.25, 0.5, 0.125]
+    found = {
+        "without": [1.0, 2.0, 6.0],
+        "with": [1.0, 2.5, 7.0],
+        "resumed": [0.25, 0.5, 0.125],
+    }
     asked = []
 
     def measure(*settings):
         asked.append(settings[:3])
         return found
 
-    monkeypatch.setattr(_checkpoint_cost, "measure", measure)
-    words = "checkpoint-cost --n-iter 2 --fit-ms 20 --repeats 3"
-    assert main(words.split()) == 0
+    monkeypatch.setattr(checkpoint_cost, "measure", measure)
+    words = ["--n-iter", "2", "--fit-ms", "20", "--repeats", "3"]
+    parser = checkpoint_cost.build_parser()
+    assert shared.status(parser, checkpoint_cost.main, words) == 0
     assert asked == [(2, 0.02, 3)]
     assert capsys.readouterr().out.splitlines()[2:] == [
         "| without a checkpoint | 2.000 |",

@@ -1,9 +1,5 @@
 """Rows on kinds of data, and on what is passed along with them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 import sklearn
@@ -15,22 +11,18 @@ from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from skrobustbo.benchmarks._conformance._outcome import (
-    NotApplicableError,
-    Probe,
-    require,
-)
-from skrobustbo.benchmarks._conformance._peers import Peer
-from skrobustbo.benchmarks._conformance._specimens import (
+from promises.tools import (
     CS,
     LINE,
     N_SAMPLES,
     Instant,
+    NotApplicableError,
     X,
     fold_fits,
+    require,
     y,
 )
-from skrobustbo.benchmarks._conformance._task import Floats
+from searches import Floats
 
 #: Each sample's weight tells which sample it belongs to.
 WEIGHTS = 1.0 + np.arange(N_SAMPLES)
@@ -38,7 +30,7 @@ GROUPS = np.arange(N_SAMPLES) // 6
 NUMBERED = np.column_stack([WEIGHTS, X])
 
 
-def sparse(peer: Peer) -> None:
+def sparse(peer):
     """Sparse `X`."""
     search = peer.search(LogisticRegression(), CS, n_iter=3)
     data = scipy.sparse.csr_array(X)
@@ -46,7 +38,7 @@ def sparse(peer: Peer) -> None:
     require(search.predict(data).shape == y.shape, "predicts another shape")
 
 
-def without_y(peer: Peer) -> None:
+def without_y(peer):
     """No `y`: density estimation."""
     search = peer.search(KernelDensity(), {"bandwidth": Floats(0.1, 2.0)}, n_iter=3)
     search.fit(X)
@@ -54,7 +46,7 @@ def without_y(peer: Peer) -> None:
     require(search.score_samples(X).shape == (len(X),), "lacks score_samples")
 
 
-def list_of_texts(peer: Peer) -> None:
+def list_of_texts(peer):
     """`X` a list of texts, `y` a list of words."""
     texts = ["good fine well", "bad poor ill"] * 12
     labels = ["up", "down"] * 12
@@ -64,7 +56,7 @@ def list_of_texts(peer: Peer) -> None:
     require(list(search.predict(texts[:2])) == labels[:2], "predicts otherwise")
 
 
-def several_outputs(peer: Peer) -> None:
+def several_outputs(peer):
     """`y` with several columns."""
     targets = X[:, :2]
     search = peer.search(Ridge(), {"alpha": Floats(0.1, 1.0)}, n_iter=3)
@@ -72,38 +64,38 @@ def several_outputs(peer: Peer) -> None:
     require(search.predict(X).shape == targets.shape, "predicts another shape")
 
 
-def precomputed_kernel(peer: Peer) -> None:
+def precomputed_kernel(peer):
     """A precomputed kernel is split by rows and columns."""
     search = peer.search(SVC(kernel="precomputed"), CS, n_iter=3)
     search.fit(X @ X.T, y)
     require(np.isfinite(search.best_score_), "best_score_ is not finite")
 
 
-def groups_to_splitter(peer: Peer) -> None:
+def groups_to_splitter(peer):
     """`groups` reach the splitter."""
     search = peer.search(Instant(), LINE, n_iter=3, cv=GroupKFold(4))
     _require_whole_groups(fold_fits(search, NUMBERED, groups=GROUPS))
 
 
-def _require_whole_groups(fits: list[Any]) -> None:
+def _require_whole_groups(fits):
     for _, rows, _ in fits:
         sizes = np.bincount(GROUPS[rows.astype(int) - 1], minlength=8)
         require(set(sizes) == {0, 6}, "a group is torn between folds")
 
 
-def fit_parameters(peer: Peer) -> None:
+def fit_parameters(peer):
     """`sample_weight` given to `fit` is cut like the samples."""
     search = peer.search(Instant(), LINE, n_iter=3)
     _require_own_weights(fold_fits(search, NUMBERED, sample_weight=WEIGHTS))
 
 
-def _require_own_weights(fits: list[Any]) -> None:
+def _require_own_weights(fits):
     for _, rows, weights in fits:
         require(weights is not None, "the weights do not reach the fit")
         require(np.array_equal(rows, weights), "the weights are other samples'")
 
 
-def routed_to_fit(peer: Peer) -> None:
+def routed_to_fit(peer):
     """Metadata routing: weights requested by the fit, groups by the splitter."""
     with sklearn.config_context(enable_metadata_routing=True):
         estimator = Instant().set_fit_request(sample_weight=True)
@@ -114,7 +106,7 @@ def routed_to_fit(peer: Peer) -> None:
     _require_whole_groups(fits)
 
 
-def routed_to_scorer(peer: Peer) -> None:
+def routed_to_scorer(peer):
     """Metadata routing: weights requested by the scorer only."""
     with sklearn.config_context(enable_metadata_routing=True):
         estimator = LogisticRegression().set_fit_request(sample_weight=False)
@@ -127,7 +119,7 @@ def routed_to_scorer(peer: Peer) -> None:
     require(different, "the weights do not reach the scorer")
 
 
-def routing_refuses(peer: Peer) -> None:
+def routing_refuses(peer):
     """Metadata routing: weights that nobody has requested are an error."""
     with sklearn.config_context(enable_metadata_routing=True):
         search = peer.search(Instant(), LINE, n_iter=3)
@@ -138,17 +130,3 @@ def routing_refuses(peer: Peer) -> None:
                 return
             raise NotApplicableError(f"fails for another reason: {error}") from error
     require(False, "ignores them")
-
-
-PROBES: tuple[Probe, ...] = (
-    sparse,
-    without_y,
-    list_of_texts,
-    several_outputs,
-    precomputed_kernel,
-    groups_to_splitter,
-    fit_parameters,
-    routed_to_fit,
-    routed_to_scorer,
-    routing_refuses,
-)

@@ -4,11 +4,10 @@ import csv
 
 import pytest
 
-from skrobustbo.benchmarks import _overhead
-from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._conformance._peers import PEERS
-from skrobustbo.benchmarks._overhead import Idle, Run, markdown, measure
-from skrobustbo.benchmarks._threads import VARIABLES
+import overhead
+import shared
+from overhead import Idle, Run, build_parser, main, markdown, measure
+from searches import PEERS, Peer
 
 NAMES = ["RobustBayesSearchCV", "RandomizedSearchCV"]
 
@@ -24,7 +23,7 @@ def test_searches_take_turns():
 
 def test_only_the_search_is_timed(monkeypatch):
     seconds = iter([10.0, 10.5, 20.0, 21.0])
-    monkeypatch.setattr(_overhead.time, "process_time", lambda: next(seconds))
+    monkeypatch.setattr(overhead.time, "process_time", lambda: next(seconds))
     (run,) = measure([PEERS["RandomizedSearchCV"]], n_iter=5, repeats=1)
     assert run.cpu_ms == pytest.approx(200.0)  # the warm-up is the half second
 
@@ -45,12 +44,10 @@ def test_score_depends_on_every_parameter():
         assert Idle(**params).fit(None).score(None) < best
 
 
-def test_command(tmp_path, monkeypatch, capsys):
-    for name in VARIABLES:
-        monkeypatch.setenv(name, "1")
+def test_command(tmp_path, capsys):
     out = tmp_path / "o.csv"
-    words = f"overhead --estimators {NAMES[0]} --n-iter 4 --repeats 2 --out {out}"
-    assert main(words.split()) == 0
+    words = f"--estimators {NAMES[0]} --n-iter 4 --repeats 2 --out {out}"
+    assert shared.status(build_parser(), main, words.split()) == 0
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["search"], row["seed"]) for row in rows] == [
@@ -61,7 +58,7 @@ def test_command(tmp_path, monkeypatch, capsys):
 
 
 def test_command_needs_something_to_measure(monkeypatch, capsys):
-    monkeypatch.setattr(_overhead.Peer, "is_installed", False)
+    monkeypatch.setattr(Peer, "is_installed", False)
     with pytest.raises(SystemExit, match="2"):
-        main(["overhead"])
+        shared.status(build_parser(), main, [])
     assert "is installed here" in capsys.readouterr().err

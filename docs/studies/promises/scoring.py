@@ -1,38 +1,25 @@
 """Rows on scorers, several metrics and the choice of the best candidate."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, get_scorer
 
-from skrobustbo.benchmarks._conformance._outcome import Probe, require
-from skrobustbo.benchmarks._conformance._peers import Peer
-from skrobustbo.benchmarks._conformance._specimens import (
-    CS,
-    LINE,
-    Instant,
-    X,
-    best_of,
-    y,
-)
+from promises.tools import CS, LINE, Instant, X, best_of, require, y
 
 METRICS = ("accuracy", "neg_log_loss")
 
 
-def _fitted(peer: Peer, **settings: Any) -> Any:
+def _fitted(peer, **settings):
     return peer.search(LogisticRegression(), CS, **settings).fit(X, y)
 
 
-def _require_columns(search: Any, *metrics: str) -> None:
+def _require_columns(search, *metrics):
     for metric in metrics:
         name = f"mean_test_{metric}"
         require(name in search.cv_results_, f"cv_results_ lacks {name}")
 
 
-def metrics_refit_name(peer: Peer) -> None:
+def metrics_refit_name(peer):
     """Several metrics, refit by the name of one."""
     search = _fitted(peer, scoring=list(METRICS), refit="neg_log_loss")
     _require_columns(search, *METRICS)
@@ -43,14 +30,14 @@ def metrics_refit_name(peer: Peer) -> None:
     require(np.isclose(search.score(X, y), loss), "score is by another metric")
 
 
-def metrics_refit_false(peer: Peer) -> None:
+def metrics_refit_false(peer):
     """Several metrics, `refit=False`."""
     search = _fitted(peer, scoring=list(METRICS), refit=False)
     _require_columns(search, *METRICS)
     require(not hasattr(search, "best_estimator_"), "has a best_estimator_")
 
 
-def metrics_refit_callable(peer: Peer) -> None:
+def metrics_refit_callable(peer):
     """Several metrics, refit by a callable."""
     search = _fitted(peer, scoring=list(METRICS), refit=_worst_accuracy)
     _require_columns(search, *METRICS)
@@ -59,11 +46,11 @@ def metrics_refit_callable(peer: Peer) -> None:
     require(search.best_params_ == best_of(search), "best_params_ are another's")
 
 
-def _worst_accuracy(results: dict[str, Any]) -> int:
+def _worst_accuracy(results):
     return int(np.argmin(results["mean_test_accuracy"]))
 
 
-def scorers_in_dict(peer: Peer) -> None:
+def scorers_in_dict(peer):
     """A dict of scorers, one a function."""
     scoring = {"acc": "accuracy", "mine": _ones}
     search = _fitted(peer, scoring=scoring, refit="acc")
@@ -71,11 +58,11 @@ def scorers_in_dict(peer: Peer) -> None:
     require(set(search.scorer_) == set(scoring), "scorer_ has other names")
 
 
-def _ones(estimator: Any, X: Any, y: Any) -> float:
+def _ones(estimator, X, y):
     return float(np.mean(estimator.predict(X) == 1))
 
 
-def scorer_returns_dict(peer: Peer) -> None:
+def scorer_returns_dict(peer):
     """One callable that returns a dict of scores."""
     search = _fitted(peer, scoring=_both, refit="f1")
     _require_columns(search, "f1", "acc")
@@ -83,12 +70,12 @@ def scorer_returns_dict(peer: Peer) -> None:
     require(search.best_score_ == max(means), "the best is not by that metric")
 
 
-def _both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+def _both(estimator, X, y):
     predicted = estimator.predict(X)
     return {"f1": f1_score(y, predicted), "acc": accuracy_score(y, predicted)}
 
 
-def refit_callable(peer: Peer) -> None:
+def refit_callable(peer):
     """One metric, refit by a callable, which sees all of `cv_results_`."""
     search = peer.search(Instant(), LINE, refit=_worst).fit(X, y)
     require(search.best_index_ == _worst(search.cv_results_), "takes another candidate")
@@ -96,11 +83,11 @@ def refit_callable(peer: Peer) -> None:
     require(not hasattr(search, "best_score_"), "has a best_score_")
 
 
-def _worst(results: dict[str, Any]) -> int:
+def _worst(results):
     return int(np.argmin(results["mean_test_score"]))
 
 
-def refit_false(peer: Peer) -> None:
+def refit_false(peer):
     """One metric, `refit=False`: the best parameters, no estimator."""
     search = _fitted(peer, refit=False)
     lacks = [n for n in ("best_params_", "best_score_") if not hasattr(search, n)]
@@ -109,29 +96,16 @@ def refit_false(peer: Peer) -> None:
     require(not hasattr(search, "predict"), "claims to predict")
 
 
-def scoring_kept(peer: Peer) -> None:
+def scoring_kept(peer):
     """`score` uses the search's metric, not the estimator's own."""
     search = _fitted(peer, scoring="neg_log_loss")
     loss = get_scorer("neg_log_loss")(search.best_estimator_, X, y)
     require(np.isclose(search.score(X, y), loss), "score is by another metric")
 
 
-def train_scores(peer: Peer) -> None:
+def train_scores(peer):
     """`return_train_score` adds the training scores."""
     search = _fitted(peer, return_train_score=True)
     require("mean_train_score" in search.cv_results_, "adds none")
     search = _fitted(peer, return_train_score=False)
     require("mean_train_score" not in search.cv_results_, "has them without")
-
-
-PROBES: tuple[Probe, ...] = (
-    metrics_refit_name,
-    metrics_refit_false,
-    metrics_refit_callable,
-    scorers_in_dict,
-    scorer_returns_dict,
-    refit_callable,
-    refit_false,
-    scoring_kept,
-    train_scores,
-)
