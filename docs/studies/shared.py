@@ -23,5 +23,5 @@ def status(parser, main, words=None):
     args = parser.parse_args(words)
     try:
         return main(args) or 0
-    except CommandError as error:
+    except (CommandError, FileNotFoundError) as error:
         return parser.exit(2, f"error: {error}\n")

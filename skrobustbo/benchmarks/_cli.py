@@ -7,15 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from skrobustbo.benchmarks import (
-    _joint,
-    _mnist,
     _plot,
     _report,
     _run,
     _step_cost,
 )
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._batches import _command as _batches
 from skrobustbo.benchmarks._reproduce import _command as _reproduce
 
 #: In the order in which the help lists them.
@@ -24,9 +21,6 @@ _COMMANDS = (
     _report,
     _plot,
     _step_cost,
-    _mnist,
-    _joint,
-    _batches,
     _reproduce,
 )
 

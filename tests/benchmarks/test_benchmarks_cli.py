@@ -149,9 +149,7 @@ class TestArguments:
             "report",
             "plot",
             "step-cost",
-            "mnist",
-            "joint",
-            "batches",
+            "reproduce",
         ):
             assert re.search(rf"^    {command}\s", text, re.MULTILINE)
 

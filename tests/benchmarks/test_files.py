@@ -25,21 +25,12 @@ RUN = "run --problems branin --policies sobol --seeds 0 --n-iter 4 --out"
 #: Commands that end with a file to be written.
 WRITERS = [
     RUN,
-    "joint --out",
-    "mnist --data digits --n-train 99 --out",
-    "batches --out",
-    "batches --out {free} --plot",
     "step-cost --csv",
     "plot {table} --out",
     "reproduce --out {folder} --page",
 ]
 #: Those that read a table from it first.
-READERS = [
-    RUN,
-    "joint --out",
-    "batches --out",
-    "mnist --data digits --n-train 99 --out",
-]
+READERS = [RUN]
 
 
 @pytest.fixture(autouse=True)
