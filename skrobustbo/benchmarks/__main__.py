@@ -1,5 +1,13 @@
 """Entry point of ``python -m skrobustbo.benchmarks``."""
 
+try:
+    import pandas  # noqa: F401
+except ImportError:
+    raise SystemExit(
+        "error: The benchmarks keep their results with pandas, which is not installed: "
+        'pip install pandas, or "skrobustbo[benchmarks]".'
+    ) from None
+
 from skrobustbo.benchmarks._cli import main
 
 if __name__ == "__main__":

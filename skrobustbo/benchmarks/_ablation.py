@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._compare import LEAST_SHARE, YARDSTICK, methods_of, yard_of
+from skrobustbo.benchmarks._compare import LEAST_SHARE, YARDSTICK, yard_of
 from skrobustbo.benchmarks._markdown import number, table
-from skrobustbo.benchmarks._scores import Score, Scores
+from skrobustbo.benchmarks._scores import Scores, methods_of
 
-#: Fields of `Score` that are compared, and what the table calls them.
+#: Columns of the scores that are compared, and what the table calls them.
 _MEASURES = {"final": "final regret", "area": "area"}
 
 Array = NDArray[np.float64]
@@ -26,14 +27,14 @@ class Pair(NamedTuple):
 
     Parameters
     ----------
-    variant, reference : dict of int to Score
-        By seed; the same seeds in both.
+    variant, reference : DataFrame
+        Columns "final" and "area" by seed; the same seeds in both.
     yard : float
         What random search leaves in the median.
     """
 
-    variant: Mapping[int, Score]
-    reference: Mapping[int, Score]
+    variant: pd.DataFrame
+    reference: pd.DataFrame
     yard: float
 
 
@@ -80,11 +81,11 @@ def pairs_of(all_scores: Scores, method: str, reference: str) -> list[Pair]:
         yard = yard_of(of_task)
         if yard is None:
             continue
-        ours, theirs = of_task.get(method, {}), of_task.get(reference, {})
-        if common := sorted(ours.keys() & theirs.keys()):
-            pairs.append(
-                Pair({s: ours[s] for s in common}, {s: theirs[s] for s in common}, yard)
-            )
+        if not {method, reference} <= set(of_task["final"]):
+            continue
+        common = of_task.swaplevel(axis=1)[[method, reference]].dropna()
+        if len(common):
+            pairs.append(Pair(common[method], common[reference], yard))
     return pairs
 
 
@@ -103,9 +104,8 @@ def differences(
 ) -> Array:
     """Return the difference of logarithms on each problem, some seeds left out."""
 
-    def mean(of_seeds: Mapping[int, Score]) -> float:
-        kept = [score for seed, score in of_seeds.items() if seed not in without]
-        return float(np.mean([getattr(score, measure) for score in kept]))
+    def mean(of_seeds: pd.DataFrame) -> float:
+        return float(of_seeds.drop(index=list(without))[measure].mean())
 
     return np.array(
         [
@@ -129,7 +129,7 @@ def jackknife_error(pairs: Sequence[Pair], measure: str) -> float:
     """
     groups: dict[frozenset[int], list[Pair]] = defaultdict(list)
     for pair in pairs:
-        groups[frozenset(pair.variant)].append(pair)
+        groups[frozenset(pair.variant.index)].append(pair)
     if min(map(len, groups)) < 2:
         return math.nan
     variances = [

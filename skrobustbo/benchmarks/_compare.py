@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 
 from skrobustbo.benchmarks._markdown import number, table
-from skrobustbo.benchmarks._scores import (
-    Score,
-    Scores,
-    mean_area,
-    median_final,
-    on_common_seeds,
-    paired,
-)
+from skrobustbo.benchmarks._scores import Scores, methods_of, paired
 from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
 
 #: Level of all tests.
@@ -27,22 +20,17 @@ YARDSTICK = "random"
 LEAST_SHARE = 1e-4
 
 
-def methods_of(all_scores: Scores) -> list[str]:
-    """Return the names of all methods, in alphabetical order."""
-    return sorted({method for of_task in all_scores.values() for method in of_task})
-
-
 def ranks_section(all_scores: Scores) -> str:
     """Return the mean ranks as markdown, the best final regret first.
 
     Where some methods have no runs of some problems there is a table for every set of
     problems that the same methods have runs of, the largest set first.
     """
-    groups: dict[tuple[str, ...], list[Mapping[str, Mapping[int, Score]]]] = {}
+    groups: dict[tuple[str, ...], list[pd.DataFrame]] = {}
     for of_task in all_scores.values():
-        common = on_common_seeds(of_task)
-        if len(of_task) > 1 and all(common.values()):
-            groups.setdefault(tuple(sorted(of_task)), []).append(common)
+        methods, common = tuple(of_task["final"]), of_task.dropna()
+        if len(methods) > 1 and len(common):
+            groups.setdefault(methods, []).append(common)
     unit, counted = unit_of(all_scores)
     title = (
         "## Mean ranks\n\n1 is best, equals share their rank. Of the median final "
@@ -57,18 +45,16 @@ def ranks_section(all_scores: Scores) -> str:
 
 def unit_of(all_scores: Scores) -> tuple[str, str]:
     """Return what is counted, in one word, and with what it stands for if need be."""
-    if len({task.problem for task in all_scores}) == len(all_scores):
+    if len({problem for problem, _ in all_scores}) == len(all_scores):
         return "problem", "problems"
     return "task", "tasks (problem and length)"
 
 
 def _ranks_table(
-    methods: Sequence[str],
-    of_tasks: Sequence[Mapping[str, Mapping[int, Score]]],
-    unit: str,
+    methods: Sequence[str], of_tasks: Sequence[pd.DataFrame], unit: str
 ) -> str:
-    final = mean_ranks(of_tasks, methods, median_final)
-    areas = mean_ranks(of_tasks, methods, mean_area)
+    final = mean_ranks([of["final"].median() for of in of_tasks])
+    areas = mean_ranks([of["area"].mean() for of in of_tasks])
     rows = [
         (
             method,
@@ -78,8 +64,7 @@ def _ranks_table(
         )
         for method in sorted(methods, key=lambda method: final[method])
     ]
-    n = len(of_tasks)
-    n_seeds = min(len(of_seeds) for of in of_tasks for of_seeds in of.values())
+    n, n_seeds = len(of_tasks), min(map(len, of_tasks))
     which = (
         f"Over {n} {unit}{'s' if n > 1 else ''} with runs of these {len(methods)}, on "
         f"{n_seeds} seeds or more:"
@@ -88,9 +73,7 @@ def _ranks_table(
     return f"{which}\n\n{table(header, rows)}"
 
 
-def mean_share(
-    of_tasks: Sequence[Mapping[str, Mapping[int, Score]]], method: str
-) -> float:
+def mean_share(of_tasks: Sequence[pd.DataFrame], method: str) -> float:
     """Return the geometric mean of a method's regrets as shares of random search's.
 
     Nan if random search has no runs, or leaves nothing to gain on any problem.
@@ -99,28 +82,20 @@ def mean_share(
     for of_task in of_tasks:
         yard = yard_of(of_task)
         if yard is not None:
-            mean = np.mean([score.final for score in of_task[method].values()])
-            shares.append(max(float(mean) / yard, LEAST_SHARE))
+            shares.append(max(of_task["final"][method].mean() / yard, LEAST_SHARE))
     return float(np.exp(np.mean(np.log(shares)))) if shares else math.nan
 
 
-def yard_of(of_task: Mapping[str, Mapping[int, Score]]) -> float | None:
+def yard_of(of_task: pd.DataFrame) -> float | None:
     """Return what random search leaves in the median; None if nothing, or no runs."""
-    yard = median_final(of_task[YARDSTICK]) if YARDSTICK in of_task else 0.0
+    finals = of_task["final"]
+    yard = float(finals[YARDSTICK].median()) if YARDSTICK in finals else 0.0
     return yard if 0 < yard < math.inf else None
 
 
-def mean_ranks(
-    of_tasks: Sequence[Mapping[str, Mapping[int, Score]]],
-    methods: Sequence[str],
-    measure: Callable[[Mapping[int, Score]], float],
-) -> dict[str, float]:
+def mean_ranks(measures: Sequence[pd.Series]) -> pd.Series:
     """Return the mean over tasks of the rank of each method's measure."""
-    ranks = [
-        rankdata([measure(of_task[method]) for method in methods])
-        for of_task in of_tasks
-    ]
-    return dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True))
+    return pd.DataFrame([measure.rank() for measure in measures]).mean()
 
 
 def wins_section(all_scores: Scores) -> str:
@@ -151,11 +126,7 @@ def _cell(n_wins: int, n_clear: int) -> str:
 
 def wins(all_scores: Scores, ours: str, theirs: str) -> tuple[int, int]:
     """Return on how many tasks one method beats another, and on how many clearly."""
-    samples = [
-        paired(of_task[ours], of_task[theirs])
-        for of_task in all_scores.values()
-        if ours in of_task and theirs in of_task
-    ]
+    samples = [paired(of_task, ours, theirs) for of_task in all_scores.values()]
     samples = [sample for sample in samples if len(sample)]
     p_values = holm([p_differ(sample) for sample in samples])
     # Median and ranks of the differences need not point the same way.
@@ -168,12 +139,12 @@ def wins(all_scores: Scores, ours: str, theirs: str) -> tuple[int, int]:
 
 
 def _power_note(all_scores: Scores) -> str:
-    seeds = [len(runs) for of in all_scores.values() for runs in of.values()]
+    n_seeds = max(int(of["final"].count().max()) for of in all_scores.values())
     needed = seeds_needed(2 * len(all_scores))
-    if max(seeds) >= needed:
+    if n_seeds >= needed:
         return ""
     return (
-        f"\n\nWith {max(seeds)} seeds no difference can be significant after the "
+        f"\n\nWith {n_seeds} seeds no difference can be significant after the "
         f"correction: it takes {needed}."
     )
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._scores import GroupKey, Task, task_of
+from skrobustbo.benchmarks._record import TASK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: How each method is drawn.
+Styles = dict[str, dict[str, Any]]
 #: Regrets below this are drawn here: on a log axis, rounding would fill the panel.
 FLOOR = 1e-8
 #: Okabe and Ito's colours, told apart by colour-blind readers too.
@@ -50,39 +53,34 @@ def grid(n_panels: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[:n_panels])
 
 
-T = TypeVar("T")
-
-
 def draw_panels(
-    groups: Mapping[GroupKey, T],
-    draw_panel: Callable[[Axes, Mapping[str, T], Mapping[str, dict[str, Any]]], None],
+    runs: pd.DataFrame,
+    draw_panel: Callable[[Axes, Mapping[str, pd.DataFrame], Styles], None],
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with a panel for each problem and length of the runs.
 
     Parameters
     ----------
-    groups : dict of GroupKey to runs
+    runs : DataFrame
         What is drawn.
     draw_panel : callable
         Draws into axes the runs of one panel, by method, in the methods' styles.
     """
-    panels: dict[Task, dict[str, T]] = defaultdict(dict)
-    for key, runs in groups.items():
-        panels[task_of(key)][key.policy] = runs
+    panels = list(runs.groupby(TASK))
     figure, axes = grid(len(panels))
-    styles = styles_of(sorted({key.policy for key in groups}))
-    for ax, (task, runs_of) in zip(axes, panels.items(), strict=True):
-        draw_panel(ax, runs_of, styles)
-        ax.set_title(f"{task.problem}, {task.n_iter} evaluations", fontsize="medium")
+    styles = styles_of(sorted(set(runs["policy"])))
+    for ax, ((problem, n_iter), rows) in zip(axes, panels, strict=True):
+        draw_panel(ax, dict(list(rows.groupby("policy"))), styles)
+        ax.set_title(f"{problem}, {n_iter} evaluations", fontsize="medium")
     return figure, axes
 
 
-def styles_of(policies: Sequence[str]) -> dict[str, dict[str, Any]]:
+def styles_of(policies: Sequence[str]) -> Styles:
     """Return one style per policy, the same in all panels."""
     others = [policy for policy in policies if policy != _FOREMOST]
     dashes = [dash for dash in _DASHES for _ in _COLOURS]
     looks = zip(others, cycle(_COLOURS), cycle(dashes), strict=False)
-    styles: dict[str, dict[str, Any]] = {
+    styles: Styles = {
         policy: {"color": colour, "linestyle": dash, "linewidth": 1.3, "zorder": 2}
         for policy, colour, dash in looks
     }

@@ -1,4 +1,4 @@
-"""Is a method worse than others by more than a margin? One-sided tests by problem.
+"""Is a method worse than others? One-sided tests with a margin, and its bad runs.
 
 The margin is a share of what there is to gain: of the optimum minus the median of
 random search, which is random search's median regret.
@@ -11,14 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from skrobustbo.benchmarks._compare import LEVEL, YARDSTICK, difference, seeds_needed
+from skrobustbo.benchmarks._compare import (
+    LEVEL,
+    YARDSTICK,
+    difference,
+    seeds_needed,
+    unit_of,
+)
 from skrobustbo.benchmarks._markdown import number, table
-from skrobustbo.benchmarks._scores import Scores, Task, median_final, paired
+from skrobustbo.benchmarks._scores import Scores, paired
 from skrobustbo.benchmarks._signed_rank import holm, p_below
 
 #: Share of the optimum minus random search's median.
 MARGIN = 0.02
+#: Share of the runs that end no worse than the figure compared.
+PERCENTILE = 90
 VERDICTS = ("no worse", "undecided", "worse")
 
 
@@ -30,7 +39,7 @@ class Comparison:
     ----------
     rival : str
         Name of the other method.
-    task : Task
+    task : (str, int)
         Problem and length of the runs.
     n_seeds : int
         Seeds that both have.
@@ -44,7 +53,7 @@ class Comparison:
     """
 
     rival: str
-    task: Task
+    task: tuple[str, int]
     n_seeds: int
     difference: float
     margin: float
@@ -66,12 +75,12 @@ def compare(all_scores: Scores, method: str, rival: str) -> list[Comparison]:
     """
     tasks = [
         task
-        for task, of_task in sorted(all_scores.items())
-        if {method, rival, YARDSTICK} <= of_task.keys()
-        and of_task[method].keys() & of_task[rival].keys()
+        for task, of_task in all_scores.items()
+        if YARDSTICK in of_task["final"] and len(paired(of_task, method, rival))
     ]
-    samples = [paired(all_scores[t][method], all_scores[t][rival]) for t in tasks]
-    margins = [MARGIN * median_final(all_scores[task][YARDSTICK]) for task in tasks]
+    samples = [paired(all_scores[task], method, rival) for task in tasks]
+    finals = [all_scores[task]["final"] for task in tasks]
+    margins = [MARGIN * float(of_task[YARDSTICK].median()) for of_task in finals]
     excess = [sample - m for sample, m in zip(samples, margins, strict=True)]
     no_worse = holm([p_below(sample) for sample in excess])
     worse = holm([p_below(-sample) for sample in excess])
@@ -127,7 +136,7 @@ _HEADER = (
 def _cells(line: Comparison) -> tuple[str, ...]:
     return (
         line.rival,
-        f"{line.task.problem}, {line.task.n_iter}",
+        "{}, {}".format(*line.task),
         str(line.n_seeds),
         difference(line.difference),
         number(line.margin),
@@ -146,3 +155,53 @@ def _power_note(lines: Sequence[Comparison]) -> str:
         f"\n\nWith {n_seeds} seeds no test can reject after the correction: it takes "
         f"{needed}."
     )
+
+
+def tail(finals: pd.Series) -> float:
+    """Return the 90th percentile of final regrets."""
+    # The run itself, not a mean of two: a mean with infinity would be no number.
+    return float(np.percentile(finals, PERCENTILE, method="higher"))
+
+
+def ahead(
+    all_scores: Scores, method: str, rivals: Sequence[str]
+) -> tuple[int, int, int, int]:
+    """Return on how many problems a method's tail is ahead, level, and behind.
+
+    Compared with the best tail of the rivals that have runs of a problem, over the
+    seeds that all of them have; the fourth number is the least count of such seeds.
+    """
+    signs, counts = [], []
+    for of_task in all_scores.values():
+        finals = of_task["final"]
+        present = [rival for rival in rivals if rival in finals]
+        if method not in finals or not present:
+            continue
+        common = finals[[method, *present]].dropna()
+        if not len(common):
+            continue
+        own, *others = (tail(common[name]) for name in common)
+        best = min(others)  # not their difference: both may be infinite
+        signs.append((best > own) - (best < own))
+        counts.append(len(common))
+    n_ahead, n_level, n_behind = (signs.count(sign) for sign in (1, 0, -1))
+    return n_ahead, n_level, n_behind, min(counts, default=0)
+
+
+def tails_section(all_scores: Scores, method: str, rivals: Sequence[str]) -> str:
+    """Return the comparison with each rival, and with all at once, as markdown."""
+    counted = unit_of(all_scores)[1]
+    title = (
+        f"## Bad runs\n\n{counted.capitalize()} on which the {PERCENTILE}th percentile "
+        f"of the final regret of {method}, over common seeds, is smaller than that of "
+        "a rival (ahead), equal to it, or larger. In the last line it is compared with "
+        "the best of the rivals on each of them."
+    )
+    groups = [(rival, [rival]) for rival in rivals]
+    groups += [("all of them", list(rivals))] if len(rivals) > 1 else []
+    rows = [
+        (name, *map(str, ahead(all_scores, method, members)))
+        for name, members in groups
+    ]
+    header = ("rival", "ahead", "equal", "behind", "seeds, at least")
+    return f"{title}\n\n{table(header, rows)}"

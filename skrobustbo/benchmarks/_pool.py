@@ -1,27 +1,167 @@
-"""Runs side by side, each taken in as it ends."""
+"""Runs side by side, in processes of one BLAS thread, each taken in as it ends."""
 
 from __future__ import annotations
 
+import json
+import math
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from typing import TypeVar
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import pandas as pd
+
+from skrobustbo.benchmarks._record import (
+    RunKey,
+    Table,
+    format_rows,
+    keys_of,
+    note_failure,
+)
+from skrobustbo.benchmarks._threads import one_thread_environment
 
 K = TypeVar("K")
 R = TypeVar("R")
 
 
 class RunFailedError(Exception):
-    """A child process ended without its results; the message is what it said."""
+    """A child process ended without its results; the message is what it said.
+
+    Parameters
+    ----------
+    message : str
+        What it said.
+    made : DataFrame, optional
+        The results of the runs that it had ended before.
+    """
+
+    def __init__(self, message: str, made: pd.DataFrame | None = None):
+        super().__init__(message)
+        self.made = made
 
 
 class RunTimeoutError(RunFailedError, TimeoutError):
     """A child process was ended because it took too long."""
 
 
+class Job(NamedTuple):
+    """Runs that one process makes one after the other.
+
+    Parameters
+    ----------
+    keys : tuple of RunKey
+        The runs.
+    table : Table
+        Where they go.
+    program : str
+        The module that the process runs, with the name of a file to write and the keys
+        as JSON for arguments (see `make_runs`).
+    timeout : float or None
+        Wall-clock seconds after which the process is ended.
+    """
+
+    keys: tuple[RunKey, ...]
+    table: Table
+    program: str
+    timeout: float | None = None
+
+    def __str__(self) -> str:
+        """Return what is being run."""
+        key = self.keys[0]
+        n = len(self.keys)
+        return str(key) if n == 1 else f"{key.problem} seed {key.seed}, {n} methods"
+
+
 def say(text: str) -> None:
     """Tell the user how things go: standard output is for the report."""
     print(text, file=sys.stderr, flush=True)
+
+
+def execute(jobs: Sequence[Job], n_jobs: int) -> int:
+    """Do jobs, `n_jobs` at a time, and return how many failed.
+
+    What each has made is appended to its table when it is over; the run at which it
+    failed is noted beside the table.
+    """
+    return run_all(jobs, n_jobs, lambda job: run_in_child(job), str, _keep, _lose)
+
+
+def _keep(made: tuple[Job, pd.DataFrame]) -> str:
+    job, rows = made
+    job.table.append(rows)
+    return f"{rows['cpu_seconds'].sum():.1f} s of CPU"
+
+
+def _lose(job: Job, error: RunFailedError) -> None:
+    made = set()
+    if error.made is not None and len(error.made):
+        job.table.append(error.made)
+        made = keys_of(error.made)
+    lost = next((key for key in job.keys if key not in made), job.keys[-1])
+    limit = math.nan if job.timeout is None else job.timeout
+    note_failure(job.table, lost, error, limit)
+
+
+def run_in_child(job: Job) -> tuple[Job, pd.DataFrame]:
+    """Do a job in a new process with one BLAS thread; return it with its results.
+
+    Raises
+    ------
+    RunFailedError
+        If the process fails; RunTimeoutError if it was ended.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "runs.csv"
+        path.touch()
+        error = _failure_of_child(job, path)
+        text = path.read_text(encoding="utf-8")
+        # A process that was killed may leave half a line.
+        rows = job.table.complete(text[: text.rfind("\n") + 1])
+    if error is not None:
+        error.made = rows
+        raise error
+    return job, rows
+
+
+def _failure_of_child(job: Job, path: Path) -> RunFailedError | None:
+    """Run the process of a job; return what became of it if it failed."""
+    try:
+        child = subprocess.run(
+            [sys.executable, "-m", job.program, str(path), json.dumps(job.keys)],
+            env=one_thread_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=job.timeout,
+        )
+    except subprocess.TimeoutExpired:
+        return RunTimeoutError(f"not over after {job.timeout:g} seconds")
+    if child.returncode != 0:
+        return RunFailedError(child.stderr.strip() or f"status {child.returncode}")
+    if child.stderr:
+        say(child.stderr.rstrip())
+    return None
+
+
+def make_runs(words: Sequence[str], make_run: Callable[[RunKey], pd.DataFrame]) -> None:
+    """Write the rows of runs to a file: what the program of a job does.
+
+    Parameters
+    ----------
+    words : (str, str)
+        The arguments of the program.
+    make_run : callable
+        Returns the rows of a run, with the columns of its table.
+    """
+    path, keys = words
+    for key in map(RunKey._make, json.loads(keys)):
+        text = format_rows(make_run(key))
+        with Path(path).open("a", encoding="utf-8", newline="") as file:
+            file.write(text)
 
 
 def run_all(

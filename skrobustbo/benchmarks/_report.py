@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TypeVar
+
+import pandas as pd
 
 from skrobustbo._names import unknown_name
 from skrobustbo.benchmarks._ablation import ablation_section
-from skrobustbo.benchmarks._args import (
-    CommandError,
-    Subparsers,
-)
-from skrobustbo.benchmarks._compare import methods_of, ranks_section, wins_section
-from skrobustbo.benchmarks._failures import Failure, FailureLog
+from skrobustbo.benchmarks._args import CommandError, Subparsers
+from skrobustbo.benchmarks._compare import ranks_section, wins_section
 from skrobustbo.benchmarks._files import write_file
-from skrobustbo.benchmarks._margins import margins_section
+from skrobustbo.benchmarks._margins import margins_section, tails_section
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS
-from skrobustbo.benchmarks._run_lines import (
-    RunLine,
-    line_of,
-    line_table,
-)
-from skrobustbo.benchmarks._scores import (
-    GroupKey,
-    Scores,
-    scores,
-)
+from skrobustbo.benchmarks._pool import say
+from skrobustbo.benchmarks._record import GROUP, KEY, Table, read_failures
+from skrobustbo.benchmarks._scores import Scores, methods_of, scores
 from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.benchmarks._summary import markdown, summarise
-from skrobustbo.benchmarks._table import Run, RunKey, Table
-from skrobustbo.benchmarks._tails import tails_section
+from skrobustbo.benchmarks._traces import (
+    line_table,
+    lines_of,
+    read_lines,
+    write_lines,
+)
 from skrobustbo.benchmarks._versions import Note, made_with, notes_beside
 
 #: The method whose rivals the report asks about.
@@ -96,21 +88,20 @@ def add_selection(parser: argparse.ArgumentParser, files: str) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Print one table line per problem, run length and policy, and what follows."""
-    lines = read_lines(args.csv)
-    groups = selection(lines, args)
+    everything = all_lines(args.csv)
+    lines = selection(everything, args)
     sections = [] if args.title is None else [f"# {args.title}"]
     # What stands in for an optimum must not depend on what is shown.
-    found = scores(groups, lines.values())
+    found = scores(lines, everything)
     if args.ablation:
         sections.append(ablation_section(found, _reference(args, methods_of(found))))
     else:
-        summaries = [summarise(key, group) for key, group in groups.items()]
-        sections += [markdown(summaries), *_comparisons(args, found)]
-    sections += _failures(args, groups)
+        sections += [markdown(summarise(lines)), *_comparisons(args, found)]
+    sections += _failures(args, lines)
     if notes := _all_notes(args.csv):
         sections.append(made_with(notes))
     if args.runs is not None:
-        _write_lines(args.runs, groups, notes)
+        _write_lines(args.runs, lines, notes)
     text = "\n\n".join(sections)
     if args.out is None:
         print(text)
@@ -118,16 +109,13 @@ def main(args: argparse.Namespace) -> None:
     write_file(args.out, text + "\n")
 
 
-def _write_lines(
-    path: Path, groups: Mapping[GroupKey, Sequence[RunLine]], notes: Sequence[Note]
-) -> None:
+def _write_lines(path: Path, lines: pd.DataFrame, notes: Sequence[Note]) -> None:
     """Write the file of --runs, and its notes beside it."""
-    kept = line_table(path)
-    if path.is_file() and not kept.is_there():
+    if path.is_file() and not line_table(path).is_there():
         raise CommandError(
             f"{path} holds something else than an earlier file of --runs: give another."
         )
-    kept.write(line for lines in groups.values() for line in lines)
+    write_lines(path, lines)
     notes_beside(path).write(notes)
 
 
@@ -160,89 +148,61 @@ def _all_notes(paths: Sequence[Path]) -> list[Note]:
     return [note for n, note in enumerate(notes) if note not in notes[:n]]
 
 
-def _failures(
-    args: argparse.Namespace, groups: Mapping[GroupKey, Sequence[RunLine]]
-) -> list[str]:
+def _failures(args: argparse.Namespace, lines: pd.DataFrame) -> list[str]:
     """Return the section of runs that are missing because they failed."""
-    held = {line.key for lines in groups.values() for line in lines}
-    log = {
-        key: failure
-        for path in args.csv
-        for key, failure in FailureLog(path).read().items()
-    }
-    counts: dict[GroupKey, list[Failure]] = defaultdict(list)
-    for key in sorted(log.keys() - held):
-        counts[GroupKey(*key[:3])].append(log[key])
-    chosen = {key.problem for key in groups}, {key.policy for key in groups}
-    rows = [
-        _failure_cells(key, failures)
-        for key, failures in counts.items()
-        if args.problems is None or key.problem in chosen[0]
-        if args.policies is None or key.policy in chosen[1]
-    ]
+    log = pd.concat([read_failures(Table(path)) for path in args.csv])
+    log = log.drop_duplicates(KEY, keep="last").merge(
+        lines[KEY], "left", indicator=True
+    )
+    log = log[log["_merge"] == "left_only"]
+    for column, named in (("problem", args.problems), ("policy", args.policies)):
+        if named is not None:
+            log = log[log[column].isin(lines[column])]
+    late = log["kind"] == "timeout"
+    counts = log.assign(failed=~late, late=late).groupby(GROUP)[["failed", "late"]]
+    rows = [tuple(map(str, row)) for row in counts.sum().reset_index().to_numpy()]
     header = ("problem", "evaluations", "policy", "failed", "out of time")
     title = "## Runs without results\n\nThey are left out of everything above.\n\n"
     return [title + table(header, rows, n_left=3)] if rows else []
 
 
-def _failure_cells(key: GroupKey, failures: Sequence[Failure]) -> tuple[str, ...]:
-    n_late = sum(failure.kind == "timeout" for failure in failures)
-    n_failed = len(failures) - n_late
-    return key.problem, str(key.n_iter), key.policy, str(n_failed), str(n_late)
-
-
-def read_lines(paths: Sequence[Path]) -> dict[RunKey, RunLine]:
+def all_lines(paths: Sequence[Path]) -> pd.DataFrame:
     """Return the runs of several files, the first of equal ones."""
-    found: dict[RunKey, RunLine] = {}
-    for path in paths:
-        _check_is_file(path)
-        kept = line_table(path)
-        if kept.is_there():
-            lines = kept.read()
-        else:
-            lines = {key: line_of(run) for key, run in complete_runs([path]).items()}
-        found = lines | found
-    return found
+    parts = [
+        read_lines(path) if line_table(path).is_there() else lines_of(traces([path]))
+        for path in paths
+    ]
+    return _ordered(parts)
 
 
-def complete_runs(paths: Sequence[Path]) -> dict[RunKey, Run]:
+def traces(paths: Sequence[Path]) -> pd.DataFrame:
     """Return the complete runs of results tables, the first of equal ones."""
-    found: dict[RunKey, Run] = {}
+    parts = []
     for path in paths:
-        _check_is_file(path)
-        runs, is_clean = Table(path).read()
+        if not path.is_file():
+            raise CommandError(f"There is no file {path}: make it with 'run --out'.")
+        rows, is_clean = Table(path).read()
         if not is_clean:
-            print("Incomplete runs are left out.", file=sys.stderr)
-        found = runs | found
-    return found
+            say("Incomplete runs are left out.")
+        parts.append(rows)
+    return _ordered(parts, ["step"])
 
 
-def _check_is_file(path: Path) -> None:
-    if not path.is_file():
-        raise CommandError(f"There is no file {path}: make it with 'run --out'.")
+def _ordered(parts: Sequence[pd.DataFrame], within: Sequence[str] = ()) -> pd.DataFrame:
+    """Return runs by their keys, of equal ones those of the first part."""
+    rows = pd.concat(parts).drop_duplicates([*KEY, *within])
+    return rows.sort_values([*KEY, *within], ignore_index=True)
 
 
-T = TypeVar("T")
-
-
-def selection(
-    runs: Mapping[RunKey, T], args: argparse.Namespace
-) -> dict[GroupKey, list[T]]:
-    """Return those runs that the arguments name, grouped."""
-    problems = _chosen("problem", args.problems, {key.problem for key in runs})
-    policies = _chosen("policy", args.policies, {key.policy for key in runs})
-    groups = defaultdict(list)
-    for key in sorted(runs):
-        if key.problem in problems and key.policy in policies:
-            groups[GroupKey(*key[:3])].append(runs[key])
-    if not groups:
+def selection(rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
+    """Return the rows of those runs that the arguments name."""
+    for kind, tokens in (("problem", args.problems), ("policy", args.policies)):
+        if tokens is not None:
+            rows = rows[rows[kind].isin(_named(kind, tokens, set(rows[kind])))]
+    if not len(rows):
         files = ", ".join(map(str, args.csv))
         raise CommandError(f"{files}: no complete run of what was asked for.")
-    return dict(groups)
-
-
-def _chosen(kind: str, tokens: list[str] | None, present: set[str]) -> set[str]:
-    return present if tokens is None else set(_named(kind, tokens, present))
+    return rows
 
 
 def _named(kind: str, tokens: Sequence[str], present: Collection[str]) -> list[str]:

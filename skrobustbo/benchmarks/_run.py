@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -21,22 +17,18 @@ from skrobustbo.benchmarks._args import (
     seconds,
     seed_list,
 )
-from skrobustbo.benchmarks._failures import FailureLog, failure_of
 from skrobustbo.benchmarks._peers._registry import (
     PEERS,
     check_installed,
     distributions,
     refusal,
 )
-from skrobustbo.benchmarks._pool import (
-    RunFailedError,
-    RunTimeoutError,
-    run_all,
-    say,
-)
+from skrobustbo.benchmarks._pool import Job, execute, say
+from skrobustbo.benchmarks._record import RunKey, Table, keys_of, read_failures
 from skrobustbo.benchmarks._spelling import checked_methods
-from skrobustbo.benchmarks._table import Run, RunKey, Table, parse_rows
-from skrobustbo.benchmarks._threads import one_thread_environment
+
+#: The program of a run's process.
+_PROGRAM = "skrobustbo.benchmarks._single"
 
 
 def register(subparsers: Subparsers) -> None:
@@ -99,22 +91,24 @@ def main(args: argparse.Namespace) -> int:
     """Make the runs that are missing from the csv file."""
     wanted = plan(args)
     table = Table(args.out)
-    held, log = table.open(), FailureLog(args.out)
+    held, failed = table.open(), keys_of(read_failures(table))
     absent = [key for key in wanted if key not in held]
-    lost = {} if args.retry else log.read()
+    lost = set() if args.retry else failed
     missing = [key for key in absent if key not in lost]
     methods = {key.policy for key in missing}
     check_installed(sorted(methods & PEERS.keys()))
     if missing and (mixed := table.versions.add(distributions(methods))):
         say(f"{args.out} mixes runs of {mixed}.")
-    n_failed = execute(missing, table, args.jobs, timeout=args.timeout)
+    jobs = [Job((key,), table, _PROGRAM, args.timeout) for key in missing]
+    n_failed = execute(jobs, args.jobs)
     say(
         f"{args.out}: {len(wanted) - len(absent)} runs were there, "
         f"{len(missing) - n_failed} are new, {n_failed} failed."
     )
     n_lost = len(absent) - len(missing)
     if n_lost:
-        say(f"{n_lost} failed earlier ({log.path}): --retry makes them again.")
+        log = table.failures.path
+        say(f"{n_lost} failed earlier ({log}): --retry makes them again.")
     return int(n_failed + n_lost > 0)
 
 
@@ -144,74 +138,3 @@ def _applicable(problem: str, policies: Sequence[str]) -> list[str]:
         if reason is not None:
             say(f"{policy} is not applicable to {problem}: {reason}.")
     return [policy for policy in policies if reasons[policy] is None]
-
-
-def execute(
-    keys: Sequence[RunKey],
-    table: Table,
-    jobs: int,
-    make_run: Callable[[RunKey], Run] | None = None,
-    *,
-    timeout: float | None = None,
-) -> int:
-    """Make runs, `jobs` at a time, append each when it is over; return the failures.
-
-    `make_run` is called from threads; the default starts a child process, which is
-    ended after `timeout` seconds. Failures are written beside the table.
-    """
-    log = FailureLog(table.path)
-
-    def keep(run: Run) -> str:
-        table.append(run)
-        return f"best {run[-1].best:.6g}"
-
-    return run_all(
-        keys,
-        jobs,
-        make_run or partial(run_in_child, timeout=timeout),
-        lambda key: f"{key.problem} {key.policy} seed {key.seed}",
-        keep,
-        lambda key, error: log.add(failure_of(key, error, timeout)),
-    )
-
-
-def run_in_child(key: RunKey, timeout: float | None = None) -> Run:
-    """Make a run in a new process with one BLAS thread.
-
-    Parameters
-    ----------
-    key : RunKey
-        The run.
-    timeout : float or None, default=None
-        Wall-clock seconds after which the process is ended.
-
-    Raises
-    ------
-    RunFailedError
-        If the process fails; RunTimeoutError if it was ended.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.csv"
-        child = _finished_child([*map(str, key), str(path)], timeout)
-        if child.returncode != 0:
-            raise RunFailedError(child.stderr.strip() or f"status {child.returncode}")
-        if child.stderr:
-            say(child.stderr.rstrip())
-        return parse_rows(path.read_text(encoding="utf-8"))
-
-
-def _finished_child(
-    words: list[str], timeout: float | None
-) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            [sys.executable, "-m", "skrobustbo.benchmarks._single", *words],
-            env=one_thread_environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=timeout,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise RunTimeoutError(f"not over after {timeout:g} seconds") from error

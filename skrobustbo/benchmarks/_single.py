@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from skrobustbo import problems
 from skrobustbo.benchmarks._methods import ExhaustedError, Method, Setup, make_method
-from skrobustbo.benchmarks._table import Evaluation, Run, RunKey, format_rows
+from skrobustbo.benchmarks._pool import make_runs
+from skrobustbo.benchmarks._record import TRACE, RunKey
 from skrobustbo.problems import Problem
 
 #: Sets the stream of the observation noise apart from other uses of a run's seed.
@@ -31,8 +31,8 @@ class Step:
     label: str
 
 
-def run_one(key: RunKey) -> Run:
-    """Return the evaluations of a run, which depend on nothing but its key.
+def run_one(key: RunKey) -> pd.DataFrame:
+    """Return the trace of a run, which depends on nothing but its key, times apart.
 
     All methods meet the same initial design and, evaluation by evaluation, the same
     draws of noise. Where the problem is a law of functions, the seed draws one.
@@ -52,7 +52,7 @@ def run_one(key: RunKey) -> Run:
         problem.varies,
     )
     steps = list(evaluate(problem, make_method(key.policy, setup), setup))
-    return _rows(key, problem, n_initial, steps)
+    return trace_of(key, problem, n_initial, steps)
 
 
 def initial_count(problem: Problem, n_iter: int) -> int:
@@ -83,30 +83,28 @@ def evaluate(problem: Problem, method: Method, setup: Setup) -> Iterator[Step]:
         yield Step(value, observed, cpu_seconds, method.label)
 
 
-def _rows(key: RunKey, problem: Problem, n_initial: int, steps: list[Step]) -> Run:
-    # fmax ignores the nan of a failed evaluation where there is a finite value.
-    bests: Iterable[float] = accumulate((step.value for step in steps), np.fmax)
-    if problem.varies:  # what was best then is not what is good now
-        bests = [step.value for step in steps]
-    return [
-        Evaluation(
-            problem=key.problem,
-            policy=key.policy,
-            seed=key.seed,
-            n_iter=key.n_iter,
-            n_initial=n_initial,
-            n_evals=len(steps),
-            step=number,
-            value=step.value,
-            observed=step.observed,
-            best=float(best),
-            optimum=_optimum(problem, number),
-            stuck_below=_or_nan(problem.stuck_below),
-            cpu_seconds=step.cpu_seconds,
-            model_label=step.label,
-        )
-        for number, (step, best) in enumerate(zip(steps, bests, strict=True), start=1)
-    ]
+def trace_of(
+    key: RunKey, problem: Problem, n_initial: int, steps: list[Step]
+) -> pd.DataFrame:
+    """Return the trace of what was measured."""
+    values = np.array([step.value for step in steps], dtype=float)
+    numbers = np.arange(1, len(steps) + 1)
+    trace = {
+        **key._asdict(),
+        "n_initial": n_initial,
+        "n_evals": len(steps),
+        "step": numbers,
+        "value": values,
+        "observed": [step.observed for step in steps],
+        # fmax ignores the nan of a failed evaluation where there is a finite value;
+        # where optima move, what was best then is not what is good now.
+        "best": values if problem.varies else np.fmax.accumulate(values),
+        "optimum": [_optimum(problem, t) for t in numbers.tolist()],
+        "stuck_below": _or_nan(problem.stuck_below),
+        "cpu_seconds": [step.cpu_seconds for step in steps],
+        "model_label": [step.label for step in steps],
+    }
+    return pd.DataFrame(trace, columns=list(TRACE))
 
 
 def _optimum(problem: Problem, t: int) -> float:
@@ -117,12 +115,5 @@ def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def main(argv: list[str]) -> None:
-    """Write the rows of a run: problem, n_iter, policy, seed and the file to write."""
-    problem, n_iter, policy, seed, path = argv
-    run = run_one(RunKey(problem, int(n_iter), policy, int(seed)))
-    Path(path).write_text(format_rows(run), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    make_runs(sys.argv[1:], run_one)

@@ -5,21 +5,20 @@ import math
 import numpy as np
 import pytest
 from test_benchmarks_cli import write_table
-from test_comparisons import finals
+from test_comparisons import finals, table_of
 
 from skrobustbo.benchmarks._ablation import differences, jackknife_error, pairs_of
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._compare import LEAST_SHARE
-from skrobustbo.benchmarks._scores import Score, Task
 
 
 def of(*values):
-    return {seed: Score(value, value / 2) for seed, value in enumerate(values)}
+    return dict(enumerate(values))
 
 
 def found(variant, reference, random=(10.0,), n_tasks=1):
-    task = {"variant": variant, "robust": reference, "random": of(*random)}
-    return {Task(f"p{i}", 9): task for i in range(n_tasks)}
+    task = table_of(variant=variant, robust=reference, random=of(*random))
+    return {(f"p{i}", 9): task for i in range(n_tasks)}
 
 
 def test_difference_is_that_of_logarithms_of_mean_shares():
@@ -38,7 +37,7 @@ def test_tiny_shares_and_lost_runs_are_bounded():
 
 def test_pairs_are_of_common_seeds_and_unsolved_problems():
     (pair,) = pairs_of(found(of(1.0, 2.0, 3.0), of(4.0)), "variant", "robust")
-    assert list(pair.variant) == list(pair.reference) == [0]
+    assert list(pair.variant.index) == list(pair.reference.index) == [0]
     assert pairs_of(found(of(1.0), of(1.0), random=(0.0,)), "variant", "robust") == []
     assert pairs_of(found(of(1.0), {}), "variant", "robust") == []
 

@@ -3,14 +3,14 @@
 import csv
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
-from test_benchmarks_cli import all_rows, made_run, run_command, write_table
+from test_benchmarks_cli import all_rows, job, made_run, run_command, write_table
 
-from skrobustbo.benchmarks import _pool, _run, _step_cost, _step_times
+from skrobustbo.benchmarks import _pool, _step_cost, _step_times
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._compare import (
     mean_ranks,
@@ -20,25 +20,20 @@ from skrobustbo.benchmarks._compare import (
     wins,
     wins_section,
 )
-from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._figure import FLOOR
-from skrobustbo.benchmarks._final_plot import draw_finals
-from skrobustbo.benchmarks._margins import compare
-from skrobustbo.benchmarks._plot import bands, draw
-from skrobustbo.benchmarks._run import run_in_child
-from skrobustbo.benchmarks._run_lines import line_of
-from skrobustbo.benchmarks._scores import (
-    GroupKey,
-    Score,
-    Task,
-    median_final,
-    paired,
-    scores,
+from skrobustbo.benchmarks._margins import ahead, compare, tail, tails_section
+from skrobustbo.benchmarks._plot import bands, draw, draw_finals
+from skrobustbo.benchmarks._record import (
+    KEY,
+    RunKey,
+    Table,
+    note_failure,
+    read_failures,
 )
+from skrobustbo.benchmarks._scores import paired, scores
 from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
 from skrobustbo.benchmarks._single import run_one
-from skrobustbo.benchmarks._table import RunKey, Table
-from skrobustbo.benchmarks._tails import ahead, tail, tails_section
+from skrobustbo.benchmarks._traces import lines_of
 
 rng = np.random.default_rng(0)
 
@@ -84,102 +79,102 @@ def finals(method, values, problem="toy", **columns):
     ]
 
 
-def grouped(*lists, of_run=line_of):
-    groups = {}
-    for run in itertools.chain(*lists):
-        groups.setdefault(GroupKey(*run[0].key[:3]), []).append(of_run(run))
-    return groups
+def traces(*lists):
+    return pd.concat(itertools.chain(*lists))
+
+
+def scored(*lists):
+    return scores(lines_of(traces(*lists)))
+
+
+def table_of(**columns):
+    """Return the scores of a task: by method a value for each seed, equal areas."""
+    table = pd.DataFrame({name: pd.Series(values) for name, values in columns.items()})
+    return pd.concat({"final": table, "area": table}, axis=1)
 
 
 class TestScores:
+    def one(self, *runs):
+        (table,) = scored(runs).values()
+        return table
+
     def test_final_regret_and_area(self):
-        run = made_run("a", 3, [1.0, 2.0, 6.0, 4.0], n_initial=2)
-        found = scores(grouped([run]))[Task("toy", 4)]["a"]
-        assert found == {3: Score(final=4.0, area=4.0)}
+        table = self.one(made_run("a", 3, [1.0, 2.0, 6.0, 4.0], n_initial=2))
+        assert table.loc[3].to_dict() == {("final", "a"): 4.0, ("area", "a"): 4.0}
 
-    def test_area_of_a_run_that_is_all_initial_design(self):
-        run = made_run("a", 0, [1.0, 2.0], n_initial=2)
-        assert scores(grouped([run]))[Task("toy", 2)]["a"][0].area == 8.0
-
-    def test_run_that_exhausted_its_space_keeps_its_last_regret(self):
-        run = made_run("a", 0, [1.0, 2.0, 6.0], n_iter=6)
-        # Regrets 8, 4 and then thrice 4.
-        assert scores(grouped([run]))[Task("toy", 6)]["a"][0].area == 4.8
-
-    def test_run_that_exhausted_its_space_at_once(self):
-        run = made_run("a", 0, [1.0, 6.0], n_initial=4, n_iter=6)
-        assert scores(grouped([run]))[Task("toy", 6)]["a"][0].area == 4.0
+    @pytest.mark.parametrize(
+        ("values", "columns", "area"),
+        [
+            ([1.0, 2.0], {"n_initial": 2}, 8.0),  # all initial design
+            # The space is exhausted: the last regret is kept, 8, 4 and then thrice 4.
+            ([1.0, 2.0, 6.0], {"n_iter": 6}, 4.8),
+            ([1.0, 6.0], {"n_initial": 4, "n_iter": 6}, 4.0),
+        ],
+    )
+    def test_area_of_a_run_that_ends_early(self, values, columns, area):
+        assert self.one(made_run("a", 0, values, **columns))["area"]["a"][0] == area
 
     def test_best_run_of_the_table_stands_in_for_an_unknown_optimum(self):
         runs = finals("a", [3.0], optimum=math.nan)
         longer = made_run("b", 0, [0.0, 1.0, 9.0], optimum=math.nan)
         other = finals("b", [50.0], "other", optimum=math.nan)
-        found = scores(grouped(runs), map(line_of, [*runs, longer, *other]))
-        assert found == {Task("toy", 2): {"a": {0: Score(6.0, 6.0)}}}
+        found = scores(lines_of(traces(runs)), lines_of(traces(runs, [longer], other)))
+        assert list(found) == [("toy", 2)]
+        assert found["toy", 2].loc[0].tolist() == [6.0, 6.0]
 
     def test_best_run_stands_in_for_an_unknown_optimum(self):
         runs = finals("a", [3.0, 7.0], optimum=math.nan)
-        more = finals("b", [5.0], optimum=math.nan)
-        found = scores(grouped(runs, more))[Task("toy", 2)]
-        assert [found["a"][s].final for s in (0, 1)] == [4.0, 0.0]
-        assert found["b"][0].final == 2.0
+        table = self.one(*runs, *finals("b", [5.0], optimum=math.nan))
+        assert table["final"]["a"].tolist() == [4.0, 0.0]
+        assert table["final"]["b"][0] == 2.0
 
     def test_run_without_a_value_is_infinitely_bad(self):
-        runs = [made_run("a", 0, [math.nan, math.nan]), *finals("b", [1.0])]
-        found = scores(grouped(runs))[Task("toy", 2)]
-        assert found["a"][0] == Score(math.inf, math.inf)
-        assert paired(found["a"], found["b"]).tolist() == [math.inf]
-        assert paired(found["a"], found["a"]).tolist() == [0.0]
+        table = self.one(made_run("a", 0, [math.nan] * 2), *finals("b", [1.0]))
+        assert table["final"]["a"][0] == table["area"]["a"][0] == math.inf
+        assert paired(table, "a", "b").tolist() == [math.inf]
+        assert paired(table, "a", "a").tolist() == [0.0]
 
     def test_pairs_are_of_common_seeds(self):
-        ours = {0: Score(1.0, 0), 2: Score(5.0, 0)}
-        theirs = {2: Score(2.0, 0), 1: Score(9.0, 0)}
-        assert paired(ours, theirs).tolist() == [3.0]
+        table = table_of(a={0: 1.0, 2: 5.0}, b={2: 2.0, 1: 9.0})
+        assert paired(table, "a", "b").tolist() == [3.0]
 
 
 class TestRanksAndWins:
     def test_mean_ranks_share_ties(self):
-        def task(a, b, c):
-            return {m: {0: Score(v, 0)} for m, v in (("a", a), ("b", b), ("c", c))}
-
-        one, two = task(1.0, 1.0, 2.0), task(3.0, 1.0, 2.0)
-        ranks = mean_ranks([one, two], ["a", "b", "c"], median_final)
-        assert ranks == {"a": 2.25, "b": 1.25, "c": 2.5}
+        one, two = (pd.Series(x, list("abc")) for x in ([1, 1, 2], [3, 1, 2]))
+        assert mean_ranks([one, two]).to_dict() == {"a": 2.25, "b": 1.25, "c": 2.5}
 
     def test_shares_of_what_random_search_leaves(self):
         tasks = [
-            {"a": {0: Score(1.0, 0), 1: Score(3.0, 0)}, "random": {0: Score(4.0, 0)}},
-            {"a": {0: Score(0.0, 0)}, "random": {0: Score(9.0, 0), 1: Score(1.0, 0)}},
+            table_of(a={0: 1.0, 1: 3.0}, random={0: 4.0}),
+            table_of(a={0: 0.0}, random={0: 9.0, 1: 1.0}),
         ]
         # 2 / 4, and the least share that counts.
         assert mean_share(tasks, "a") == pytest.approx(math.sqrt(0.5 * 1e-4))
         assert mean_share(tasks[:1], "random") == pytest.approx(1.0)
-        assert math.isnan(mean_share([{"a": {0: Score(1.0, 0)}}], "a"))
-        solved = {"a": {0: Score(0.0, 0)}, "random": {0: Score(0.0, 0)}}
+        assert math.isnan(mean_share([table_of(a={0: 1.0})], "a"))
+        solved = table_of(a={0: 0.0}, random={0: 0.0})
         assert math.isnan(mean_share([solved], "a"))
         assert mean_share([solved, tasks[0]], "a") == pytest.approx(0.5)
 
     def test_ranks_and_shares_are_of_common_seeds(self):
         # Over its own seeds a would be behind b, and random search leave another yard.
-        groups = grouped(
+        found = scored(
             finals("a", [9.0, 9.0, 0.0, 0.0, 0.0]),
             finals("b", [8.0, 8.0]),
             finals("random", [6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0]),
         )
-        text = ranks_section(scores(groups))
+        text = ranks_section(found)
         assert "Over 1 problem with runs of these 3, on 2 seeds or more:" in text
         assert "| a | 1.00 | 1.00 | 0.25 |\n| b | 2.00 | 2.00 | 0.5 |" in text
 
     def test_task_without_common_seeds_is_not_ranked(self):
-        (late,) = finals("b", [8.0])
-        late = [replace(row, seed=7) for row in late]
-        text = ranks_section(scores(grouped(finals("a", [9.0]), [late])))
-        assert "Over" not in text
+        late = made_run("b", 7, [0.0, 8.0])
+        assert "Over" not in ranks_section(scored(finals("a", [9.0]), [late]))
 
     def test_lengths_of_a_problem_are_tasks(self):
         longer = [made_run(name, 0, [0.0, 1.0, 2.0]) for name in ("a", "b")]
-        groups = grouped(finals("a", [1.0]), finals("b", [2.0]), longer)
-        found = scores(groups)
+        found = scored(finals("a", [1.0]), finals("b", [2.0]), longer)
         assert "Over 2 tasks with runs" in ranks_section(found)
         assert "## Wins\n\nTasks (problem and length) on which" in wins_section(found)
         assert "Tasks (problem and length)" in tails_section(found, "a", ["b"])
@@ -187,22 +182,20 @@ class TestRanksAndWins:
     def test_clear_wins_are_in_the_direction_of_the_median(self):
         # Sixteen of a's runs are a little better than b's, fifteen are far worse.
         ours = np.concatenate([np.linspace(5.01, 5.06, 16), np.linspace(1.0, 2.0, 15)])
-        found = scores(grouped(finals("a", ours), finals("b", np.full(31, 5.0))))
-        of_task = found[Task("toy", 2)]
-        assert p_differ(paired(of_task["a"], of_task["b"])) <= 0.05
+        found = scored(finals("a", ours), finals("b", np.full(31, 5.0)))
+        assert p_differ(paired(found["toy", 2], "a", "b")) <= 0.05
         assert wins(found, "a", "b") == (1, 0)
         assert wins(found, "b", "a") == (0, 0)
 
     def test_wins_and_clear_wins(self):
         good = np.linspace(8.0, 9.0, 10)
-        groups = grouped(
+        found = scored(
             finals("a", good, "one"),
             finals("b", good - 1, "one"),  # clear: 2 / 1024, twice for two problems
             finals("a", good, "two"),
             finals("b", good - 0.1 * (-1.0) ** np.arange(10), "two"),  # a draw
             finals("a", good, "three"),  # without a rival
         )
-        found = scores(groups)
         assert wins(found, "a", "b") == (1, 1)
         assert wins(found, "b", "a") == (0, 0)
 
@@ -215,12 +208,8 @@ class TestRanksAndWins:
 
 class TestMargins:
     def table(self, ours, theirs, random=(5.0,) * 10):
-        found = scores(
-            grouped(
-                finals("robust", ours),
-                finals("skopt", theirs),
-                finals("random", random),
-            )
+        found = scored(
+            finals("robust", ours), finals("skopt", theirs), finals("random", random)
         )
         (line,) = compare(found, "robust", "skopt")
         return line
@@ -249,22 +238,22 @@ class TestMargins:
             lists.append(finals("robust", [9.0] * 6, problem))
             lists.append(finals("skopt", [8.0] * 6, problem))
             lists.append(finals("random", [5.0] * 6, problem))
-        lines = compare(scores(grouped(*lists)), "robust", "skopt")
+        lines = compare(scored(*lists), "robust", "skopt")
         assert [line.p_no_worse for line in lines] == pytest.approx([3 / 64] * 3)
         assert {line.p_worse for line in lines} == {1.0}
 
     def test_problems_without_random_search_are_left_out(self):
-        found = scores(grouped(finals("robust", [9.0]), finals("skopt", [9.0])))
+        found = scored(finals("robust", [9.0]), finals("skopt", [9.0]))
         assert compare(found, "robust", "skopt") == []
 
 
 class TestTails:
     def test_it_is_a_run_and_not_a_mean_of_two(self):
-        assert tail({i: Score(float(i), 0) for i in range(20)}) == 18.0
-        assert tail({0: Score(1.0, 0), 1: Score(math.inf, 0)}) == math.inf
+        assert tail(pd.Series(range(20))) == 18.0
+        assert tail(pd.Series([1.0, math.inf])) == math.inf
 
     def test_counts(self):
-        groups = grouped(
+        found = scored(
             finals("a", [9.0, 9.0, 5.0], "one"),
             finals("b", [9.5, 9.5, 4.0], "one"),  # a is ahead
             finals("c", [9.0, 9.0, 6.0], "one"),  # of b, not of c
@@ -272,20 +261,19 @@ class TestTails:
             finals("b", [9.0, 9.0, 1.0], "two"),  # equal over common seeds
             finals("a", [9.0], "three"),  # without a rival
         )
-        found = scores(groups)
         assert ahead(found, "a", ["b"]) == (1, 1, 0, 2)
         assert ahead(found, "a", ["b", "c"]) == (0, 1, 1, 2)
         assert ahead(found, "a", ["d"]) == (0, 0, 0, 0)
 
     def test_lost_tails_are_compared_too(self):
         lost = [math.nan, math.nan]
-        groups = grouped(
+        found = scored(
             *([made_run(name, 0, lost, problem="one")] for name in ("a", "b")),
             [made_run("a", 0, lost, problem="two")],
             finals("b", [1.0], "two"),
         )
-        assert ahead(scores(groups), "a", ["b"]) == (0, 1, 1, 1)
-        assert ahead(scores(groups), "b", ["a"]) == (1, 1, 0, 1)
+        assert ahead(found, "a", ["b"]) == (0, 1, 1, 1)
+        assert ahead(found, "b", ["a"]) == (1, 1, 0, 1)
 
 
 class TestReportOfSeveral:
@@ -316,7 +304,7 @@ class TestReportOfSeveral:
 
     def test_methods_that_miss_problems_are_ranked_by_themselves(self, path, capsys):
         runs = [*finals("robust", [9.0], "pool"), *finals("random", [5.0], "pool")]
-        write_table(path, [*runs, *Table(path).read()[0].values()])
+        write_table(path, [*runs, all_rows(path)])
         main(["report", str(path)])
         text = capsys.readouterr().out
         assert text.index("of these 3,") < text.index("1 problem with runs of these 2,")
@@ -343,7 +331,7 @@ class TestReportOfSeveral:
     def test_lines_of_runs_make_the_same_report(self, path, tmp_path, capsys):
         unknown = [*finals("robust", [3.0], "new", optimum=math.nan)]
         unknown += finals("skopt", [1.0, math.nan], "new", optimum=math.nan)
-        write_table(path, [*unknown, *Table(path).read()[0].values()])
+        write_table(path, [*unknown, all_rows(path)])
         Table(path).versions.add()
         runs = tmp_path / "runs.csv"
         main(["report", str(path), "--runs", str(runs)])
@@ -355,7 +343,7 @@ class TestReportOfSeveral:
     def test_sittings_add_up(self, path, tmp_path, capsys):
         main(["report", str(path)])
         whole = capsys.readouterr().out
-        runs = list(Table(path).read()[0].values())
+        runs = [run for _, run in all_rows(path).groupby(KEY)]
         first, second = tmp_path / "first.csv", tmp_path / "second.csv"
         kept = tmp_path / "kept.csv"
         write_table(first, runs[:33])
@@ -429,11 +417,15 @@ class TestReportOfSeveral:
         assert "| robust | 1.00 | 1.00 | 0.75 |" in capsys.readouterr().out
 
     def test_lost_runs_are_counted(self, path, capsys):
-        log = FailureLog(path)
-        for seed, kind in [(20, "failed"), (21, "timeout"), (22, "timeout")]:
-            log.add(Failure("one", 2, "skopt", seed, kind, 5.0, "why"))
-        log.add(Failure("one", 2, "skopt", 3, "failed", 5.0, "made good since"))
-        log.add(Failure("one", 2, "other", 3, "failed", 5.0, "not asked for"))
+        late = _pool.RunTimeoutError("why")
+        for method, seed, error in [
+            ("skopt", 20, _pool.RunFailedError("why")),
+            ("skopt", 21, late),
+            ("skopt", 22, late),
+            ("skopt", 3, late),  # made good since
+            ("other", 3, late),  # not asked for
+        ]:
+            note_failure(Table(path), RunKey("one", 2, method, seed), error, 5.0)
         main(["report", str(path), "--policies", "robust,skopt"])
         text = capsys.readouterr().out
         assert text.endswith("| one | 2 | skopt | 1 | 2 |\n")
@@ -445,13 +437,14 @@ class TestLostRuns:
         """Make the runs here; those of the seeds in the set end with an error."""
         lost, made = {1: _pool.RunFailedError("a\nlast, line")}, []
 
-        def make_run(key, timeout=None):
+        def run_here(job):
+            (key,) = job.keys
             made.append(key)
             if key.seed in lost:
                 raise lost[key.seed]
-            return run_one(key)
+            return job, run_one(key)
 
-        monkeypatch.setattr(_run, "run_in_child", make_run)
+        monkeypatch.setattr(_pool, "run_in_child", run_here)
         return lost, made
 
     def test_failures_are_noted_and_not_made_again(self, tmp_path, capsys, lose):
@@ -459,15 +452,9 @@ class TestLostRuns:
         path = tmp_path / "r.csv"
         lost[2] = _pool.RunTimeoutError("not over after 3 seconds")
         assert run_command(path, "--timeout", "3") == 1
-        log = FailureLog(path).read()
-        assert {(key.problem, key.seed): f.kind for key, f in log.items()} == {
-            ("branin", 1): "failed",
-            ("branin", 2): "timeout",
-            ("wang-trap", 1): "failed",
-            ("wang-trap", 2): "timeout",
-        }
-        failure = log[RunKey("branin", 4, "sobol", 1)]
-        assert (failure.message, failure.limit) == ("last, line", 3.0)
+        log = read_failures(Table(path)).set_index(["problem", "seed"]).sort_index()
+        assert log["kind"].tolist() == ["failed", "timeout"] * 2
+        assert log.loc["branin", 1][["message", "limit"]].tolist() == ["last, line", 3]
         made.clear()
         capsys.readouterr()
         assert run_command(path) == 1
@@ -488,15 +475,21 @@ class TestLostRuns:
         assert not made
 
     def test_torn_last_line_is_dropped(self, tmp_path):
-        log = FailureLog(tmp_path / "r.csv")
-        first = Failure("p", 3, "m", 0, "failed", 1.0, 'odd, "quoted"')
-        second = Failure("p", 3, "m", 1, "failed", 1.0, "other")
-        log.add(first)
-        log.add(second)
-        log.path.write_text(log.path.read_text()[:-2])
-        assert list(log.read().values()) == [first]
-        log.add(second)
-        assert list(log.read().values()) == [first, second]
+        table = Table(tmp_path / "r.csv")
+        path = table.failures.path
+        key = RunKey("p", 3, "m", 0)
+
+        def note(seed, message):
+            error = _pool.RunFailedError(message)
+            note_failure(table, key._replace(seed=seed), error, math.nan)
+
+        note(0, 'odd, "quoted"')
+        note(1, "other")
+        path.write_text(path.read_text()[:-2])
+        assert read_failures(table)["message"].tolist() == ['odd, "quoted"']
+        note(1, "other")
+        note(0, "again")
+        assert read_failures(table)["message"].tolist() == ["other", "again"]
 
     @pytest.mark.parametrize("text", ["a,b\n", "a,b\n1,2\n"])
     def test_foreign_file_is_left_alone(self, text, tmp_path, capsys, lose):
@@ -504,12 +497,13 @@ class TestLostRuns:
         note.write_text(text)
         with pytest.raises(SystemExit):
             run_command(tmp_path / "r.csv")
-        assert "should hold the failures" in capsys.readouterr().err
+        assert "r.failures.csv should hold results" in capsys.readouterr().err
         assert note.read_text() == text
 
-    def test_child_is_ended_when_its_time_is_over(self):
+    def test_child_is_ended_when_its_time_is_over(self, tmp_path):
+        late = job(tmp_path / "r.csv", RunKey("branin", 5, "sobol", 0), timeout=0.2)
         with pytest.raises(_pool.RunTimeoutError, match=r"not over after 0\.2 seconds"):
-            run_in_child(RunKey("branin", 5, "sobol", 0), timeout=0.2)
+            _pool.run_in_child(late)
 
     @pytest.mark.parametrize("text", ["0", "-1", "inf", "nan", "soon"])
     def test_time_limit_must_make_sense(self, text, tmp_path, capsys):
@@ -520,20 +514,19 @@ class TestLostRuns:
 
 class TestFigure:
     def test_bands_are_quartiles(self):
-        low, middle, high = bands(finals("a", [1.0, 2.0, 3.0, 4.0, 5.0]))
+        low, middle, high = bands(traces(finals("a", [1.0, 2.0, 3.0, 4.0, 5.0])))
         assert (low[1], middle[1], high[1]) == (6.0, 7.0, 8.0)
 
     def test_bands_stand_runs_without_a_value(self):
         lost = [made_run("a", i, [math.nan, math.nan]) for i in (7, 8)]
-        low, middle, high = bands([*finals("a", [4.0, 5.0, 6.0]), *lost])
+        low, middle, high = bands(traces(finals("a", [4.0, 5.0, 6.0]), lost))
         # Regrets 4, 5, 6, inf, inf.
         assert (low[1], middle[1], high[1]) == (5.0, 6.0, math.inf)
 
     def test_ten_methods_all_look_different(self):
         pytest.importorskip("matplotlib")
         names = [*(f"m{i}" for i in range(10)), "robust"]
-        groups = grouped(*(finals(m, [1.0, 2.0]) for m in names), of_run=list)
-        figure = draw(groups)
+        figure = draw(traces(*(finals(m, [1.0, 2.0]) for m in names)))
         lines = [
             line for line in figure.axes[0].get_lines() if line.get_label() in names
         ]
@@ -550,7 +543,7 @@ class TestPlotOfLines:
         lost = [made_run("a", 7, [math.nan, math.nan])]
         unknown = finals("a", [4.0, 5.0], "new", optimum=math.nan)
         lists = finals("robust", [1.0, 2.0]), finals("a", [4.0, 10.0]), lost, unknown
-        known, other = draw_finals(grouped(*lists)).axes
+        other, known = draw_finals(lines_of(traces(*lists))).axes
         labels = [label.get_text() for label in known.get_yticklabels()]
         assert labels == ["robust", "a"]
         dots = [line for line in known.get_lines() if line.get_marker() == "."]
@@ -564,7 +557,7 @@ class TestPlotOfLines:
     def test_method_without_a_value_has_an_empty_row(self):
         pytest.importorskip("matplotlib")
         lost = [made_run("a", 0, [math.nan, math.nan])]
-        (panel,) = draw_finals(grouped(lost, finals("b", [1.0]))).axes
+        (panel,) = draw_finals(lines_of(traces(lost, finals("b", [1.0])))).axes
         assert len(panel.get_yticklabels()) == 2
         assert len(panel.get_lines()) == 3
 

@@ -11,13 +11,12 @@ from test_comparisons import finals, write_table
 from skrobustbo.benchmarks import _files, _run
 from skrobustbo.benchmarks._args import CommandError
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._failures import Failure, FailureLog
 from skrobustbo.benchmarks._files import check_can_write
+from skrobustbo.benchmarks._record import TRACE, Table
 from skrobustbo.benchmarks._reproduce import _command as reproduce_command
 from skrobustbo.benchmarks._reproduce import _page
 from skrobustbo.benchmarks._reproduce._figure import path_of
 from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS
-from skrobustbo.benchmarks._table import COLUMNS, Table
 from skrobustbo.benchmarks._threads import VARIABLES
 from skrobustbo.benchmarks._versions import VersionNotes, versions
 
@@ -91,7 +90,7 @@ def test_table_that_is_no_text(words, tmp_path, capsys):
 
 def test_table_to_report_that_is_no_text(tmp_path, capsys):
     path = tmp_path / "x.csv"
-    path.write_bytes((",".join(COLUMNS) + "\n").encode() + b"\xe9\n")
+    path.write_bytes((",".join(TRACE) + "\n").encode() + b"\xe9\n")
     assert "should hold text in UTF-8" in error_of(["report", str(path)], capsys)
 
 
@@ -128,21 +127,6 @@ class TestReproduce:
         name = tmp_path / "file" / "x.md"
         message = error_of(["reproduce", "--page", "p.md", option, str(name)], capsys)
         assert f"give another {option}" in message
-
-
-def test_failures_are_added_in_one_go(tmp_path, monkeypatch):
-    log = FailureLog(tmp_path / "r.csv")
-    first = Failure("p", 3, "m", 0, "failed", 1.0, "why")
-    log.add(first)
-    before = log.path.read_text()
-
-    def crash(fd):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_files.os, "fsync", crash)
-    with pytest.raises(KeyboardInterrupt):
-        log.add(Failure("p", 3, "m", 1, "failed", 1.0, "why"))
-    assert log.path.read_text() == before
 
 
 class TestVersionNotes:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from skrobustbo import Categorical, Integer, Real, Space, problems
-from skrobustbo.benchmarks import _run
+from skrobustbo.benchmarks import _pool, _run
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._methods import ExhaustedError, Setup, make_method
 from skrobustbo.benchmarks._peers._axes import Axes
 from skrobustbo.benchmarks._peers._registry import PEERS, refusal
+from skrobustbo.benchmarks._record import Table, keys_of
 from skrobustbo.benchmarks._single import run_one
-from skrobustbo.benchmarks._table import Table
 from skrobustbo.problems import Problem
 
 MIXED = Space(
@@ -201,7 +201,9 @@ class TestWhereTheyApply:
         monkeypatch.setattr(
             problems, "get", lambda name: problem if name == "rkhs" else get(name)
         )
-        monkeypatch.setattr(_run, "run_in_child", lambda key, timeout: run_one(key))
+        monkeypatch.setattr(
+            _pool, "run_in_child", lambda job: (job, run_one(job.keys[0]))
+        )
         # A fake has no version.
         monkeypatch.setattr(_run, "distributions", lambda names: [])
 
@@ -216,7 +218,7 @@ class TestWhereTheyApply:
         assert main(self.words(path, "sobol,skopt,botorch-logei")) == 0
         text = capsys.readouterr().err
         assert "skopt is not applicable to rkhs: it cannot be held to a finite" in text
-        made = {(key.problem, key.policy) for key in Table(path).read()[0]}
+        made = keys_of(Table(path).read()[0], ["problem", "policy"])
         assert made == {
             ("rkhs", "sobol"),
             ("rkhs", "botorch-logei"),
@@ -256,7 +258,7 @@ class TestMissing:
             f"error: The peer {name!r} needs {needs} not installed: "
             'pip install "skrobustbo[benchmarks]".\n'
         )
-        assert not Table(path).read()[0]
+        assert not len(Table(path).read()[0])
 
     def test_step_cost_says_the_same(self, capsys):
         with pytest.raises(SystemExit):
