@@ -10,13 +10,17 @@ import pytest
 import batches
 import shared
 from batches import COLUMNS, Key, Watch
-from lines import read
 from skrobustbo import Optimizer, problems
+from skrobustbo.benchmarks._record import Table
 
 TINY = (
     "--problems branin --timed-problems branin --batch-sizes 1 4 --seeds 0-1 "
     "--timed-seeds 0 --n-iter 8 --fold-seconds 0.02"
 )
+
+
+def read(path):
+    return Table(path, COLUMNS, key=Key._fields).read()[0]
 
 
 def command(path, *more):
@@ -65,7 +69,7 @@ def made(monkeypatch):
 def test_the_command(tmp_path, capsys):
     path = tmp_path / "r.csv"
     assert command(path, "--jobs", "2") == 0
-    runs = read(path, COLUMNS)
+    runs = read(path)
     assert len(runs) == 6
     for run in runs.itertuples():
         best, seconds = json.loads(run.best), json.loads(run.seconds)

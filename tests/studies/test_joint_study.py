@@ -140,6 +140,6 @@ def test_a_foreign_file_is_left_alone(tmp_path, made, capsys):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(SystemExit):
         command(path)
-    assert "should be a table with the columns data, start" in capsys.readouterr().err
+    assert "is not the header of such a table" in capsys.readouterr().err
     assert path.read_text() == "a,b\n1,2\n"
     assert not made

@@ -10,10 +10,14 @@ from scipy import stats
 
 import mnist
 import shared
-from lines import read
 from mnist import COLUMNS, Key
+from skrobustbo.benchmarks._record import Table
 
 SETTINGS = ("digits", 150, 3, 2, 2)
+
+
+def read(path):
+    return Table(path, COLUMNS, key=Key._fields).read()[0]
 
 
 def command(path, *more):
@@ -53,7 +57,7 @@ def made(monkeypatch):
 def test_a_real_pair_of_runs(tmp_path, capsys):
     path = tmp_path / "r.csv"
     assert command(path, "--seeds", "4", "--jobs", "2") == 0
-    runs = read(path, COLUMNS)
+    runs = read(path)
     keys = mnist.keys_of(runs)
     assert set(keys) == {Key(*SETTINGS, 4, method) for method in mnist.METHODS}
     for run in runs.itertuples():
@@ -142,7 +146,7 @@ def test_other_settings_are_other_runs(tmp_path, made, capsys):
 def test_lines_survive_the_file_exactly(tmp_path, made):
     path = tmp_path / "r.csv"
     command(path)
-    for line in read(path, COLUMNS).to_dict("records"):
+    for line in read(path).to_dict("records"):
         key = Key(*(line[name] for name in Key._fields))
         expected = key._asdict() | made_up(key)
         np.testing.assert_equal(line, expected)
@@ -206,7 +210,7 @@ def test_settings_that_cannot_be_met(tmp_path, capsys, more, reason):
     assert reason in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", ["a,b\n1,2\n", "{header}\n1,2\n", ""])
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", "{header}\n1,2\n"])
 def test_another_file_is_not_overwritten(tmp_path, capsys, made, content):
     path = tmp_path / "r.csv"
     path.write_text(content.format(header=",".join(COLUMNS)))

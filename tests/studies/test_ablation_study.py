@@ -1,15 +1,18 @@
 """Variants of a method beside it: differences over problems, and their errors."""
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from test_benchmarks_cli import write_table
-from test_comparisons import finals, table_of
 
-from skrobustbo.benchmarks._ablation import differences, jackknife_error, pairs_of
-from skrobustbo.benchmarks._cli import main
+import ablation
+import shared
+from ablation import differences, jackknife_error, pairs_of
 from skrobustbo.benchmarks._compare import LEAST_SHARE
+
+DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 
 
 def of(*values):
@@ -17,7 +20,8 @@ def of(*values):
 
 
 def found(variant, reference, random=(10.0,), n_tasks=1):
-    task = table_of(variant=variant, robust=reference, random=of(*random))
+    of_methods = {"variant": variant, "robust": reference, "random": of(*random)}
+    task = pd.concat(dict.fromkeys(["final", "area"], pd.DataFrame(of_methods)), axis=1)
     return {(f"p{i}", 9): task for i in range(n_tasks)}
 
 
@@ -75,31 +79,22 @@ def test_one_seed_has_no_error():
     assert math.isnan(jackknife_error(pairs, "final"))
 
 
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / "r.csv"
-    runs = []
-    for problem, ours in (("one", 9.9), ("two", 8.0)):
-        runs += finals("robust", [9.0, 9.0], problem)
-        runs += finals("robust(beta=2)", [ours, ours], problem)
-        runs += finals("random", [0.0, 0.0], problem)
-    write_table(path, runs)
-    return path
+def command(*words):
+    return shared.status(ablation.build_parser(), ablation.main, list(map(str, words)))
 
 
-def test_a_line_for_each_variant(path, capsys):
-    assert main(["report", str(path), "--ablation", "--title", "Settings"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("# Settings\n\n## Differences from robust\n")
-    # The logarithms of 0.1 and 2: one better, one worse.
-    line = "| robust(beta=2) | 2 | 2 | -0.349 ± 0.000 (1, 1) | -0.349 ± 0.000 (1, 1) |"
-    assert line in text
-    assert "| random | 2 | 2 | +1.000 ± 0.000 (0, 2) |" in text
-    assert "Wins" not in text
+@pytest.mark.parametrize("name", ["training", "confirmation", "tunings", "plain"])
+def test_pages_are_made_from_their_runs(name, tmp_path):
+    page, out = (DOCS / f"ablation_{name}.md").read_text(), tmp_path / "page.md"
+    title = page.splitlines()[0].removeprefix("# ")
+    runs = DOCS / f"ablation_{name}.csv"
+    assert command(runs, "--title", title, "--out", out) == 0
+    assert out.read_text() == page
 
 
-def test_what_is_missing_is_said(path, capsys):
+def test_what_is_missing_is_said(capsys):
+    path = DOCS / "ablation_training.csv"
     for present, missing in (("robust", "random"), ("random", "robust")):
         with pytest.raises(SystemExit):
-            main(["report", str(path), "--ablation", "--policies", present])
+            command(path, "--policies", present)
         assert f"takes runs of {missing}; there are none" in capsys.readouterr().err

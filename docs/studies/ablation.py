@@ -1,51 +1,53 @@
-"""How far variants of a method are from it: one line each, over all problems."""
+"""How far variants of a method are from it: one line each, over all problems.
 
-from __future__ import annotations
+    python docs/studies/ablation.py training.csv
 
+The files are those that ``python -m skrobustbo.benchmarks run`` or ``report --runs``
+write; variants are methods with settings, such as ``robust(beta=2)``.
+"""
+
+import argparse
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
+import shared
 from skrobustbo.benchmarks._args import CommandError
 from skrobustbo.benchmarks._compare import LEAST_SHARE, YARDSTICK, yard_of
 from skrobustbo.benchmarks._markdown import number, table
-from skrobustbo.benchmarks._scores import Scores, methods_of
+from skrobustbo.benchmarks._report import add_arguments, make_report, reference_of
+from skrobustbo.benchmarks._scores import methods_of
 
 #: Columns of the scores that are compared, and what the table calls them.
-_MEASURES = {"final": "final regret", "area": "area"}
-
-Array = NDArray[np.float64]
+MEASURES = {"final": "final regret", "area": "area"}
+#: A share that is smaller by a tenth.
+TENTH = math.log10(0.9)
 
 
 class Pair(NamedTuple):
-    """The scores of a variant and of the reference on one problem.
+    """Columns "final" and "area" by seed, on a problem; what random search leaves."""
 
-    Parameters
-    ----------
-    variant, reference : DataFrame
-        Columns "final" and "area" by seed; the same seeds in both.
-    yard : float
-        What random search leaves in the median.
-    """
-
-    variant: pd.DataFrame
-    reference: pd.DataFrame
+    variant: Any
+    reference: Any
     yard: float
 
 
-def ablation_section(all_scores: Scores, reference: str) -> str:
-    """Return the variants' differences from the reference as markdown.
+def build_parser():
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    add_arguments(parser)
+    return parser
 
-    Raises
-    ------
-    CommandError
-        If the reference or random search, the yardstick, has no runs.
-    """
+
+def main(args):
+    """Print, or write to --out, the variants' differences from the reference."""
+    make_report(args, lambda lines, found: [section(found, reference_of(args, found))])
+
+
+def section(all_scores, reference):
+    """Return the variants' differences from the reference as markdown."""
     methods = methods_of(all_scores)
     for needed in (reference, YARDSTICK):
         if needed not in methods:
@@ -63,25 +65,23 @@ def ablation_section(all_scores: Scores, reference: str) -> str:
     rows = [
         _row(all_scores, method, reference) for method in methods if method != reference
     ]
-    header = ("variant", "problems", "seeds", *_MEASURES.values())
+    header = ("variant", "problems", "seeds", *MEASURES.values())
     return f"{title}\n\n{table(header, rows)}"
 
 
-def _row(all_scores: Scores, method: str, reference: str) -> tuple[str, ...]:
+def _row(all_scores, method, reference):
     pairs = pairs_of(all_scores, method, reference)
     n_seeds = min((len(pair.variant) for pair in pairs), default=0)
-    cells = [_cell(pairs, measure) for measure in _MEASURES]
+    cells = [_cell(pairs, measure) for measure in MEASURES]
     return method, str(len(pairs)), str(n_seeds), *cells
 
 
-def pairs_of(all_scores: Scores, method: str, reference: str) -> list[Pair]:
+def pairs_of(all_scores, method, reference):
     """Return the problems that both have runs of and random search leaves unsolved."""
     pairs = []
     for of_task in all_scores.values():
         yard = yard_of(of_task)
-        if yard is None:
-            continue
-        if not {method, reference} <= set(of_task["final"]):
+        if yard is None or not {method, reference} <= set(of_task["final"]):
             continue
         common = of_task.swaplevel(axis=1)[[method, reference]].dropna()
         if len(common):
@@ -89,60 +89,55 @@ def pairs_of(all_scores: Scores, method: str, reference: str) -> list[Pair]:
     return pairs
 
 
-def _cell(pairs: Sequence[Pair], measure: str) -> str:
+def _cell(pairs, measure):
     if not pairs:
         return "-"
     steps = differences(pairs, measure)
-    n_better = int((steps < math.log10(0.9)).sum())
-    n_worse = int((steps > -math.log10(0.9)).sum())
+    n_better, n_worse = (steps < TENTH).sum(), (steps > -TENTH).sum()
     error = jackknife_error(pairs, measure)
     return f"{steps.mean():+.3f} ± {number(error, '.3f')} ({n_better}, {n_worse})"
 
 
-def differences(
-    pairs: Sequence[Pair], measure: str, without: Collection[int] = ()
-) -> Array:
+def differences(pairs, measure, without=()):
     """Return the difference of logarithms on each problem, some seeds left out."""
 
-    def mean(of_seeds: pd.DataFrame) -> float:
-        return float(of_seeds.drop(index=list(without))[measure].mean())
+    def log_share(of_seeds, yard):
+        share = of_seeds[measure].drop(index=list(without)).mean() / yard
+        # A run without a single finite value has found nothing at all.
+        return math.log10(min(max(share, LEAST_SHARE), 1 / LEAST_SHARE))
 
     return np.array(
         [
-            _log_share(mean(pair.variant), pair.yard)
-            - _log_share(mean(pair.reference), pair.yard)
-            for pair in pairs
+            log_share(variant, yard) - log_share(reference, yard)
+            for variant, reference, yard in pairs
         ]
     )
 
 
-def _log_share(value: float, yard: float) -> float:
-    # A run without a single finite value has found nothing at all.
-    return math.log10(min(max(value / yard, LEAST_SHARE), 1 / LEAST_SHARE))
-
-
-def jackknife_error(pairs: Sequence[Pair], measure: str) -> float:
+def jackknife_error(pairs, measure):
     """Return the standard error of the mean difference, from leaving out one seed.
 
     A seed is left out on all problems of equal seeds at once, as they may err together.
     Such groups of problems are taken to err independently of each other.
     """
-    groups: dict[frozenset[int], list[Pair]] = defaultdict(list)
+    groups = defaultdict(list)
     for pair in pairs:
         groups[frozenset(pair.variant.index)].append(pair)
     if min(map(len, groups)) < 2:
         return math.nan
-    variances = [
-        _jackknife_variance(group, measure, sorted(seeds), len(pairs))
-        for seeds, group in groups.items()
-    ]
-    return math.sqrt(sum(variances))
+    return math.sqrt(
+        sum(
+            _jackknife_variance(group, measure, sorted(seeds), len(pairs))
+            for seeds, group in groups.items()
+        )
+    )
 
 
-def _jackknife_variance(
-    group: Sequence[Pair], measure: str, seeds: Sequence[int], n_problems: int
-) -> float:
+def _jackknife_variance(group, measure, seeds, n_problems):
     """Return what problems of equal seeds add to the variance of the mean."""
     sums = [differences(group, measure, {seed}).sum() for seed in seeds]
-    n = len(seeds)
-    return float((n - 1) * np.var(np.array(sums) / n_problems))
+    return (len(seeds) - 1) * np.var(np.array(sums) / n_problems)
+
+
+if __name__ == "__main__":
+    shared.run(build_parser(), main)
