@@ -7,7 +7,6 @@ here stay. The exit status is 1 if RobustBayesSearchCV does not meet a row.
 """
 
 import argparse
-import csv
 import multiprocessing
 import os
 import subprocess
@@ -16,13 +15,15 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
+
 import shared
 from conformance_page import page
 from promises import PROBES
 from promises.tools import Outcome, run_probe
 from searches import PEERS
 from skrobustbo.benchmarks._args import CommandError, positive_int
-from skrobustbo.benchmarks._files import check_can_write, read_text, write_csv
+from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._pool import say
 
 
@@ -72,7 +73,7 @@ def main(args):
     new = [] if args.only_page else ask(args)
     answers = keyed([*(read(args.out) if args.out else {}).values(), *new])
     if args.out and new:
-        write_csv(args.out, Answer._fields, answers.values())
+        pd.DataFrame(answers.values()).to_csv(args.out, index=False)
     if args.page:
         args.page.write_text(page(answers), encoding="utf-8")
     ours = next(iter(PEERS))
@@ -83,10 +84,13 @@ def read(path):
     """Return the answers of a file, if there is one; rows and searches of today."""
     if not path.exists():
         return {}
-    header, *rows = list(csv.reader(read_text(path).splitlines())) or [[]]
-    if header != list(Answer._fields) or any(len(row) != len(header) for row in rows):
-        raise CommandError(f"{path} is not a table of answers: give another file.")
-    return keyed(Answer(*row) for row in rows)
+    try:
+        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        return keyed(Answer(**row) for row in rows.to_dict("records"))
+    except (TypeError, ValueError) as error:
+        raise CommandError(
+            f"{path} should be a table of answers, but {error}: give another file."
+        ) from error
 
 
 def keyed(answers):

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 
 import shared
 from searches import PEERS, Choice, Floats
 from skrobustbo.benchmarks._args import CommandError, positive_int
-from skrobustbo.benchmarks._files import check_can_write, write_csv
+from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._pool import say
 
@@ -100,7 +101,7 @@ def main(args):
         check_can_write(args.out)
     runs = measure(peers, n_iter=args.n_iter, repeats=args.repeats)
     if args.out is not None:
-        write_csv(args.out, Run._fields, runs)
+        pd.DataFrame(runs).to_csv(args.out, index=False)
     print(markdown(runs))
 
 
@@ -131,14 +132,14 @@ def _run(peer, n_iter, seed):
 
 def markdown(runs):
     """Return one table line per search, in the order of the runs."""
-    rows, first = [], None
-    for name in dict.fromkeys(run.search for run in runs):
-        own = [run for run in runs if run.search == name]
-        times = [run.cpu_ms for run in own]
-        median = np.median(times)
-        first = first or median
-        numbers = (median, min(times), max(times), median / first)
-        cells = (name, own[0].version, str(own[0].n_candidates), str(len(own)))
+    of_searches = pd.DataFrame(runs).groupby("search", sort=False)
+    medians = of_searches["cpu_ms"].median()
+    rows = []
+    for name, own in of_searches:
+        times, first = own["cpu_ms"], own.iloc[0]
+        ratio = medians[name] / medians.iloc[0]
+        numbers = (medians[name], times.min(), times.max(), ratio)
+        cells = (name, first["version"], str(first["n_candidates"]), str(len(own)))
         rows.append((*cells, *(format(number, ".3g") for number in numbers)))
     return table(HEADER, rows, n_left=2)
 

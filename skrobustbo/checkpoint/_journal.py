@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
+from skrobustbo._trials import FoldResult, Trial
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._compare import Parts, difference, is_parts
@@ -15,9 +16,7 @@ from skrobustbo.checkpoint._errors import CheckpointError
 from skrobustbo.checkpoint._lock import Lock
 from skrobustbo.checkpoint._versions import compare_versions, versions_here
 
-FoldResult = dict[str, Any]
 Key = tuple[int, int]  # candidate and split
-Params = dict[str, Any]
 Record = dict[str, Any]
 
 #: Splits, and characters of the header, that a checkpoint may have.
@@ -27,15 +26,15 @@ _MAX_SPLITS, _MAX_HEADER = 1_000_000, 64_000_000
 class Source(Protocol):
     """Where candidates come from, as far as a journal needs to know."""
 
-    def next_round(self) -> list[Params]:
+    def next_round(self) -> list[Trial]:
         """Return the candidates to evaluate side by side; none when it is over."""
         ...
 
-    def records(self, candidates: Sequence[Params]) -> list[Record]:
+    def records(self, trials: Sequence[Trial]) -> list[Record]:
         """Return what to note of the candidates of the latest round, in JSON types."""
         ...
 
-    def resume(self, noted: Sequence[Record]) -> list[Params]:
+    def resume(self, noted: Sequence[Record]) -> list[Trial]:
         """Return the candidates noted by an earlier run, asked once more."""
         ...
 
@@ -74,10 +73,10 @@ class NoJournal:
         """Return the splits of the search."""
         return draw()
 
-    def next_round(self, source: Any) -> list[Params]:
+    def next_round(self, source: Any) -> list[Trial]:
         """Return the candidates to evaluate next; none when it is over."""
-        candidates: list[Params] = source.next_round()
-        return candidates
+        trials: list[Trial] = source.next_round()
+        return trials
 
     def done(self, first: int, n: int) -> dict[Key, FoldResult]:
         """Return the finished folds of `n` candidates from the number `first` on."""
@@ -254,24 +253,24 @@ class Journal(NoJournal):
             numbers = [n for n, _ in rows if n < complete]
             records.require(len(numbers) == complete, "folds are missing")
 
-    def next_round(self, source: Any) -> list[Params]:
+    def next_round(self, source: Any) -> list[Trial]:
         """Return the next candidates: those noted, then new ones, which are noted."""
         if self._rounds:
             with self._reading():
                 return self._resumed(source, self._rounds.pop(0))
-        candidates: list[Params] = source.next_round()
+        trials: list[Trial] = source.next_round()
         rows = [
             (i, records.write_candidate(self._n_rounds, record))
-            for i, record in enumerate(source.records(candidates), self._n_candidates)
+            for i, record in enumerate(source.records(trials), self._n_candidates)
         ]
         if rows:
             self._file.add("candidate", rows)
         self._n_rounds += 1
         self._n_candidates += len(rows)
-        return candidates
+        return trials
 
     @staticmethod
-    def _resumed(source: Source, noted: list[Record]) -> list[Params]:
+    def _resumed(source: Source, noted: list[Record]) -> list[Trial]:
         try:
             return source.resume(noted)
         except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import pickle
 import zipfile
 from dataclasses import dataclass
@@ -17,12 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from skrobustbo._names import canonical, unknown_name
-from skrobustbo.datasets._fetch import (
-    RemoteFile,
-    checked_timeout,
-    fetch_converted,
-    locate,
-)
+from skrobustbo.datasets._fetch import Home, RemoteFile, Source
 from skrobustbo.datasets._hpo_tables import DIGESTS, FAMILIES, Family
 
 __all__ = ["available_hpo_tables", "fetch_hpo_table"]
@@ -58,7 +52,7 @@ precision. {source}
 def fetch_hpo_table(
     name: str,
     *,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: Home = None,
     download: bool = True,
     return_X_y: bool = False,
     timeout: float = 30.0,
@@ -132,7 +126,6 @@ def fetch_hpo_table(
     ((30000, 5), [1, 2, 3])
     """
     task = _checked_task(name)
-    checked_timeout("fetch_hpo_table", timeout)
     results = _results(task, data_home, download, timeout)
     _check_digest(task, results)
     shape = task.family.shape
@@ -170,10 +163,11 @@ def available_hpo_tables() -> list[str]:
     >>> available_hpo_tables()  # doctest: +SKIP
     ['hpobench-australian', 'hpolib-protein-structure']
     """
+    source = Source(_FOLDER, None, False, 1.0, "available_hpo_tables")
     return sorted(
         name
         for name, (family, task) in _names().items()
-        if locate(f"{family}_{task}.npz", _FOLDER) or _in_package(family, task)
+        if source.locate(f"{family}_{task}.npz") or _in_package(family, task)
     )
 
 
@@ -204,25 +198,19 @@ def _checked_task(name: str) -> _Task:
 
 
 def _results(
-    task: _Task,
-    data_home: str | os.PathLike[str] | None,
-    download: bool,
-    timeout: float,
+    task: _Task, data_home: Home, download: bool, timeout: float
 ) -> NDArray[np.float32]:
     """Return the results of a table, not yet checked."""
     installed = _in_package(task.family.name, task.name)
+    may = download and installed is None
+    source = Source(_FOLDER, data_home, may, timeout, "fetch_hpo_table", _ADVICE)
     size, sha256, _ = DIGESTS[task.stem]
     url = f"{BASE_URL}{task.family.name}/{task.name}.pkl"
     try:
-        content = fetch_converted(
+        content = source.converted(
             RemoteFile(f"{task.name}.pkl", url, size, sha256),
             f"{task.stem}.npz",
-            _FOLDER,
             lambda pickled: _packed(task, _of_pickle(task, pickled)),
-            data_home=data_home,
-            download=download and installed is None,
-            timeout=timeout,
-            more_advice=_ADVICE,
         )
     except FileNotFoundError:
         if installed is None:
@@ -279,9 +267,8 @@ def _of_npz(task: _Task, content: bytes) -> NDArray[np.float32]:
 def _packed(task: _Task, results: NDArray[np.float32]) -> bytes:
     """Return the table as the content of an npz file."""
     _check_digest(task, results)
-    packed = io.BytesIO()
     arrays: dict[str, Any] = {task.family.metric: results}
-    np.savez_compressed(packed, **arrays)
+    np.savez_compressed(packed := io.BytesIO(), **arrays)
     return packed.getvalue()
 
 

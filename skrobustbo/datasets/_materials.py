@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +11,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skrobustbo._names import canonical, unknown_name
-from skrobustbo.datasets._fetch import RemoteFile, checked_timeout, fetch_content
+from skrobustbo.datasets._fetch import Home, RemoteFile, Source
 
 __all__ = ["fetch_materials"]
 
@@ -110,7 +109,7 @@ multiple experimental materials science domains", npj Computational Materials 7 
 def fetch_materials(
     name: str,
     *,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: Home = None,
     download: bool = True,
     return_X_y: bool = False,
     timeout: float = 30.0,
@@ -174,13 +173,10 @@ def fetch_materials(
     """
     if canonical(name) not in TABLES:
         raise unknown_name("'name' of fetch_materials", name, TABLES)
-    checked_timeout("fetch_materials", timeout)
+    source = Source("materials", data_home, download, timeout, "fetch_materials")
     table = TABLES[canonical(name)]
     address = BASE_URL + quote(table.file)
-    file = RemoteFile(table.file, address, table.size, table.sha256)
-    content = fetch_content(
-        file, "materials", data_home=data_home, download=download, timeout=timeout
-    )
+    content = source.content(RemoteFile(table.file, address, table.size, table.sha256))
     # Two of the files begin with a byte order mark, and lines end in many ways.
     rows = list(csv.reader(content.decode("utf-8-sig").splitlines()))[1:]
     values = np.array([row for row in rows if row], dtype=np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import struct
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from skrobustbo.datasets._fetch import RemoteFile, checked_timeout, fetch_content
+from skrobustbo.datasets._fetch import Home, RemoteFile, Source
 
 __all__ = ["fetch_mnist"]
 
@@ -60,7 +59,7 @@ recognition", Proceedings of the IEEE 86 (1998), 2278-2324.
 def fetch_mnist(
     subset: str = "train",
     *,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: Home = None,
     download: bool = True,
     return_X_y: bool = False,
     timeout: float = 30.0,
@@ -127,16 +126,13 @@ def fetch_mnist(
             "The 'subset' parameter of fetch_mnist must be 'train', 'test' or 'all'. "
             f"Got {subset!r} instead."
         )
-    checked_timeout("fetch_mnist", timeout)
+    source = Source("mnist", data_home, download, timeout, "fetch_mnist")
 
     def load(kind: str, n_dimensions: int) -> NDArray[np.uint8]:
         parts = []
         for prefix in _PREFIXES[subset]:
             file = _remote_file(f"{prefix}-{kind}-idx{n_dimensions}-ubyte")
-            content = fetch_content(
-                file, "mnist", data_home=data_home, download=download, timeout=timeout
-            )
-            parts.append(parse_idx(content, n_dimensions, file.name))
+            parts.append(parse_idx(source.content(file), n_dimensions, file.name))
         return np.concatenate(parts)
 
     # Labels first: without a connection the small file fails as well as the large one.

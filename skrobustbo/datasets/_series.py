@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from skrobustbo.datasets._fetch import RemoteFile, checked_timeout, fetch_content
+from skrobustbo.datasets._fetch import Home, RemoteFile, Source
 
 __all__ = ["fetch_sensor_temperature", "fetch_stocks"]
 
@@ -76,7 +75,7 @@ NeurIPS 2019.
 def fetch_sensor_temperature(
     subset: str = "all",
     *,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: Home = None,
     download: bool = True,
     timeout: float = 30.0,
 ) -> Any:
@@ -133,24 +132,19 @@ def fetch_sensor_temperature(
             "The 'subset' parameter of fetch_sensor_temperature must be 'train', "
             f"'test' or 'all'. Got {subset!r} instead."
         )
-    checked_timeout("fetch_sensor_temperature", timeout)
+    function = "fetch_sensor_temperature"
+    source = Source("intel_lab", data_home, download, timeout, function)
     days: list[NDArray[np.float64]] = []
     for part in parts[subset]:
         file = _remote_file(f"intelTemperature{part}.csv", SENSOR_URL)
-        content = fetch_content(
-            file, "intel_lab", data_home=data_home, download=download, timeout=timeout
-        )
-        days.append(np.array(_rows(content), dtype=np.float64).T)
+        days.append(np.array(_rows(source.content(file)), dtype=np.float64).T)
     data = np.concatenate(days)
     names = [f"sensor_{i}" for i in range(data.shape[1])]
     return Bunch(data=data, feature_names=names, DESCR=_SENSOR_DESCR)
 
 
 def fetch_stocks(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    download: bool = True,
-    timeout: float = 30.0,
+    *, data_home: Home = None, download: bool = True, timeout: float = 30.0
 ) -> Any:
     """Load the daily prices of 29 US stocks over three years.
 
@@ -198,15 +192,8 @@ def fetch_stocks(
     >>> fetch_stocks().data.shape  # doctest: +SKIP
     (823, 29)
     """
-    checked_timeout("fetch_stocks", timeout)
-    content = fetch_content(
-        _remote_file("fin.csv", STOCK_URL),
-        "stocks",
-        data_home=data_home,
-        download=download,
-        timeout=timeout,
-    )
-    header, *rows = _rows(content)
+    source = Source("stocks", data_home, download, timeout, "fetch_stocks")
+    header, *rows = _rows(source.content(_remote_file("fin.csv", STOCK_URL)))
     return Bunch(
         data=np.array([row[1:] for row in rows], dtype=np.float64),
         dates=np.array([row[0] for row in rows], dtype="datetime64[D]"),

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skrobustbo.displays._layout import Fitted, settle
 from skrobustbo.displays._scales import Scale, scale_of, short_names
+from skrobustbo.displays._style import Look, look_of
 
 Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
@@ -52,6 +54,27 @@ class Display:
         make: Any = cls  # every display has a from_optimizer with options of its own
         display: Self = make.from_optimizer(optimizer_of(search), ax=ax, **options)
         return display
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the data.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or array of them, default=None
+            Where to draw; None for a new figure. One axes is divided into as many
+            panels as the display has. `ConvergenceDisplay` keeps what is drawn there.
+
+        Returns
+        -------
+        self : Display
+        """
+        parts = self._draw(look_of(ax), ax)
+        settle(self.figure_, parts)
+        return self
+
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+        """Draw the data and return what is then to be fitted into the figure."""
+        raise NotImplementedError
 
 
 def optimizer_of(search: Any) -> Any:
@@ -121,5 +144,4 @@ def checked_names(cls: str, optimizer: Any, names: Any) -> list[str]:
 
 def stepwise_best(values: Array) -> Array:
     """Return the best value up to each, nan before the first finite one."""
-    best = np.fmax.accumulate(values)
-    return np.asarray(best, dtype=float)
+    return np.asarray(np.fmax.accumulate(values), dtype=float)

@@ -19,7 +19,7 @@ from skrobustbo.displays._base import (
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Legend, NumberTicks, settle
+from skrobustbo.displays._layout import Fitted, steps_fitted
 from skrobustbo.displays._scales import unlike
 from skrobustbo.displays._style import (
     Look,
@@ -27,7 +27,6 @@ from skrobustbo.displays._style import (
     draw_failures,
     drawable,
     dress,
-    look_of,
     padded,
     panels,
     value_range,
@@ -61,6 +60,7 @@ class Curve:
     bound: float | None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConvergenceDisplay(Display):
     """The best value so far against the number of candidates.
 
@@ -91,9 +91,8 @@ class ConvergenceDisplay(Display):
     array([1., 3., 3.])
     """
 
-    def __init__(self, *, curves: Sequence[Curve], value_name: str = SCORE) -> None:
-        self.curves = list(curves)
-        self.value_name = value_name
+    curves: Sequence[Curve]
+    value_name: str = SCORE
 
     @property
     def values(self) -> Array:
@@ -169,20 +168,7 @@ class ConvergenceDisplay(Display):
         curves = [_curve(name, one) for name, one in pairs]
         return cls(curves=curves, value_name=value_name).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None for a new figure. Displays drawn on the same axes are
-            overlaid.
-
-        Returns
-        -------
-        self : ConvergenceDisplay
-        """
-        look = look_of(ax)
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
         self.figure_, axes = panels(ax, 1, 1, height=0.7)
         self.ax_ = axes[0, 0]
         before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
@@ -194,9 +180,7 @@ class ConvergenceDisplay(Display):
         last = max(len(line.get_xdata()) for line in self.ax_.lines)
         self.ax_.set_xlim(0.5, last + 0.5)
         dress(self.ax_, look, x="candidate", y=self.value_name)
-        ticks = [NumberTicks(self.ax_.xaxis, whole=True), NumberTicks(self.ax_.yaxis)]
-        settle(self.figure_, [*ticks, Legend(self.ax_, look)])
-        return self
+        return steps_fitted(self.ax_, look)
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
@@ -228,11 +212,7 @@ def _curve(name: str, optimizer: Any) -> Curve:
     values = values_of(records)
     initial = [i for i, r in enumerate(records, 1) if r["model_label"] == "initial"]
     return Curve(
-        name,
-        values,
-        stepwise_best(values),
-        max(initial, default=0),
-        _bound(optimizer),
+        name, values, stepwise_best(values), max(initial, default=0), _bound(optimizer)
     )
 
 
@@ -256,8 +236,8 @@ def _draw(
         steps,
         drawable(curve.best),
         color=colour,
-        linewidth=1.3 * look.line,
-        linestyle=("-", "--", "-.", ":")[number // 6 % 4],
+        lw=1.3 * look.line,
+        ls=("-", "--", "-.", ":")[number // 6 % 4],
         drawstyle="steps-post",
         label=label,
         gid=_BEST,
@@ -266,7 +246,7 @@ def _draw(
     if curve.bound is not None and math.isfinite(curve.bound):
         best = float(curve.best[-1])
         band = ax.axhspan(best, best + curve.bound, color=colour, alpha=0.15)
-        band.set(linewidth=0, label="what may be left to gain" if alone else None)
+        band.set(lw=0, label="what may be left to gain" if alone else None)
     _draw_values(ax, look, curve, colour, floor, alone)
     draw_failures(ax, look, np.isnan(curve.values))
 
@@ -274,11 +254,9 @@ def _draw(
 def _shade_initial(ax: Any, look: Look, n: int, colour: str, alone: bool) -> None:
     """Shade the initial design; of several searches, only mark its end."""
     if alone:
-        ax.axvspan(
-            0.5, n + 0.5, color=look.ink, alpha=0.08, linewidth=0, label="initial"
-        )
+        look.shade(ax, 0, n, look.ink, alpha=0.08, label="initial")
     else:
-        ax.axvline(n + 0.5, color=colour, alpha=0.6, linewidth=0.7, linestyle=":")
+        ax.axvline(n + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
 
 
 def _draw_values(
@@ -286,16 +264,8 @@ def _draw_values(
 ) -> None:
     values = drawable(curve.values)
     steps = np.arange(1, len(values) + 1)
-    below = np.flatnonzero(values < floor)
-    shown = np.where(values < floor, math.nan, values)
-    dots = {"linestyle": "none", "color": colour, "markeredgewidth": 0}
-    dots["alpha"] = 0.6 if alone else 0.4
-    ax.plot(
-        steps,
-        shown,
-        marker="o",
-        markersize=look.dot,
-        label="each candidate" if alone else None,
-        **dots,
-    )
+    below = values < floor
+    shown = np.where(below, math.nan, values)
+    alpha, label = (0.6, "each candidate") if alone else (0.4, None)
+    look.draw_dots(ax, steps, shown, colour, alpha=alpha, label=label)
     draw_below(ax, look, below, colour, "below the axis" if alone else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,21 +21,9 @@ from skrobustbo.displays._base import (
     varying,
 )
 from skrobustbo.displays._importance import most_important
-from skrobustbo.displays._layout import (
-    Fitted,
-    Ticks,
-    colour_bar,
-    settle,
-)
+from skrobustbo.displays._layout import Fitted, Ticks, colour_bar
 from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import (
-    Look,
-    drawable,
-    dress,
-    look_of,
-    panels,
-    value_colours,
-)
+from skrobustbo.displays._style import Look, drawable, dress, panels, value_colours
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.
 _MOST = 5
@@ -43,6 +32,7 @@ _BINS = 12
 _GOLDEN = 0.6180339887498949
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EvaluationsDisplay(Display):
     """Where the search has looked: all pairs of parameters, coloured by value.
 
@@ -82,22 +72,12 @@ class EvaluationsDisplay(Display):
     array([[1., 1.]])
     """
 
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        left_out: Sequence[str],
-        positions: Array,
-        values: Array,
-        scales: dict[str, Scale],
-        value_name: str = SCORE,
-    ) -> None:
-        self.names = list(names)
-        self.left_out = list(left_out)
-        self.positions = positions
-        self.values = values
-        self.scales = scales
-        self.value_name = value_name
+    names: Sequence[str]
+    left_out: Sequence[str]
+    positions: Array
+    values: Array
+    scales: dict[str, Scale]
+    value_name: str = SCORE
 
     @classmethod
     def from_optimizer(
@@ -143,19 +123,7 @@ class EvaluationsDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw, divided into panels; None for a new figure.
-
-        Returns
-        -------
-        self : EvaluationsDisplay
-        """
-        look = look_of(ax)
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
         n = len(self.names)
         self.figure_, self.axes_ = panels(ax, n, n, height=0.95 if n > 1 else 0.6)
         parts: list[Fitted] = []
@@ -166,8 +134,7 @@ class EvaluationsDisplay(Display):
         self.axes_[np.triu_indices(n, 1)] = None
         self.figure_.align_ylabels(list(self.axes_[:, 0]))
         self.figure_.align_xlabels(list(self.axes_[-1]))
-        settle(self.figure_, parts)
-        return self
+        return parts
 
     def _draw_panel(self, look: Look, row: int, column: int) -> list[Fitted]:
         ax, n = self.axes_[row, column], len(self.names)
@@ -202,10 +169,8 @@ class EvaluationsDisplay(Display):
             unused.set_axis_off()
         colours = value_colours(self.values, look)
         if n == 1:
-            bar = colour_bar(
-                self.figure_, colours, look, self.value_name, ax=self.axes_[0, 0]
-            )
-            return [bar]
+            ax = self.axes_[0, 0]
+            return [colour_bar(self.figure_, colours, look, self.value_name, ax)]
         corner = self.axes_[0, n - 1]
         corner.legend(
             handles=self._key(look),
@@ -220,21 +185,21 @@ class EvaluationsDisplay(Display):
         right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
         bar = corner.inset_axes((left, 0.85, right - left, 0.1))
         bar.set_in_layout(False)
-        return [colour_bar(self.figure_, colours, look, self.value_name, cax=bar)]
+        return [colour_bar(self.figure_, colours, look, self.value_name, corner, bar)]
 
     def _key(self, look: Look) -> list[Any]:
         """Return the legend's marks: dots by time, the best, failures."""
         from matplotlib.lines import Line2D
 
-        mark: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0.9 * look.line}
+        mark: dict[str, Any] = {"ls": "none", "mew": 0.9 * look.line}
         dot: dict[str, Any] = {"marker": "o", "color": look.ink, **mark}
         failed = {"marker": "x", "color": look.failure, **mark}
-        ring = {**dot, "markerfacecolor": "none", "markersize": 1.5 * look.dot}
+        ring = {**dot, "markerfacecolor": "none", "ms": 1.5 * look.dot}
         marks = [
-            Line2D([], [], markersize=0.6 * look.dot, label="early", **dot),
-            Line2D([], [], markersize=1.2 * look.dot, label="late", **dot),
+            Line2D([], [], ms=0.6 * look.dot, label="early", **dot),
+            Line2D([], [], ms=1.2 * look.dot, label="late", **dot),
             Line2D([], [], label="best", **ring),
-            Line2D([], [], markersize=look.dot, label="failed", **failed),
+            Line2D([], [], ms=look.dot, label="failed", **failed),
         ]
         return marks if np.isnan(self.values).any() else marks[:-1]
 
@@ -249,13 +214,9 @@ class EvaluationsDisplay(Display):
             bins = np.geomspace(low, high, _BINS + 1)
         else:
             bins = np.linspace(low, high, _BINS + 1)
-        ax.hist(
-            np.clip(at, bins[0], bins[-1]),
-            bins,
-            color=look.ink,
-            alpha=0.45,
-            rwidth=0.6 if scale.kind == "category" else 0.9,
-        )
+        share = 0.6 if scale.kind == "category" else 0.9
+        inside = np.clip(at, bins[0], bins[-1])
+        ax.hist(inside, bins, color=look.ink, alpha=0.45, rwidth=share)
         if len(self.names) == 1:
             self._draw_strip(ax, look)
 
@@ -275,33 +236,15 @@ class EvaluationsDisplay(Display):
         small = 1.0 if len(self.names) < 4 else 0.75
         size = (look.dot * small * np.linspace(0.7, 1.7, n)) ** 2
         colours = value_colours(self.values, look)
-        ax.scatter(
-            x[failed],
-            y[failed],
-            s=0.6 * size[failed],
-            marker="x",
-            color=look.failure,
-            linewidth=0.6 * look.line,
-        )
-        ax.scatter(
-            x[~failed],
-            y[~failed],
-            s=size[~failed],
-            color=colours.to_rgba(shown[~failed]),
-            linewidth=0.4,
-            edgecolor=look.paper,
-        )
+        cross = {"marker": "x", "color": look.failure, "lw": 0.6 * look.line}
+        ax.scatter(x[failed], y[failed], s=0.6 * size[failed], **cross)
+        dot = {"lw": 0.4, "color": colours.to_rgba(shown[~failed])}
+        ax.scatter(x[~failed], y[~failed], s=size[~failed], edgecolor=look.paper, **dot)
         if not failed.all():
             best = int(np.nanargmax(shown))
-            ax.scatter(
-                x[best],
-                y[best],
-                s=2.5 * size[best] + 12,
-                facecolor="none",
-                edgecolor=look.ink,
-                linewidth=0.9 * look.line,
-                clip_on=False,
-            )
+            ring = {"facecolor": "none", "edgecolor": look.ink, "lw": 0.9 * look.line}
+            wide = 2.5 * size[best] + 12
+            ax.scatter(x[best], y[best], s=wide, clip_on=False, **ring)
 
     def _spread(self, column: int, turn: int) -> Array:
         """Return positions, those of categories spread around their place."""

@@ -180,13 +180,7 @@ class Legend:
 
 
 def colour_bar(
-    figure: Any,
-    colours: Any,
-    look: Look,
-    label: str,
-    *,
-    ax: Any = None,
-    cax: Any = None,
+    figure: Any, colours: Any, look: Look, label: str, ax: Any, cax: Any = None
 ) -> NumberTicks:
     """Draw a colour bar beside `ax`, or lying in `cax`, and return its ticks."""
     if cax is None:
@@ -222,3 +216,8 @@ def settle(figure: Any, parts: Sequence[Fitted]) -> None:
         changed = [part.loosen() for part in parts]  # all of them, not the first only
         if not any(changed):
             break
+
+
+def steps_fitted(ax: Any, look: Look) -> list[Fitted]:
+    """Return the ticks and the legend of values over the number of the candidate."""
+    return [NumberTicks(ax.xaxis, whole=True), NumberTicks(ax.yaxis), Legend(ax, look)]

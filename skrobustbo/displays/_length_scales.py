@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks, settle
+from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks
 from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Look, dress, look_of, panels, say
+from skrobustbo.displays._style import Look, dress, panels, say
 
 _NOT_MODELS = ("initial", "told", "fallback")
 _NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
@@ -24,6 +25,7 @@ _BINS = 15
 _LABEL = 22
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LengthScaleDisplay(Display):
     """The candidate models over time: which chose each query, and which survive.
 
@@ -70,26 +72,14 @@ class LengthScaleDisplay(Display):
 
     shows_values = False
 
-    def __init__(
-        self,
-        *,
-        numbers: Sequence[int],
-        labels: Sequence[str],
-        length_scales: Array,
-        axis: str,
-        alive: Sequence[Sequence[str]],
-        share: dict[str, float],
-        introduced_at: dict[str, int],
-        eliminated_at: dict[str, int],
-    ) -> None:
-        self.numbers = np.asarray(numbers, dtype=np.intp)
-        self.labels = list(labels)
-        self.length_scales = length_scales
-        self.axis = axis
-        self.alive = [list(labels) for labels in alive]
-        self.share = share
-        self.introduced_at = introduced_at
-        self.eliminated_at = eliminated_at
+    numbers: NDArray[np.intp]
+    labels: list[str]
+    length_scales: Array
+    axis: str
+    alive: list[list[str]]
+    share: dict[str, float]
+    introduced_at: dict[str, int]
+    eliminated_at: dict[str, int]
 
     @classmethod
     def from_optimizer(cls, optimizer: Any, *, ax: Any = None) -> Self:
@@ -116,29 +106,17 @@ class LengthScaleDisplay(Display):
         axis, length_scales = _parsed(labels)
         introduced, eliminated = _lives(numbers, records)
         return cls(
-            numbers=numbers,
+            numbers=np.array(numbers, dtype=np.intp),
             labels=labels,
             length_scales=length_scales,
             axis=axis,
-            alive=[record["alive"] for record in records],
+            alive=[list(record["alive"]) for record in records],
             share={k: labels.count(k) / len(labels) for k in dict.fromkeys(labels)},
             introduced_at=introduced,
             eliminated_at=eliminated,
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes or array of two, default=None
-            Where to draw; None for a new figure. One axes is divided into two.
-
-        Returns
-        -------
-        self : LengthScaleDisplay
-        """
-        look = look_of(ax)
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
         self.figure_, axes = panels(
             ax, 1, 2, height=0.6, width_ratios=(3, 1), sharey="row"
         )
@@ -147,19 +125,10 @@ class LengthScaleDisplay(Display):
         scale, heights = self._heights()
         self._draw_lives(main, look, heights)
         places = [heights[label] for label in self.labels]
-        main.plot(
-            self.numbers,
-            places,
-            linestyle="none",
-            marker="o",
-            markersize=look.dot,
-            markeredgewidth=0,
-            color=look.palette[0],
-            label="chosen by" if self.axis == "model" else "length scale used",
-        )
+        label = "chosen by" if self.axis == "model" else "length scale used"
+        look.draw_dots(main, self.numbers, places, look.palette[0], label=label)
         self._draw_shares(side, look, scale, heights)
-        self._finish(look, scale)
-        return self
+        return self._finish(look, scale)
 
     def _heights(self) -> tuple[Scale, dict[str, float]]:
         """Return the vertical axis, and where each label lies on it."""
@@ -179,28 +148,16 @@ class LengthScaleDisplay(Display):
         end = int(self.numbers[-1]) if len(self.numbers) else 1
         for i, (label, start) in enumerate(self.introduced_at.items()):
             stop = self.eliminated_at.get(label)
-            ax.plot(
-                [start - 0.5, end + 0.5 if stop is None else stop - 0.5],
-                [heights[label]] * 2,
-                color=look.ink,
-                alpha=0.35,
-                linewidth=1.4 * look.line,
-                solid_capstyle="butt",
-                label="survives" if i == 0 else None,
-            )
+            ends = [start - 0.5, (end + 1 if stop is None else stop) - 0.5]
+            more = {"solid_capstyle": "butt", "label": "survives" if i == 0 else None}
+            line = {"color": look.ink, "alpha": 0.35, "lw": 1.4 * look.line}
+            ax.plot(ends, [heights[label]] * 2, **line, **more)
         ended = self.eliminated_at.items()
         if ended:
-            ax.plot(
-                [stop - 0.5 for _, stop in ended],
-                [heights[label] for label, _ in ended],
-                linestyle="none",
-                marker="x",
-                markersize=1.2 * look.dot,
-                markeredgewidth=look.line,
-                color=look.palette[1],
-                label="eliminated",
-                zorder=4,
-            )
+            steps = [stop - 0.5 for _, stop in ended]
+            cross = {"ms": 1.2 * look.dot, "mew": look.line, "color": look.palette[1]}
+            places = [heights[label] for label, _ in ended]
+            ax.plot(steps, places, "x", label="eliminated", zorder=4, **cross)
 
     def _draw_shares(
         self, ax: Any, look: Look, scale: Scale, heights: dict[str, float]
@@ -232,7 +189,7 @@ class LengthScaleDisplay(Display):
             alpha=0.75,
         )
 
-    def _finish(self, look: Look, scale: Scale) -> None:
+    def _finish(self, look: Look, scale: Scale) -> list[Fitted]:
         main, side = self.axes_
         dress(main, look, x="candidate", y=self.axis, grid="")
         dress(side, look, x="use (%)", grid="x")
@@ -251,7 +208,7 @@ class LengthScaleDisplay(Display):
         side.set_xlim(0, 105 * max([*self._top, 0.05]))
         if not self.labels:
             say(main, look, "no model has chosen yet")
-        settle(self.figure_, parts)
+        return parts
 
 
 def _half_gap(places: Array, scale: Scale) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,17 +22,10 @@ from skrobustbo.displays._base import (
     varying,
 )
 from skrobustbo.displays._importance import most_important
-from skrobustbo.displays._layout import Fitted, settle
+from skrobustbo.displays._layout import Fitted
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._slices import Slice, slices_of
-from skrobustbo.displays._style import (
-    Look,
-    drawable,
-    look_of,
-    padded,
-    panels,
-    value_range,
-)
+from skrobustbo.displays._style import Look, drawable, padded, panels, value_range
 from skrobustbo.displays._surfaces import Scene, draw_pair, draw_single
 
 #: Panels unless parameters are named.
@@ -40,6 +34,7 @@ _MOST = 6
 _WIDE = 5.5
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ObjectiveDisplay(Display):
     """The posterior along parameters, the others fixed at the recommended point.
 
@@ -86,22 +81,12 @@ class ObjectiveDisplay(Display):
     ('x',)
     """
 
-    def __init__(
-        self,
-        *,
-        slices: Sequence[Slice],
-        params: dict[str, Any],
-        trials: Sequence[dict[str, Any]],
-        values: Array,
-        scales: dict[str, Scale],
-        value_name: str = SCORE,
-    ) -> None:
-        self.slices = list(slices)
-        self.params = params
-        self.trials = list(trials)
-        self.values = values
-        self.scales = scales
-        self.value_name = value_name
+    slices: Sequence[Slice]
+    params: dict[str, Any]
+    trials: Sequence[dict[str, Any]]
+    values: Array
+    scales: dict[str, Scale]
+    value_name: str = SCORE
 
     @classmethod
     def from_optimizer(
@@ -149,19 +134,7 @@ class ObjectiveDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes or array of them, default=None
-            Where to draw; None for a new figure. One axes is divided into panels.
-
-        Returns
-        -------
-        self : ObjectiveDisplay
-        """
-        look = look_of(ax)
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
         n = sum(len(one.names) for one in self.slices)
         pairs = any(len(one.names) == 2 for one in self.slices)
         wide = look.width >= _WIDE and not pairs
@@ -172,10 +145,9 @@ class ObjectiveDisplay(Display):
         for unused in axes.ravel()[n:]:
             unused.set_axis_off()
         self.axes_ = axes.ravel()[:n]
-        self._draw_panels(look, n_columns)
-        return self
+        return self._draw_panels(look, n_columns)
 
-    def _draw_panels(self, look: Look, n_columns: int) -> None:
+    def _draw_panels(self, look: Look, n_columns: int) -> list[Fitted]:
         parts: list[Fitted] = []
         scene = Scene(
             look, self.scales, self.params, self.trials, self.values, self.value_name
@@ -190,7 +162,7 @@ class ObjectiveDisplay(Display):
                 left = place % n_columns == 0
                 parts += draw_single(axes[0], scene, one, limits, left)
             place += len(one.names)
-        settle(self.figure_, parts)
+        return parts
 
     def _limits(self) -> tuple[float, float]:
         """Return the range of values that all panels share."""

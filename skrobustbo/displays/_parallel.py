@@ -21,12 +21,11 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, Legend, colour_bar, settle
+from skrobustbo.displays._layout import Fitted, Legend, colour_bar
 from skrobustbo.displays._scales import Scale, shortened
 from skrobustbo.displays._style import (
     Look,
     drawable,
-    look_of,
     panels,
     room,
     root_figure,
@@ -37,6 +36,7 @@ from skrobustbo.displays._style import (
 _LEAST = 5
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ParallelCoordinatesDisplay(Display):
     """Every candidate as a line through the parameters, coloured by its value.
 
@@ -74,20 +74,11 @@ class ParallelCoordinatesDisplay(Display):
     array([[0.5 , 0.75]])
     """
 
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        positions: Array,
-        values: Array,
-        scales: dict[str, Scale],
-        value_name: str = SCORE,
-    ) -> None:
-        self.names = list(names)
-        self.positions = positions
-        self.values = values
-        self.scales = scales
-        self.value_name = value_name
+    names: Sequence[str]
+    positions: Array
+    values: Array
+    scales: dict[str, Scale]
+    value_name: str = SCORE
 
     @classmethod
     def from_optimizer(
@@ -129,19 +120,7 @@ class ParallelCoordinatesDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None for a new figure.
-
-        Returns
-        -------
-        self : ParallelCoordinatesDisplay
-        """
-        look = look_of(ax)
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
         height = max(0.3, look.lines(2.2 * len(self.names) + 2))
         self.figure_, axes = panels(ax, 1, 1, height=height)
         self.ax_ = axes[0, 0]
@@ -149,8 +128,7 @@ class ParallelCoordinatesDisplay(Display):
         self._frame(look)
         names = enumerate(self.names)
         rails = [_Rail(self.ax_, look, self.scales[name], i) for i, name in names]
-        settle(self.figure_, [*bars, Legend(self.ax_, look), *rails])
-        return self
+        return [*bars, Legend(self.ax_, look), *rails]
 
     def _draw_lines(self, look: Look) -> list[Fitted]:
         colours = value_colours(self.values, look)
@@ -160,20 +138,15 @@ class ParallelCoordinatesDisplay(Display):
         down = np.arange(len(self.names))
         for rank, i in enumerate(order):
             failed = bool(np.isnan(shown[i]))
-            self.ax_.plot(
-                self.positions[i],
-                down,
-                color=look.failure if failed else colours.to_rgba(shown[i]),
-                linewidth=(0.5 + 0.6 * rank / len(order)) * look.line,
-                linestyle=":" if failed else "-",
-                marker="x" if failed else "o",
-                markersize=(0.9 if failed else 0.7) * look.dot,
-                label="failed" if failed else None,
-            )
+            colour = look.failure if failed else colours.to_rgba(shown[i])
+            width = (0.5 + 0.6 * rank / len(order)) * look.line
+            size, label = (0.9, "failed") if failed else (0.7, None)
+            dots = {"color": colour, "lw": width, "ms": size * look.dot}
+            style = "x:" if failed else "o-"
+            self.ax_.plot(self.positions[i], down, style, label=label, **dots)
         if not np.isfinite(shown).any():
             return []
-        bar = colour_bar(self.figure_, colours, look, self.value_name, ax=self.ax_)
-        return [bar]
+        return [colour_bar(self.figure_, colours, look, self.value_name, self.ax_)]
 
     def _frame(self, look: Look) -> None:
         ax, n = self.ax_, len(self.names)
@@ -205,9 +178,7 @@ class _Rail:
             return False
         self.placed = True
         ink = self.look.ink
-        self.ax.plot(
-            [0, 1], [self.place] * 2, color=ink, linewidth=0.7, alpha=0.5, zorder=1.5
-        )
+        self.ax.plot([0, 1], [self.place] * 2, color=ink, lw=0.7, alpha=0.5, zorder=1.5)
         figure = root_figure(self.ax)
         box = self.ax.get_window_extent()
         pitch = 72 / figure.dpi * box.height / np.ptp(self.ax.get_ylim())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,20 +16,20 @@ from skrobustbo.displays._base import (
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Legend, NumberTicks, settle
+from skrobustbo.displays._layout import Fitted, steps_fitted
 from skrobustbo.displays._style import (
     Look,
     draw_below,
     draw_failures,
     drawable,
     dress,
-    look_of,
     padded,
     panels,
     value_range,
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ResetDisplay(Display):
     """Values over time, the resets of the policy, and what it remembers.
 
@@ -65,22 +66,12 @@ class ResetDisplay(Display):
     array([ True,  True,  True])
     """
 
-    def __init__(
-        self,
-        *,
-        values: Array,
-        resets: NDArray[np.intp],
-        remembered: NDArray[np.bool_],
-        expected: Array,
-        deviation: Array,
-        value_name: str = SCORE,
-    ) -> None:
-        self.values = values
-        self.resets = resets
-        self.remembered = remembered
-        self.expected = expected
-        self.deviation = deviation
-        self.value_name = value_name
+    values: Array
+    resets: NDArray[np.intp]
+    remembered: NDArray[np.bool_]
+    expected: Array
+    deviation: Array
+    value_name: str = SCORE
 
     @classmethod
     def from_optimizer(
@@ -114,19 +105,7 @@ class ResetDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None for a new figure.
-
-        Returns
-        -------
-        self : ResetDisplay
-        """
-        look = look_of(ax)
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
         self.figure_, axes = panels(ax, 1, 1, height=0.6)
         self.ax_ = axes[0, 0]
         limits = padded(*value_range(self.values, cut=100.0), share=0.1)
@@ -137,45 +116,27 @@ class ResetDisplay(Display):
         self.ax_.set_ylim(limits)
         self.ax_.set_xlim(0.5, len(self.values) + 0.5)
         dress(self.ax_, look, x="candidate", y=self.value_name)
-        ticks = [NumberTicks(self.ax_.xaxis, whole=True), NumberTicks(self.ax_.yaxis)]
-        settle(self.figure_, [*ticks, Legend(self.ax_, look)])
-        return self
+        return steps_fitted(self.ax_, look)
 
     def _draw_memory(self, look: Look) -> None:
         """Shade the runs of values remembered and draw the resets."""
         edges = np.diff(np.concatenate([[0], self.remembered.astype(int), [0]]))
         starts, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0)
         for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            self.ax_.axvspan(
-                start + 0.5,
-                end + 0.5,
-                color=look.palette[0],
-                alpha=0.14,
-                linewidth=0,
-                label="remembered" if i == 0 else None,
-            )
+            label = "remembered" if i == 0 else None
+            look.shade(self.ax_, start, end, look.palette[0], alpha=0.14, label=label)
         for i, step in enumerate(self.resets):
-            self.ax_.axvline(
-                step - 0.5,
-                color=look.ink,
-                linewidth=look.line,
-                label="reset" if i == 0 else None,
-            )
+            label = "reset" if i == 0 else None
+            self.ax_.axvline(step - 0.5, color=look.ink, lw=look.line, label=label)
 
     def _draw_expected(self, look: Look) -> None:
         steps = np.arange(1, len(self.values) + 1)
         if not np.isfinite(self.expected).any():
             return
-        self.ax_.errorbar(
-            steps,
-            drawable(self.expected),
-            2 * drawable(self.deviation),
-            linestyle="none",
-            ecolor=look.ink,
-            elinewidth=look.line,
-            alpha=0.3,
-            label="expected \N{PLUS-MINUS SIGN} 2\N{GREEK SMALL LETTER SIGMA}",
-        )
+        label = "expected \N{PLUS-MINUS SIGN} 2\N{GREEK SMALL LETTER SIGMA}"
+        bars = {"ecolor": look.ink, "elinewidth": look.line, "alpha": 0.3}
+        mean, spread = drawable(self.expected), 2 * drawable(self.deviation)
+        self.ax_.errorbar(steps, mean, spread, ls="none", label=label, **bars)
 
     def _draw_values(self, look: Look, floor: float) -> None:
         values = drawable(self.values)
@@ -183,17 +144,8 @@ class ResetDisplay(Display):
         below = values < floor
         for kept, alpha in ((True, 1.0), (False, 0.5)):
             chosen = (self.remembered == kept) & ~below
-            self.ax_.plot(
-                steps[chosen],
-                values[chosen],
-                linestyle="none",
-                marker="o",
-                markersize=look.dot,
-                markeredgewidth=0,
-                color=look.palette[0] if kept else look.ink,
-                alpha=alpha,
-                label=("value" if kept else "forgotten") if chosen.any() else None,
-            )
-        draw_below(
-            self.ax_, look, np.flatnonzero(below), look.palette[0], "below the axis"
-        )
+            label = ("value" if kept else "forgotten") if chosen.any() else None
+            colour = look.palette[0] if kept else look.ink
+            x, y = steps[chosen], values[chosen]
+            look.draw_dots(self.ax_, x, y, colour, alpha=alpha, label=label)
+        draw_below(self.ax_, look, below, look.palette[0], "below the axis")

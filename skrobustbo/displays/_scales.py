@@ -124,17 +124,9 @@ def _choice(name: str, short: str, dimension: Categorical) -> Scale:
         low, high = float(choices[0]), float(choices[-1])
         whole = all(isinstance(choice, int) for choice in choices)
         return Scale(name, short, "linear", low, high, whole=whole)
-    labels = tuple(short_values(choices))
-    return Scale(
-        name,
-        short,
-        "category",
-        0.0,
-        len(choices) - 1.0,
-        choices=choices,
-        labels=labels,
-        index=dimension.index,
-    )
+    labels, last = tuple(short_values(choices)), len(choices) - 1.0
+    index = dimension.index
+    return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
 
 
 def _placed_by_value(dimension: Categorical) -> bool:

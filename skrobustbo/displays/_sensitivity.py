@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +17,9 @@ from skrobustbo.displays._base import (
     varying,
 )
 from skrobustbo.displays._importance import first_order, sampled_mean
-from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks, settle
+from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks
 from skrobustbo.displays._scales import Scale, short_names
-from skrobustbo.displays._style import Look, dress, look_of, panels, room
+from skrobustbo.displays._style import Look, dress, panels, room
 
 #: Radii, as shares of the largest, at which the worst case is taken.
 _STEPS = 16
@@ -28,6 +29,7 @@ _CURVES, _BARS = 3, 12
 _NARROW = 5.0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SensitivityDisplay(Display):
     """How the score falls around the recommended point, and what matters.
 
@@ -77,24 +79,13 @@ class SensitivityDisplay(Display):
     {'x': 0.5}
     """
 
-    def __init__(
-        self,
-        *,
-        params: dict[str, Any],
-        mean: float,
-        eps: Array,
-        worst: Array,
-        worst_of: dict[str, Array],
-        importance: dict[str, float],
-        value_name: str = SCORE,
-    ) -> None:
-        self.params = params
-        self.mean = mean
-        self.eps = eps
-        self.worst = worst
-        self.worst_of = worst_of
-        self.importance = importance
-        self.value_name = value_name
+    params: dict[str, Any]
+    mean: float
+    eps: Array
+    worst: Array
+    worst_of: dict[str, Array]
+    importance: dict[str, float]
+    value_name: str = SCORE
 
     @classmethod
     def from_optimizer(
@@ -143,19 +134,7 @@ class SensitivityDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes or array of two, default=None
-            Where to draw; None for a new figure. One axes is divided into two.
-
-        Returns
-        -------
-        self : SensitivityDisplay
-        """
-        look = look_of(ax)
+    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
         short = short_names(list(self.importance))
         n_bars = min(len(self.importance), _BARS)
         if look.width < _NARROW:
@@ -181,28 +160,17 @@ class SensitivityDisplay(Display):
         ]
         right.invert_yaxis()
         right.tick_params(axis="y", length=0)
-        settle(self.figure_, parts)
-        return self
+        return parts
 
     def _draw_curves(self, ax: Any, look: Look, short: dict[str, str]) -> None:
-        ax.plot(
-            self.eps,
-            self.worst,
-            color=look.ink,
-            linewidth=1.6 * look.line,
-            label="all moved" if len(self.worst_of) != 1 else "moved",
-        )
+        label = "all moved" if len(self.worst_of) != 1 else "moved"
+        ax.plot(self.eps, self.worst, color=look.ink, lw=1.6 * look.line, label=label)
         delicate = sorted(self.worst_of, key=lambda name: self.worst_of[name][-1])
         several = delicate[:_CURVES] if len(delicate) > 1 else []
         for i, name in enumerate(several):
-            ax.plot(
-                self.eps,
-                self.worst_of[name],
-                color=look.palette[i],
-                linewidth=1.2 * look.line,
-                linestyle=("--", "-.", ":")[i],
-                label=short[name],
-            )
+            line = {"color": look.palette[i], "lw": 1.2 * look.line}
+            style = ("--", "-.", ":")[i]
+            ax.plot(self.eps, self.worst_of[name], style, label=short[name], **line)
 
     def _draw_bars(self, ax: Any, look: Look, short: dict[str, str]) -> Scale:
         ranked = sorted(self.importance, key=lambda name: -self.importance[name])
@@ -210,19 +178,12 @@ class SensitivityDisplay(Display):
         shares = [100 * self.importance[name] for name in shown]
         ax.barh(range(len(shown)), shares, color=look.palette[0], alpha=0.8)
         for place, share in enumerate(shares):
-            ax.text(
-                share + 2,
-                place,
-                f"{share:.0f}" if share >= 0.5 else "<1",
-                va="center",
-                color=look.ink,
-                fontsize=0.9 * look.size,
-            )
+            text = f"{share:.0f}" if share >= 0.5 else "<1"
+            size = 0.9 * look.size
+            ax.text(share + 2, place, text, va="center", color=look.ink, fontsize=size)
         ax.set_xlim(0, min(max(shares) * 1.2 + 8, 112))
-        names = tuple(shown)
-        return Scale(
-            "", "", "category", choices=names, labels=tuple(short[n] for n in names)
-        )
+        labels = tuple(short[name] for name in shown)
+        return Scale("", "", "category", choices=tuple(shown), labels=labels)
 
 
 def _worst(

@@ -52,21 +52,17 @@ def slices_of(
     trials: Sequence[Mapping[str, Any]],
 ) -> list[Slice]:
     """Return the slices through `params`, all predicted at once."""
-    plans = [_plan(optimizer.space, params, names, trials) for names in asked]
-    flat = [point for points, _, _ in plans for point in points if point is not None]
-    mean, std = optimizer.predict(flat, return_std=True)
-    slices, start = [], 0
-    for names, (points, shape, connected) in zip(asked, plans, strict=True):
-        known = np.array([point is not None for point in points])
-        end = start + int(known.sum())
-        surfaces = []
-        for predicted in (mean, std):
-            surface = np.full(len(points), math.nan)
-            surface[known] = np.asarray(predicted)[start:end]
-            surfaces.append(surface.reshape(shape))
-        at = _positions(optimizer.space, names, scales, points, shape, connected)
-        slices.append(Slice(names, at, surfaces[0], surfaces[1], connected))
-        start = end
+    plans = [_plan(optimizer.space, params, names, scales, trials) for names in asked]
+    flat = [p for points, *_ in plans for p in points if p is not None]
+    predictions = [iter(each) for each in optimizer.predict(flat, return_std=True)]
+    slices = []
+    for names, (points, at, shape, connected) in zip(asked, plans, strict=True):
+        mean, std = (
+            np.array([math.nan if p is None else next(each) for p in points])
+            for each in predictions
+        )
+        surfaces = mean.reshape(shape), std.reshape(shape)
+        slices.append(Slice(names, at, *surfaces, connected))
     return slices
 
 
@@ -74,21 +70,26 @@ def _plan(
     space: Any,
     params: Mapping[str, Any],
     names: tuple[str, ...],
+    scales: Mapping[str, Scale],
     trials: Sequence[Mapping[str, Any]],
-) -> tuple[list[Any], tuple[int, ...], bool]:
-    """Return the points of a slice, None for infeasible ones, and its shape."""
+) -> tuple[list[Any], tuple[Array, ...], tuple[int, ...], bool]:
+    """Return the points of a slice, None for infeasible ones, places and shape."""
     grids = [_grid(space.dimensions[name], len(names)) for name in names]
     points = [
         {**params, **dict(zip(names, values, strict=True))}
         for values in itertools.product(*grids)
     ]
-    feasible = [point if _inside(space, point) else None for point in points]
-    shape = tuple(len(grid) for grid in grids)
+    feasible = [point if space.contains(point) else None for point in points]
     if len(names) == 2 or sum(p is not None for p in feasible) > 0.5 * len(points):
-        return feasible, shape, True
+        pairs = zip(names, grids, strict=True)
+        at = tuple(
+            scales[name].positions({name: v} for v in grid) for name, grid in pairs
+        )
+        return feasible, at, tuple(map(len, grids)), True
     extra = [*map(dict, trials), *space.sample(_POINTS, random_state=0)]
     found = {space.encode(p).tobytes(): p for p in extra if names[0] in p}
-    return list(found.values()), (len(found),), False
+    others = list(found.values())
+    return others, (scales[names[0]].positions(others),), (len(others),), False
 
 
 def _grid(dimension: Any, n_names: int) -> list[Any]:
@@ -99,28 +100,3 @@ def _grid(dimension: Any, n_names: int) -> list[Any]:
     n = _LINE if n_names == 1 else _MAP
     rows = dimension.snap(np.linspace(0.0, 1.0, n)[:, None])
     return list(dict.fromkeys(dimension.decode(rows)))
-
-
-def _inside(space: Any, point: Mapping[str, Any]) -> bool:
-    try:
-        space.encode(point)
-    except ValueError:
-        return False
-    return True
-
-
-def _positions(
-    space: Any,
-    names: tuple[str, ...],
-    scales: Mapping[str, Scale],
-    points: Sequence[Any],
-    shape: tuple[int, ...],
-    connected: bool,
-) -> tuple[Array, ...]:
-    if not connected:
-        return (scales[names[0]].positions(points),)
-    grids = [_grid(space.dimensions[name], len(names)) for name in names]
-    return tuple(
-        scales[name].positions({name: value} for value in grid)
-        for name, grid in zip(names, grids, strict=True)
-    )

@@ -59,6 +59,14 @@ class Look:
         """Return the height of so many lines of text, in shares of the width."""
         return n * 1.7 * self.size / 72 / self.width
 
+    def draw_dots(self, ax: Any, x: Any, y: Any, colour: str, **more: Any) -> None:
+        """Draw dots without borders."""
+        ax.plot(x, y, "o", ms=self.dot, mew=0, color=colour, **more)
+
+    def shade(self, ax: Any, start: Any, end: Any, colour: str, **more: Any) -> None:
+        """Shade the candidates after the number `start` up to the number `end`."""
+        ax.axvspan(start + 0.5, end + 0.5, color=colour, lw=0, **more)
+
     @property
     def failure(self) -> str:
         """Colour of failed evaluations, in all displays."""
@@ -160,11 +168,7 @@ def panels(
 
 
 def _divided(
-    ax: Any,
-    n_rows: int,
-    n_columns: int,
-    ratios: dict[str, Any],
-    sharey: bool | str,
+    ax: Any, n_rows: int, n_columns: int, ratios: dict[str, Any], sharey: bool | str
 ) -> tuple[Any, NDArray[np.object_]]:
     ax.set_axis_off()
     figure = root_figure(ax)
@@ -188,7 +192,7 @@ def dress(ax: Any, look: Look, *, x: str = "", y: str = "", grid: str = "y") -> 
     for name in ("x", "y"):
         ax.grid(False, axis=name)  # also what the user's style may have drawn
         if name in grid:
-            ax.grid(True, axis=name, color=look.ink, alpha=0.15, linewidth=0.5)
+            ax.grid(True, axis=name, color=look.ink, alpha=0.15, lw=0.5)
 
 
 def value_colours(values: Any, look: Look) -> Any:
@@ -196,10 +200,7 @@ def value_colours(values: Any, look: Look) -> Any:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    low, high = value_range(values)
-    if not high > low:
-        low, high = padded(low, high)
-    return ScalarMappable(Normalize(low, high, clip=True), look.colours)
+    return ScalarMappable(Normalize(*filled_range(values), clip=True), look.colours)
 
 
 def room(ax: Any, look: Look) -> int:
@@ -211,16 +212,8 @@ def room(ax: Any, look: Look) -> int:
 
 def say(ax: Any, look: Look, text: str) -> None:
     """Write in the middle of an axes that has nothing to show."""
-    ax.text(
-        0.5,
-        0.5,
-        text,
-        transform=ax.transAxes,
-        ha="center",
-        va="center",
-        color=look.ink,
-        fontsize=look.size,
-    )
+    middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
+    ax.text(0.5, 0.5, text, color=look.ink, fontsize=look.size, **middle)
 
 
 def drawable(values: Any) -> Array:
@@ -247,6 +240,12 @@ def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def filled_range(values: Any) -> tuple[float, float]:
+    """Return `value_range`, with margins where it has no width."""
+    low, high = value_range(values)
+    return (low, high) if high > low else padded(low, high)
+
+
 def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
     """Return the range with margins; a range without width gets one."""
     wide = high > low
@@ -256,27 +255,20 @@ def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
 
 def draw_failures(ax: Any, look: Look, failed: Any) -> None:
     """Mark the steps that failed on a rug at the bottom; steps count from 1."""
-    places = np.flatnonzero(failed)
-    _draw_rug(ax, look, places, "x", look.failure, "failed")
+    steps = np.flatnonzero(failed) + 1
+    draw_rug(ax, look, steps, "x", look.failure, label="failed", zorder=4)
 
 
-def draw_below(ax: Any, look: Look, places: Any, colour: str, label: Any) -> None:
-    """Mark at the bottom the places, from 0, of values that lie below the axis."""
-    _draw_rug(ax, look, places, "v", colour, label)
+def draw_below(ax: Any, look: Look, below: Any, colour: str, label: Any) -> None:
+    """Mark at the bottom the steps whose values lie below the axis."""
+    steps = np.flatnonzero(below) + 1
+    draw_rug(ax, look, steps, "v", colour, label=label, zorder=4)
 
 
-def _draw_rug(
-    ax: Any, look: Look, places: Any, marker: str, colour: str, label: Any
+def draw_rug(
+    ax: Any, look: Look, at: Any, marker: str, colour: str, **more: Any
 ) -> None:
-    if len(places):
-        ax.plot(
-            np.asarray(places) + 1,
-            np.full(len(places), 0.03),
-            linestyle="none",
-            marker=marker,
-            color=colour,
-            markersize=look.dot,
-            transform=ax.get_xaxis_transform(),
-            label=label,
-            zorder=4,
-        )
+    """Mark places along the bottom of an axes."""
+    if len(at):
+        more = {"ms": look.dot, "transform": ax.get_xaxis_transform(), **more}
+        ax.plot(at, np.full(len(at), 0.03), marker, color=colour, **more)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skrobustbo.displays._layout import Fitted, NumberTicks, Ticks, colour_bar
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._slices import Slice
-from skrobustbo.displays._style import Look, drawable, dress, padded, value_range
+from skrobustbo.displays._style import Look, draw_rug, drawable, dress, filled_range
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def draw_single(
     _draw_trials(ax, scene, scale, limits[0])
     recommended = scale.position(scene.params)
     width = 0.7 * look.line
-    ax.axvline(recommended, color=look.ink, linestyle="--", linewidth=width)
+    ax.axvline(recommended, color=look.ink, ls="--", lw=width)
     ax.set_ylim(limits)
     dress(ax, look, x=scale.short, y=scene.value_name if left else "")
     ax.tick_params(axis="y", labelleft=left)
@@ -58,24 +58,16 @@ def draw_single(
 def _draw_band(ax: Any, look: Look, at: Array, mean: Array, std: Array) -> None:
     colour = look.palette[0]
     low, high = mean - 2 * std, mean + 2 * std
-    ax.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
-    ax.plot(at, mean, color=colour, linewidth=1.3 * look.line)
+    ax.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
+    ax.plot(at, mean, color=colour, lw=1.3 * look.line)
 
 
 def _draw_errors(
     ax: Any, look: Look, at: Array, mean: Array, std: Array, marker: str, size: float
 ) -> None:
-    ax.errorbar(
-        at,
-        mean,
-        2 * std,
-        linestyle="none",
-        marker=marker,
-        markersize=size * look.dot,
-        color=look.palette[0],
-        elinewidth=look.line,
-        capsize=0.4 * look.dot,
-    )
+    dots = {"ls": "none", "marker": marker, "ms": size * look.dot}
+    bars = {"elinewidth": look.line, "capsize": 0.4 * look.dot}
+    ax.errorbar(at, mean, 2 * std, color=look.palette[0], **dots, **bars)
 
 
 def _draw_trials(ax: Any, scene: Scene, scale: Scale, floor: float) -> None:
@@ -83,27 +75,10 @@ def _draw_trials(ax: Any, scene: Scene, scale: Scale, floor: float) -> None:
     look = scene.look
     at, values = scale.positions(scene.trials), drawable(scene.values)
     failed, below = np.isnan(values), values < floor
-    shown = ~failed & ~below
-    dots = {"linestyle": "none", "markersize": 0.75 * look.dot}
-    ax.plot(
-        at[shown],
-        values[shown],
-        marker="o",
-        color=look.ink,
-        alpha=0.55,
-        markeredgewidth=0,
-        **dots,
-    )
-    rugs = ((below, "v", look.ink), (failed, "x", look.failure))
-    for chosen, marker, colour in rugs:
-        ax.plot(
-            at[chosen],
-            np.full(chosen.sum(), 0.03),
-            marker=marker,
-            color=colour,
-            transform=ax.get_xaxis_transform(),
-            **dots,
-        )
+    shown, size = ~failed & ~below, 0.75 * look.dot
+    ax.plot(at[shown], values[shown], "o", color=look.ink, alpha=0.55, mew=0, ms=size)
+    draw_rug(ax, look, at[below], "v", look.ink, ms=size)
+    draw_rug(ax, look, at[failed], "x", look.failure, ms=size)
 
 
 def draw_pair(
@@ -123,25 +98,17 @@ def draw_pair(
         dress(ax, look, x=across.short, y=up.short if place == 0 else "", grid="")
         parts += [Ticks(ax.xaxis, across, 5, _CUT), Ticks(ax.yaxis, up, 5, _CUT)]
         ax.tick_params(axis="y", labelleft=place == 0)
-        parts.append(colour_bar(figure, mesh, look, label, ax=ax))
+        parts.append(colour_bar(figure, mesh, look, label, ax))
     return parts
 
 
 def _draw_map(
     ax: Any, one: Slice, across: Scale, up: Scale, surface: Array, colours: Any
 ) -> Any:
-    low, high = value_range(surface)
-    if not high > low:
-        low, high = padded(low, high)
-    return ax.pcolormesh(
-        _edges(across, one.positions[0]),
-        _edges(up, one.positions[1]),
-        drawable(surface).T,
-        vmin=low,
-        vmax=high,
-        cmap=colours,
-        rasterized=True,
-    )
+    low, high = filled_range(surface)
+    edges = _edges(across, one.positions[0]), _edges(up, one.positions[1])
+    shades = {"vmin": low, "vmax": high, "cmap": colours}
+    return ax.pcolormesh(*edges, drawable(surface).T, rasterized=True, **shades)
 
 
 def _draw_places(ax: Any, scene: Scene, across: Scale, up: Scale) -> None:
@@ -150,34 +117,13 @@ def _draw_places(ax: Any, scene: Scene, across: Scale, up: Scale) -> None:
     x, y = across.positions(scene.trials), up.positions(scene.trials)
     failed = np.isnan(scene.values)
     size, edge = look.dot**2, 0.5 * look.line
-    ax.scatter(
-        x[~failed],
-        y[~failed],
-        s=0.64 * size,
-        color="white",
-        edgecolor="black",
-        linewidth=edge,
-        zorder=3,
-    )
-    ax.scatter(
-        x[failed],
-        y[failed],
-        s=size,
-        marker="x",
-        color=look.failure,
-        linewidth=2 * edge,
-        zorder=3,
-    )
-    ax.scatter(
-        across.position(scene.params),
-        up.position(scene.params),
-        s=5 * size,
-        marker="*",
-        color=look.palette[1],
-        edgecolor="white",
-        linewidth=edge,
-        zorder=4,
-    )
+    dot = {"color": "white", "edgecolor": "black", "lw": edge, "zorder": 3}
+    ax.scatter(x[~failed], y[~failed], s=0.64 * size, **dot)
+    cross = {"marker": "x", "color": look.failure, "lw": 2 * edge, "zorder": 3}
+    ax.scatter(x[failed], y[failed], s=size, **cross)
+    star = {"marker": "*", "color": look.palette[1], "edgecolor": "white", "lw": edge}
+    place = across.position(scene.params), up.position(scene.params)
+    ax.scatter(*place, s=5 * size, zorder=4, **star)
 
 
 def _edges(scale: Scale, at: Array) -> Array:

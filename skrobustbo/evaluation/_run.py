@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from joblib.parallel import get_active_backend
@@ -26,6 +26,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
+from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_rows,
@@ -39,7 +40,7 @@ from skrobustbo.evaluation._checks import (
 from skrobustbo.evaluation._dask import DaskPool, is_dask
 from skrobustbo.evaluation._folds import Fold, FoldPool, FoldResult, Job, Key
 from skrobustbo.evaluation._solo import SoloPool
-from skrobustbo.evaluation._source import Outcome, Params, Source
+from skrobustbo.evaluation._source import Source, take_folds
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._timed import TimedPool
 
@@ -92,7 +93,7 @@ def run_search(
     with stops.watched():
         stopped = run.search()
         run.conclude()
-    stops.warn(len(run.outcomes), source.n_planned)
+    stops.warn(len(source.trials), source.n_planned)
     if search.refit:
         run.refit()
     run.end()
@@ -110,7 +111,6 @@ class _Run:
     params: dict[str, Any]
     stops: Stops
     journal: NoJournal
-    outcomes: list[Outcome] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         search = self.estimator
@@ -188,10 +188,10 @@ class _Run:
         with self._pool() as pool:
             self.stops.plan(len(self.job.splits), pool.n_workers)
             while not (stopped or self._over()) and (
-                candidates := self.journal.next_round(source)
+                trials := self.journal.next_round(source)
             ):
-                stopped = self._round(pool, candidates, task)
-        if not self.outcomes:
+                stopped = self._round(pool, trials, task)
+        if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
         task.call_on_fit_task_end(**self._told(**source.progress()))
         return stopped
@@ -208,7 +208,7 @@ class _Run:
 
     def _over(self) -> bool:
         """Tell whether the search has to end although candidates are left."""
-        return len(self.outcomes) < self.source.n_planned and self.stops.over()
+        return len(self.source.trials) < self.source.n_planned and self.stops.over()
 
     def _announce(self) -> None:
         if self.estimator.verbose > 0:
@@ -229,7 +229,7 @@ class _Run:
         return task.call_on_fit_task_begin(estimator=self.estimator)
 
     def _round(
-        self, pool: FoldPool | SoloPool, candidates: Sequence[Params], search_task: Any
+        self, pool: FoldPool | SoloPool, trials: Sequence[Trial], search_task: Any
     ) -> bool:
         """Evaluate candidates side by side; tell whether a callback asks to stop."""
         n_splits, source = len(self.job.splits), self.source
@@ -237,40 +237,40 @@ class _Run:
         if in_rounds:
             task = search_task.subcontext(
                 task_name="round",
-                max_subtasks=len(candidates) * n_splits,
+                max_subtasks=len(trials) * n_splits,
                 sequential_subtasks=False,
             ).call_on_fit_task_begin(**self._told(**source.progress()))
-        results = self._results(pool, candidates, task)
-        for i, params in enumerate(candidates, len(self.outcomes)):
+        results = self._results(pool, trials, task)
+        for trial in trials:
             # Told in the order asked, so that nothing depends on which fold was faster.
-            keys = [(i, split) for split in range(n_splits)]
+            keys = [(trial.number, split) for split in range(n_splits)]
             if results.keys() >= set(keys):  # the end may have come first
-                self._take(Outcome.of(params, [results[key] for key in keys]))
+                take_folds(trial, [results[key] for key in keys])
+                self._tell(trial)
         told = self._told(**source.progress()) if in_rounds else {}
         return in_rounds and task.call_on_fit_task_end(**told)
 
     def _results(
-        self, pool: FoldPool | SoloPool, candidates: Sequence[Params], task: Any
+        self, pool: FoldPool | SoloPool, trials: Sequence[Trial], task: Any
     ) -> dict[Key, FoldResult]:
         """Return the results of the folds of a round; what is known is not fitted."""
-        results = self.journal.done(len(self.outcomes), len(candidates))
-        folds = self._folds(candidates, task, results)
+        results = self.journal.done(trials[0].number, len(trials))
+        folds = self._folds(trials, task, results)
         for key, result in self.stops.guard(pool.run(folds)) if folds else ():
             check_scores(result, self.owner)
             self.journal.record(key, result)
             results[key] = result
         return results
 
-    def _take(self, outcome: Outcome) -> None:
-        """Keep an outcome and hand it to the source."""
+    def _tell(self, trial: Trial) -> None:
+        """Hand a trial back to the source."""
         if callable(self.estimator.scoring):
-            self._check_returned(outcome)
-        self.outcomes.append(outcome)
-        self.source.tell(outcome)
+            self._check_returned(trial)
+        self.source.tell(trial)
 
-    def _check_returned(self, outcome: Outcome) -> None:
+    def _check_returned(self, trial: Trial) -> None:
         """Check the metrics that a callable scorer turned out to return."""
-        for fold in outcome.folds:
+        for fold in trial.folds:
             names = returned(fold, self.estimator.error_score)
             if names is not None and self.metrics is None:
                 if isinstance(fold["test_scores"], dict):
@@ -285,28 +285,27 @@ class _Run:
         self.metrics = metrics
 
     def _folds(
-        self, candidates: Sequence[Params], task: Any, known: Container[Key]
+        self, trials: Sequence[Trial], task: Any, known: Container[Key]
     ) -> list[Fold]:
-        """Return the folds of some candidates, each with its callback task."""
-        first, n_splits = len(self.outcomes), len(self.job.splits)
-        watched = self._watched(candidates)
+        """Return the folds of some trials, each with its callback task."""
+        n_splits, watched = len(self.job.splits), self._watched(trials)
         return [
             Fold(
-                first + i,
+                trial.number,
                 split,
-                params,
+                trial.params,
                 {
                     "split_progress": (split, n_splits),
-                    "candidate_progress": (first + i, self.source.n_planned),
-                    **(self._leaf(task, first + i, split) if watched else {}),
+                    "candidate_progress": (trial.number, self.source.n_planned),
+                    **(self._leaf(task, trial.number, split) if watched else {}),
                 },
             )
-            for i, params in enumerate(candidates)
+            for trial in trials
             for split in range(n_splits)
-            if (first + i, split) not in known
+            if (trial.number, split) not in known
         ]
 
-    def _watched(self, candidates: Iterable[Params]) -> bool:
+    def _watched(self, trials: Iterable[Trial]) -> bool:
         """Tell whether anybody could hear of the folds.
 
         Where nobody can, the tree of tasks, which grows with each fold and travels to
@@ -314,7 +313,7 @@ class _Run:
         """
         if isinstance(self.root, SilentTask):
             return False
-        values = [value for params in candidates for value in params.values()]
+        values = [value for trial in trials for value in trial.params.values()]
         return any(map(has_callbacks, [self.estimator, self.job.estimator, *values]))
 
     def _leaf(self, task: Any, candidate: int, split: int) -> dict[str, Any]:
@@ -329,13 +328,13 @@ class _Run:
     def conclude(self) -> None:
         """Set the table of results and the best candidate."""
         search = self.estimator
-        folds = [fold for outcome in self.outcomes for fold in outcome.folds]
+        folds = [fold for trial in self.source.trials for fold in trial.folds]
         warn_or_raise_about_fit_failures(folds, search.error_score)
         if callable(search.scoring):  # what it returns is known only now
             spread_failures(folds)
             insert_error_scores(folds, search.error_score)
-        candidates = [outcome.params for outcome in self.outcomes]
-        columns = self.source.columns(candidates)
+        candidates = [trial.params for trial in self.source.trials]
+        columns = self.source.columns()
         results = search._format_results(candidates, search.n_splits_, folds, columns)
         search.multimetric_ = isinstance(folds[0]["test_scores"], dict)
         if callable(search.scoring) and search.multimetric_:

@@ -3,74 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
-import numpy as np
-
+from skrobustbo._trials import FoldResult, Trial
 from skrobustbo.evaluation._checks import real
 
 Params = dict[str, Any]
-FoldResult = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A candidate and what came out of its folds.
+def take_folds(trial: Trial, results: Iterable[FoldResult]) -> None:
+    """Give a trial the results of its folds, with nan for scores without bounds.
 
-    Attributes
-    ----------
-    params : dict
-        The candidate.
-    folds : list of dict
-        For each fold, what scikit-learn notes of a fit: `test_scores` (a number, or a
-        dict of several metrics), `fit_error` (a traceback or None), `fit_time`,
-        `score_time` (seconds) and, if asked for, `train_scores`.
+    A score of plus infinity, otherwise, would be the best of all; so would scores that
+    add up to more than the largest number.
     """
-
-    params: Params
-    folds: Sequence[FoldResult]
-
-    @classmethod
-    def of(cls, params: Params, folds: Iterable[FoldResult]) -> Self:
-        """Return an outcome in which scores without bounds are nan.
-
-        A score of plus infinity, otherwise, would be the best of all; so would scores
-        that add up to more than the largest number.
-        """
-        outcome = cls(params, [_bounded(fold) for fold in folds])
-        named = any(isinstance(fold["test_scores"], dict) for fold in outcome.folds)
-        names: list[Any] = outcome.metrics if named else [None]
-        for metric in names:
-            scores = outcome.scores(metric)
-            if all(map(math.isfinite, scores)) and math.isinf(_mean(scores)):
-                outcome = cls(params, [_without(metric, f) for f in outcome.folds])
-        return outcome
-
-    @property
-    def metrics(self) -> list[str]:
-        """Names of the metrics; none if there is a single one."""
-        found = [fold["test_scores"] for fold in self.folds]
-        return next((list(s) for s in found if isinstance(s, dict)), [])
-
-    def scores(self, metric: str | None) -> list[float]:
-        """Return the test score of each fold.
-
-        Where a callable scorer returns several metrics, a failed fit has one number.
-        """
-        found = [fold["test_scores"] for fold in self.folds]
-        return [float(s[metric] if isinstance(s, dict) else s) for s in found]
-
-    def mean(self, metric: str | None) -> float:
-        """Return the mean test score, nan if one is not finite."""
-        mean = _mean(self.scores(metric))
-        return mean if math.isfinite(mean) else math.nan
-
-    @property
-    def errors(self) -> list[str]:
-        """Tracebacks of the failed fits."""
-        return [fold["fit_error"] for fold in self.folds if fold["fit_error"]]
+    trial.folds = [_bounded(result) for result in results]
+    names: list[Any] = trial.metrics or [None]
+    for metric in names:
+        finite = all(map(math.isfinite, trial.scores(metric)))
+        if finite and math.isnan(trial.mean_score(metric)):
+            trial.folds = [_without(metric, fold) for fold in trial.folds]
 
 
 def _bounded(fold: FoldResult) -> FoldResult:
@@ -82,11 +35,6 @@ def _bounded(fold: FoldResult) -> FoldResult:
     return {**fold, "test_scores": bounded}
 
 
-def _mean(scores: Sequence[float]) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.mean(scores))
-
-
 def _without(metric: str | None, fold: FoldResult) -> FoldResult:
     """Return a fold whose score of a metric is nan."""
     scores = fold["test_scores"]
@@ -95,7 +43,15 @@ def _without(metric: str | None, fold: FoldResult) -> FoldResult:
 
 
 class Source(Protocol):
-    """What a search asks for candidates, round by round."""
+    """What a search asks for candidates, round by round.
+
+    Attributes
+    ----------
+    trials : list of Trial
+        Those told so far.
+    """
+
+    trials: list[Trial]
 
     @property
     def n_planned(self) -> int:
@@ -115,19 +71,22 @@ class Source(Protocol):
         """
         ...
 
-    def next_round(self) -> list[Params]:
-        """Return the candidates to evaluate side by side; none when it is over."""
+    def next_round(self) -> list[Trial]:
+        """Return the candidates to evaluate side by side; none when it is over.
+
+        They are numbered from 0 on.
+        """
         ...
 
-    def tell(self, outcome: Outcome) -> None:
-        """Take note of the outcome of a candidate."""
+    def tell(self, trial: Trial) -> None:
+        """Take note of a candidate whose folds are known."""
         ...
 
     def progress(self) -> Mapping[str, Any]:
         """Return what callbacks are told of the search so far."""
         ...
 
-    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Any]:
+    def columns(self) -> Mapping[str, Any]:
         """Return the columns to add to the table of results."""
         ...
 
@@ -148,14 +107,15 @@ class FixedSource:
     def __init__(
         self, candidates: Iterable[Params], batch_size: int | None = None
     ) -> None:
-        self._left = list(candidates)
+        self.trials: list[Trial] = []
+        self._left = [Trial(params, number=i) for i, params in enumerate(candidates)]
         self.n_planned = len(self._left)
         self._batch_size = batch_size or max(1, self.n_planned)
 
     def check(self, metrics: list[str]) -> None:
         """Accept any metrics."""
 
-    def next_round(self) -> list[Params]:
+    def next_round(self) -> list[Trial]:
         """Return the next candidates of the list."""
         now, self._left = (
             self._left[: self._batch_size],
@@ -163,13 +123,14 @@ class FixedSource:
         )
         return now
 
-    def tell(self, outcome: Outcome) -> None:
-        """Learn nothing."""
+    def tell(self, trial: Trial) -> None:
+        """Keep the trial, and learn nothing."""
+        self.trials.append(trial)
 
     def progress(self) -> Mapping[str, Any]:
         """Tell nothing."""
         return {}
 
-    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Any]:
+    def columns(self) -> Mapping[str, Any]:
         """Add nothing."""
         return {}

@@ -1,12 +1,25 @@
-"""What notebooks show below scikit-learn's diagram of a fitted search."""
+"""What notebooks show below scikit-learn's diagram: the report, and a curve as SVG."""
 
 from __future__ import annotations
 
 import html
+import math
+from dataclasses import dataclass
 
-from skrobustbo.model_selection._curve import curve
+import numpy as np
+from numpy.typing import NDArray
+
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
+
+Array = NDArray[np.float64]
+
+_WIDTH, _HEIGHT = 560, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 20, 180
+#: Readable on white and on black; all else has the colour of the text.
+_ACCENT, _FAILURE = "#3a86c8", "#d1603d"
+#: Scores farther below the middle than so many times its distance to the best are cut.
+_CUT = 6.0
 
 
 def account(found: Findings) -> str:
@@ -14,15 +27,6 @@ def account(found: Findings) -> str:
 
     It has no style sheet and no script: text keeps the colour of the page, light or
     dark.
-
-    Parameters
-    ----------
-    found : Findings
-        What there is to say.
-
-    Returns
-    -------
-    html : str
     """
     picture = curve(found.scores, found.n_initial, found.metric_name)
     text = html.escape(report(found))
@@ -31,3 +35,172 @@ def account(found: Findings) -> str:
         '<pre style="color: inherit; background: none; white-space: pre-wrap; '
         f'line-height: 1.35">{text}</pre>{picture}</details>'
     )
+
+
+# The curve ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where candidates and scores lie in the picture."""
+
+    n: int
+    low: float
+    high: float
+
+    def x(self, number: float) -> float:
+        """Return the place of a candidate, counted from 1."""
+        return _LEFT + (_RIGHT - _LEFT) * (number - 0.5) / self.n
+
+    def y(self, score: float) -> float:
+        """Return the height of a score; those below the frame lie at its bottom."""
+        share = (score - self.low) / (self.high - self.low)
+        return _BOTTOM - (_BOTTOM - _TOP) * max(0.0, share)
+
+
+def curve(scores: Array, n_initial: int, name: str = "score") -> str:
+    """Return an SVG of all scores and the best so far.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        In the order of the candidates, nan for failures.
+    n_initial : int
+        Number of the last candidate of the initial design, which is shaded.
+    name : str, default="score"
+        What the scores are.
+
+    Returns
+    -------
+    svg : str
+        Text and axes have the colour of the text around them.
+    """
+    frame = Frame(len(scores), *_limits(scores))
+    parts = [
+        _initial(frame, n_initial),
+        *_axes(frame, name),
+        *[_mark(frame, i, score) for i, score in enumerate(scores, 1)],
+        _line(frame, np.fmax.accumulate(scores)),
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'width="{_WIDTH}" height="{_HEIGHT}" role="img" '
+        f'aria-label="{_title(scores, name)}" '
+        'style="max-width: 100%; height: auto; color: inherit" '
+        'font-family="sans-serif" font-size="12" fill="currentColor">'
+        + "".join(parts)
+        + "</svg>"
+    )
+
+
+def _title(scores: Array, name: str) -> str:
+    best = np.nanmax(scores) if np.isfinite(scores).any() else math.nan
+    says = f"best {name} {best:.4g} after {len(scores)} candidates"
+    return html.escape(says, quote=True)
+
+
+def _limits(scores: Array) -> tuple[float, float]:
+    """Return the range drawn; a few values far below do not stretch it."""
+    finite = scores[np.isfinite(scores)]
+    if not len(finite):
+        return 0.0, 1.0
+    low, middle, high = finite.min(), float(np.median(finite)), finite.max()
+    if high > middle:
+        low = max(low, middle - _CUT * (high - middle))
+    extra = 0.07 * (high - low) or 0.1 * abs(high) or 1.0
+    return float(low - extra), float(high + extra)
+
+
+def _initial(frame: Frame, n: int) -> str:
+    if not n:
+        return ""
+    width = frame.x(n + 0.5) - _LEFT
+    return (
+        f'<rect x="{_LEFT}" y="{_TOP}" width="{width:.1f}" height="{_BOTTOM - _TOP}" '
+        'fill="currentColor" fill-opacity="0.08"/>'
+        f'<text x="{_LEFT + 4}" y="{_TOP - 6}" fill-opacity="0.7">initial</text>'
+    )
+
+
+def _axes(frame: Frame, name: str) -> list[str]:
+    bottom = f'<path d="M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}" {_stroke("currentColor")}/>'
+    middle = (_TOP + _BOTTOM) / 2
+    side = html.escape(name)
+    return [
+        bottom,
+        *[_score_tick(frame, value, text) for value, text in _labelled(frame)],
+        *[_number_tick(frame, number) for number in _numbers(frame.n)],
+        f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 34}" '
+        'text-anchor="middle">candidate</text>',
+        f'<text transform="translate(14 {middle}) rotate(-90)" '
+        f'text-anchor="middle">{side}</text>',
+    ]
+
+
+def _stroke(colour: str, width: float = 1) -> str:
+    return f'fill="none" stroke="{colour}" stroke-width="{width:g}"'
+
+
+def _score_tick(frame: Frame, value: float, text: str) -> str:
+    y = frame.y(value)
+    return (
+        f'<path d="M{_LEFT} {y:.1f}H{_RIGHT}" {_stroke("currentColor")} '
+        'stroke-opacity="0.15"/>'
+        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
+    )
+
+
+def _number_tick(frame: Frame, number: int) -> str:
+    x = frame.x(number)
+    return (
+        f'<path d="M{x:.1f} {_BOTTOM}v4" {_stroke("currentColor")}/>'
+        f'<text x="{x:.1f}" y="{_BOTTOM + 17}" text-anchor="middle">{number}</text>'
+    )
+
+
+def _labelled(frame: Frame) -> list[tuple[float, str]]:
+    """Return round scores in the frame, with as many digits as tell them apart."""
+    step = _step((frame.high - frame.low) / 5)
+    first = math.ceil(frame.low / step)
+    values = [i * step for i in range(first, math.floor(frame.high / step) + 1)]
+    digits = max(0, -math.floor(math.log10(step)))
+    size = max(map(abs, values), default=0.0)
+    plain = digits <= 4 and size < 1e6
+    return [(v, f"{v:.{digits}f}" if plain else f"{v:.3g}") for v in values]
+
+
+def _numbers(n: int) -> list[int]:
+    step = max(1, round(_step(n / 8)))
+    return [number for number in range(1, n + 1) if number % step == 0]
+
+
+def _step(least: float) -> float:
+    """Return the smallest of 1, 2, 5 times a power of ten that is not below."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= least * (1 - 1e-9))
+
+
+def _mark(frame: Frame, number: int, score: float) -> str:
+    """Return a dot, a cross for a failure, a triangle for what lies below."""
+    x = frame.x(number)
+    if not math.isfinite(score):
+        path = f"M{x - 3:.1f} {_BOTTOM - 9}l6 6m0 -6l-6 6"
+        return f'<path d="{path}" {_stroke(_FAILURE, 1.6)}/>'
+    if score < frame.low:
+        path = f"M{x - 3.5:.1f} {_BOTTOM - 9}h7l-3.5 6z"
+        return f'<path d="{path}" fill="{_ACCENT}" fill-opacity="0.6"/>'
+    y = frame.y(score)
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_ACCENT}" '
+        'fill-opacity="0.65"/>'
+    )
+
+
+def _line(frame: Frame, best: Array) -> str:
+    known = [(i, score) for i, score in enumerate(best, 1) if math.isfinite(score)]
+    if not known:
+        return ""
+    (first, start), *rest = known
+    steps = [f"H{frame.x(i):.1f}V{frame.y(score):.1f}" for i, score in rest]
+    path = f"M{frame.x(first):.1f} {frame.y(start):.1f}" + "".join(steps)
+    return f'<path d="{path}H{_RIGHT}" {_stroke(_ACCENT, 2)}/>'

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import NoJournal
-from skrobustbo.evaluation import Outcome
 from skrobustbo.model_selection._source import OptimizerSource, exception_line
 
 #: Causes kept, and characters of each.
@@ -64,11 +64,11 @@ class Notes:
     @classmethod
     def of(cls, source: OptimizerSource, journal: NoJournal) -> Notes:
         """Return the notes of a search whose candidates are all told."""
-        means = [outcome.mean(source.metric) for outcome in source.outcomes]
+        means = [trial.mean_score(source.metric) for trial in source.trials]
         return cls(
             optimizer=source.optimizer,
             metric=source.metric,
-            failures=failures(source.outcomes, source.metric),
+            failures=failures(source.trials, source.metric),
             n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=source.n_planned,
             n_read=journal.n_read,
@@ -76,20 +76,20 @@ class Notes:
         )
 
 
-def failures(outcomes: Iterable[Outcome], metric: str | None) -> list[Failure]:
+def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
     """Return the causes of failed folds, the most frequent first."""
     folds: Counter[str] = Counter()
     candidates: Counter[str] = Counter()
-    for outcome in outcomes:
-        causes = list(_causes(outcome, metric))
+    for trial in trials:
+        causes = list(_causes(trial, metric))
         folds.update(causes)
         candidates.update(set(causes))
     # Equally frequent ones stay in the order in which they came.
     return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
 
-def _causes(outcome: Outcome, metric: str | None) -> Iterator[str]:
-    for fold, score in zip(outcome.folds, outcome.scores(metric), strict=True):
+def _causes(trial: Trial, metric: str | None) -> Iterator[str]:
+    for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
         if fold["fit_error"]:
             yield exception_line(fold["fit_error"])[:_LENGTH]
         elif not math.isfinite(score):

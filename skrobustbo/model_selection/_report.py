@@ -10,13 +10,6 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.model_selection._findings import Edge, Findings, Share
-from skrobustbo.model_selection._words import (
-    clipped,
-    count,
-    duration,
-    short,
-    with_error,
-)
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
@@ -34,18 +27,7 @@ _ENDS = {
 
 
 def report(found: Findings) -> str:
-    """Return the account of a search.
-
-    Parameters
-    ----------
-    found : Findings
-        What there is to say.
-
-    Returns
-    -------
-    text : str
-        Lines without a final line break.
-    """
+    """Return the account of a search, lines without a final line break."""
     # Differences of scores near the largest number are infinite.
     with np.errstate(over="ignore", invalid="ignore"):
         sections = _sections(found)
@@ -225,18 +207,7 @@ def _end(found: Findings) -> str:
 
 
 def advice(found: Findings) -> list[str]:
-    """Return what is worth doing next, the most telling first.
-
-    Parameters
-    ----------
-    found : Findings
-        What there is to go by.
-
-    Returns
-    -------
-    lines : list of str
-        At least one.
-    """
+    """Return what is worth doing next, the most telling first; at least one line."""
     lines = [
         *_look_at_failures(found),
         *_widen(found),
@@ -312,3 +283,43 @@ def _smaller_space(found: Findings) -> list[str]:
 
 def _kind(thing: Any) -> str:
     return type(thing).__name__
+
+
+# Values, errors and times as a reader wants them --------------------------------------
+
+
+def with_error(value: float, error: float, *, both: bool = True) -> str:
+    """Return a value to the digits that its error allows, with it if `both`."""
+    if not (math.isfinite(value) and 0 < error < math.inf):
+        return f"{value:.5g}"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    if digits > 12 or abs(value) >= 1e9:
+        return f"{value:.5g} ± {error:.2g}" if both else f"{value:.5g}"
+    text = f"{value:.{digits}f}"
+    return f"{text} ± {error:.{digits}f}" if both else text
+
+
+def short(value: Any, most: int = 60) -> str:
+    """Return a value of a parameter on one line."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return clipped(" ".join(repr(value).split()), most)
+
+
+def clipped(text: str, most: int) -> str:
+    """Return a text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def duration(seconds: float) -> str:
+    """Return a time in a unit that suits it."""
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.3g} h"
+
+
+def count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"

@@ -289,7 +289,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             begun = partial(self._forget, source)
             reason = run_search(self, source, X, y, params, stops, journal, begun)
         self.optimizer_ = source.optimizer
-        self.n_iter_ = len(source.outcomes)
+        self.n_iter_ = len(source.trials)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
         self._notes = Notes.of(source, journal)

@@ -12,19 +12,18 @@ from warnings import warn
 
 import numpy as np
 
+from skrobustbo._trials import Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import NoJournal
-from skrobustbo.evaluation import Outcome
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import from_json, to_json
-
-Params = dict[str, Any]
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
 #: What a line of a traceback begins with that says where.
 _FRAME = '  File "'
-_COLUMNS = ("model_label", "model_mean", "model_std")
+#: Columns of the results, and the part of a trial that each is.
+_COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
 class OptimizerSource:
@@ -63,8 +62,8 @@ class OptimizerSource:
         Time spent in the optimizer.
     reason : {"n_iter", "space_exhausted", "tol"}
         What ends the candidates.
-    outcomes : list of Outcome
-        What has been told.
+    trials : list of Trial
+        Those told, with their folds.
     """
 
     def __init__(
@@ -89,13 +88,11 @@ class OptimizerSource:
             self.metric = search_metric
         self.seconds = 0.0
         self.reason = "n_iter"
-        self.outcomes: list[Outcome] = []
+        self.trials: list[Trial] = []
         self._batch_size, self._name = batch_size, name
         self._given, self._tol = search_metric is not None, tol
         self._anew, self._strayed = anew, False
         self._gives_up, self._journal = gives_up, journal or NoJournal()
-        #: What the earlier run noted of each candidate that was resumed.
-        self._noted: list[dict[str, Any]] = []
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -121,28 +118,28 @@ class OptimizerSource:
                 f"{self.metric!r} instead."
             )
 
-    def next_round(self) -> list[Params]:
+    def next_round(self) -> list[Trial]:
         """Ask for the next candidates; none if the budget or the space is used up."""
-        n_left = self.n_planned - len(self.outcomes)
+        n_left = self.n_planned - len(self.trials)
         self._check_fits(last=False)
         if n_left and self._is_close():
             self.reason = "tol"
             return []
-        candidates = self._ask(min(n_left, self._batch_size))
-        if not candidates:
+        trials = self._ask(min(n_left, self._batch_size))
+        if not trials:
             self._check_fits(last=True)
-        return candidates
+        return trials
 
-    def _ask(self, n: int) -> list[Params]:
-        candidates: list[Params] = []
+    def _ask(self, n: int) -> list[Trial]:
+        trials: list[Trial] = []
         with self._timed():
-            while len(candidates) < n:
+            while len(trials) < n:
                 try:
-                    candidates.append(self.optimizer.ask())
+                    trials.append(self.optimizer._ask_trial())
                 except SpaceExhausted:
                     self.reason = "space_exhausted"
                     break
-        return candidates
+        return trials
 
     def _is_close(self) -> bool:
         """Tell whether what is left to gain is within the tolerance."""
@@ -155,26 +152,26 @@ class OptimizerSource:
 
     def _standard_error(self) -> float:
         """Return the standard error of the best mean score; nan for a single fold."""
-        means = [outcome.mean(self.metric) for outcome in self.outcomes]
-        scores = self.outcomes[int(np.nanargmax(means))].scores(self.metric)
+        means = [trial.mean_score(self.metric) for trial in self.trials]
+        scores = self.trials[int(np.nanargmax(means))].scores(self.metric)
         if len(scores) < 2:
             return math.nan
         return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
 
     # What a journal keeps -------------------------------------------------------------
 
-    def records(self, candidates: Sequence[Params]) -> list[dict[str, Any]]:
+    def records(self, trials: Sequence[Trial]) -> list[dict[str, Any]]:
         """Return the candidates just asked and what the models said, in JSON types."""
-        if not candidates:
-            return []
         write = self.optimizer.space.params_to_json
-        said = self.optimizer.history_[-len(candidates) :]
         return [
-            {"params": write(params), **{key: to_json(r[key]) for key in _COLUMNS}}
-            for params, r in zip(candidates, said, strict=True)
+            {
+                "params": write(trial.params),
+                **{c: to_json(getattr(trial, name)) for c, name in _COLUMNS.items()},
+            }
+            for trial in trials
         ]
 
-    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Params]:
+    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
         """Return the candidates of a round of an earlier run, asking for them again.
 
         The optimizer then is where it was, to the last bit, and nothing of it needs to
@@ -187,22 +184,32 @@ class OptimizerSource:
             If the records are not what `records` wrote, for this space.
         """
         read = [self._read(record) for record in noted]
-        if not self._strayed and not self._asks_again(noted):
+        trials = [] if self._strayed else self._ask(len(noted))
+        if not self._strayed and not self._are(trials, noted):
             self._start_anew()
-        self._noted += _read_columns(noted)
-        return read
+        if self._strayed:
+            trials = [self.optimizer._enter(trial.params) for trial in read]
+        for trial, earlier in zip(trials, read, strict=True):
+            _take_prediction(trial, earlier)
+        return trials
 
-    def _read(self, record: Mapping[str, Any]) -> Params:
+    def _read(self, record: Mapping[str, Any]) -> Trial:
+        """Return the trial that `records` wrote, without a number."""
         space = self.optimizer.space
         params = space.params_from_json(record["params"])
         space.encode(params)
         if _canonical(space.params_to_json(params)) != _canonical(record["params"]):
             raise ValueError("not a point of the space")
-        return params
+        if record.keys() != {"params", *_COLUMNS}:
+            raise ValueError("a record has other parts")
+        said = {name: from_json(record[c]) for c, name in _COLUMNS.items()}
+        if list(map(type, said.values())) != [str, float, float]:
+            raise TypeError("the models said something else")
+        return Trial(params, **said)
 
-    def _asks_again(self, noted: Sequence[Mapping[str, Any]]) -> bool:
+    def _are(self, trials: list[Trial], noted: Sequence[Mapping[str, Any]]) -> bool:
         write = self.optimizer.space.params_to_json
-        asked = [_canonical(write(params)) for params in self._ask(len(noted))]
+        asked = [_canonical(write(trial.params)) for trial in trials]
         return asked == [_canonical(record["params"]) for record in noted]
 
     def _start_anew(self) -> None:
@@ -217,15 +224,21 @@ class OptimizerSource:
                 stacklevel=2,
             )
         self._strayed, self.reason = True, "n_iter"
-        self.optimizer = self._anew()
-        for outcome in self.outcomes:
-            self.optimizer.tell(outcome.params, outcome.mean(self.metric))
+        self.optimizer, earlier, self.trials = self._anew(), self.trials, []
+        for trial in earlier:
+            again = self.optimizer._enter(trial.params)
+            again.folds = trial.folds
+            _take_prediction(again, trial)
+            self._tell(again)
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, trial: Trial) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
-        self.outcomes.append(outcome)
         with self._timed():
-            self.optimizer.tell(outcome.params, outcome.mean(self.metric))
+            self._tell(trial)
+
+    def _tell(self, trial: Trial) -> None:
+        self.trials.append(trial)
+        self.optimizer._tell_trial(trial, trial.mean_score(self.metric))
 
     def _check_fits(self, *, last: bool) -> None:
         """Raise if all fits have failed and it is plain that others would, too.
@@ -235,7 +248,7 @@ class OptimizerSource:
         search go on.
         """
         errors = self._errors() if self._gives_up else []
-        n = len(self.outcomes)
+        n = len(self.trials)
         same = len({exception_line(error) for error in errors}) == 1
         # One that took too long, or took its worker down, has raised nothing.
         same = same and all(_FRAME in error for error in errors)
@@ -245,12 +258,12 @@ class OptimizerSource:
 
     def _errors(self) -> list[str]:
         """Return the errors of all folds; none if one of them has succeeded."""
-        errors = [error for outcome in self.outcomes for error in outcome.errors]
-        n_folds = sum(len(outcome.folds) for outcome in self.outcomes)
+        errors = [error for trial in self.trials for error in trial.errors]
+        n_folds = sum(len(trial.folds) for trial in self.trials)
         return errors if len(errors) == n_folds else []
 
     def _all_failed(self, n_folds: int, error: str) -> str:
-        journal, n = self._journal, len(self.outcomes)
+        journal, n = self._journal, len(self.trials)
         read, again, n_read = ",", "", journal.n_read_failed
         if n_read:
             read = f", {n_read} of them in the checkpoint {journal.path!r},"
@@ -264,39 +277,30 @@ class OptimizerSource:
     @property
     def found(self) -> bool:
         """Whether any candidate has a finite mean score."""
-        return any(math.isfinite(o.mean(self.metric)) for o in self.outcomes)
+        return any(math.isfinite(t.mean_score(self.metric)) for t in self.trials)
 
     def progress(self) -> Mapping[str, Any]:
         """Return the best so far and the count of candidates, for callbacks."""
-        told: dict[str, Any] = {"n_candidates": len(self.outcomes)}
+        told: dict[str, Any] = {"n_candidates": len(self.trials)}
         if self.found:
             told["best_score"] = self.optimizer.best_value_
             told["best_params"] = self.optimizer.best_params_
         return told
 
-    def columns(self, candidates: Sequence[Params]) -> Mapping[str, Any]:
+    def columns(self) -> Mapping[str, Any]:
         """Return what the models said of each candidate, before and after."""
-        nothing = np.full(len(candidates), np.nan)
-        with self._timed():
-            mean, std = nothing, nothing
-            if self.found:
-                mean, std = self.optimizer.predict(candidates, return_std=True)
-            records = [r for r in self.optimizer.history_ if not r["pending"]]
-        records[: len(self._noted)] = self._noted
-        chosen = {key: [record[key] for record in records] for key in _COLUMNS}
+        mean = std = np.full(len(self.trials), np.nan)
+        if self.found:
+            points = [trial.params for trial in self.trials]
+            with self._timed():
+                mean, std = self.optimizer.predict(points, return_std=True)
+        chosen = {c: [getattr(t, v) for t in self.trials] for c, v in _COLUMNS.items()}
         return {**chosen, "posterior_mean": mean, "posterior_std": std}
 
 
-def _read_columns(noted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the models said of candidates, from their records."""
-    read = [{key: from_json(record[key]) for key in _COLUMNS} for record in noted]
-    for said, record in zip(read, noted, strict=True):
-        if record.keys() != {"params", *_COLUMNS}:
-            raise ValueError("a record has other parts")
-        kinds = [type(said[key]) for key in _COLUMNS]
-        if kinds != [str, float, float]:
-            raise TypeError("the models said something else")
-    return read
+def _take_prediction(trial: Trial, other: Trial) -> None:
+    """Give a trial what the models said of another one before its evaluation."""
+    trial.label, trial.mean, trial.std = other.label, other.mean, other.std
 
 
 def _canonical(value: Any) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._forms import Count
+from skrobustbo.acquisition import UCB
 from skrobustbo.policies._regret_balancer import RegretBalancer
+from skrobustbo.surrogate import Posterior
 
 Array = NDArray[np.float64]
 
@@ -59,6 +61,33 @@ class BranchState:
             and list(map(len, self.members)) == list(map(len, self.widths))
             and all(query < n_told for query in queries)
         )
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a branch promises in one ask, in units of the objective.
+
+    Attributes
+    ----------
+    upper : float
+        U: the most optimistic value anywhere in the branch.
+    reached : float
+        The largest mean at a point told that did not fail; minus infinity if all did.
+    posterior : Posterior
+        The model, for which a value y is ``(y - shift) / scale``.
+    shift, scale : float
+    """
+
+    upper: float
+    reached: float
+    posterior: Posterior
+    shift: float
+    scale: float
+
+    def width(self, x: Array) -> float:
+        """Return how far below the promise the value of `x` may lie."""
+        low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
+        return self.upper - (low * self.scale + self.shift)  # line 9
 
 
 class BranchBalancer:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,14 +15,20 @@ from skrobustbo._forms import has_items
 from skrobustbo._sobol import sobol
 from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.optimizer._balancer import BETA
+from skrobustbo.optimizer._balancer import BETA, Promise
 from skrobustbo.optimizer._design import Design
 from skrobustbo.optimizer._regret_bound import Band, bands
 from skrobustbo.optimizer._streams import Purpose, stream
 from skrobustbo.policies._base import Policy
+from skrobustbo.policies._candidates import numbered
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
-from skrobustbo.surrogate import FactorBank, Models, Posterior, View
+from skrobustbo.surrogate import (
+    FactorBank,
+    IncrementalGPR,
+    Models,
+    View,
+)
 from skrobustbo.surrogate._posterior import Ground
 
 Array = NDArray[np.float64]
@@ -38,33 +44,6 @@ _NOT_KEPT = ("length_scales", "divisor")
 _PLAIN = Policy()
 #: Finite spaces up to this size are bounded whole, others on a Sobol sample.
 _GROUND, _GROUND_SAMPLE = 4096, 512
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What a branch promises in one ask, in units of the objective.
-
-    Attributes
-    ----------
-    upper : float
-        U: the most optimistic value anywhere in the branch.
-    reached : float
-        The largest mean at a point told that did not fail; minus infinity if all did.
-    posterior : Posterior
-        The model, for which a value y is ``(y - shift) / scale``.
-    shift, scale : float
-    """
-
-    upper: float
-    reached: float
-    posterior: Posterior
-    shift: float
-    scale: float
-
-    def width(self, x: Array) -> float:
-        """Return how far below the promise the value of `x` may lie."""
-        low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
-        return self.upper - (low * self.scale + self.shift)  # line 9
 
 
 def warn_of_failure(error: Exception) -> None:
@@ -355,6 +334,21 @@ class Branch:
             delta=delta,
             norm_bounded=self.policy.norm_bounded,
         )
+
+    def regressors(self, n_asked: int) -> dict[str, IncrementalGPR]:
+        """Return copies of the regressors in use, by label; none without a model."""
+        if self.state is None or not len(self.history):
+            return {}
+        models = self.models(n_asked, pending=False)
+        try:
+            posteriors = self.policy.posteriors(self.state, models)
+        except NUMERICAL:
+            posteriors = [models[_PLAIN.overall(models)]]
+        labels = numbered([posterior.candidate.label for posterior in posteriors])
+        copies = [copy.deepcopy(posterior.regressor) for posterior in posteriors]
+        for regressor in copies:
+            regressor.shift_, regressor.scale_ = models.shift, models.scale
+        return dict(zip(labels, copies, strict=True))
 
     def worth(self, x: Array) -> float:
         """Return the mean at a point, the worst of those met where it is deployed."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.optimizer._balancer import BranchBalancer
-from skrobustbo.optimizer._branch import NUMERICAL, Branch, Promise, warn_of_failure
+from skrobustbo.optimizer._balancer import BranchBalancer, Promise
+from skrobustbo.optimizer._branch import NUMERICAL, Branch, warn_of_failure
 from skrobustbo.optimizer._initial import InitialDesign
 from skrobustbo.policies._base import Policy
 

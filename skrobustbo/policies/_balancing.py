@@ -179,7 +179,8 @@ class Balancing(UCBPolicy):
         slack = {i: self._slack(state, i, finite) / scale for i in S}
         told = {i: z[queries] for i, queries in S.items()}
         rule = RegretBalancer(self.noise, self.delta)
-        state.alive = rule.survivors(told, slack, state.n_introduced, state.t)
+        n, t = state.n_introduced, state.t
+        state.alive = rule.survivors(told, slack, n, t)  # line 9, line 10, line 11
 
     def _slack(self, state: BalancingState, i: int, finite: Array) -> float:
         """Return 2 / |S| times the sum of beta sigma over S, in objective units."""

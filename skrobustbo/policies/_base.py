@@ -178,6 +178,10 @@ class Policy(BaseEstimator):
         """
         return [self.overall(models)]
 
+    def posteriors(self, state: Any, models: Models) -> list[Posterior]:
+        """Return those of the models in use: by default of the plausible ones."""
+        return [models[candidate] for candidate in self.plausible(state, models)]
+
     @property
     def norm_bounded(self) -> bool:
         """Whether objectives are assumed to be within a model's norm bound.

@@ -36,12 +36,18 @@ def candidate_models(
     if given is None:
         return [length_scale_candidate(kernel, theta) for theta in thetas]
     models = [c if isinstance(c, Candidate) else Candidate(c) for c in given]
-    labels = [model.label for model in models]
+    labels = numbered([model.label for model in models])
     return [
-        replace(model, label=f"{model.label} #{i + 1}")
-        if labels.count(model.label) > 1
-        else model
-        for i, model in enumerate(models)
+        model if model.label == label else replace(model, label=label)
+        for model, label in zip(models, labels, strict=True)
+    ]
+
+
+def numbered(labels: Sequence[str]) -> list[str]:
+    """Return the labels, those that occur twice with their place added."""
+    return [
+        f"{label} #{i + 1}" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
     ]
 
 

@@ -87,6 +87,10 @@ class ChangingUCB(OneModelUCB):
         recent = models.since(self.oldest(state, models.n))
         return recent[self.candidate(state)]
 
+    def posteriors(self, state: Any, models: Models) -> list[Posterior]:
+        """Return the one that is believed at present."""
+        return [self.posterior(state, models)]
+
     def suggest(
         self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Memo]
     ) -> tuple[Array, Memo]:

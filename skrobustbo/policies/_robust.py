@@ -21,6 +21,7 @@ from skrobustbo.policies._models import (
     note,
 )
 from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._tails import fenced, raised
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
 #: Without a horizon the ladder reaches as far as for this many evaluations, or as many
@@ -34,11 +35,6 @@ _FREE, _SPACING = 25, 16
 #: A rung that has passed is not asked again until there are more values by one over
 #: this, one of them is the best so far, or one is far from its prediction.
 _REST = 10
-#: Below the lower quartile by so many times the distance of the quartiles, values are
-#: raised even for predictions: they say that a fit diverged, not by how much.
-_FENCE = 10.0
-#: Values closer to the best than this share of it are the same.
-_ROUNDING = 1e-9
 #: Longest length scale to look from for an estimate without noise, after one with it.
 _START = 0.5
 #: A value further from its prediction than so many deviations calls for an estimate
@@ -212,10 +208,8 @@ class RobustUCB(UCBPolicy):
     def start(self, setup: Setup, models: Models) -> LadderState:
         """Return a ladder without queries."""
         self.check()
-        n_rungs = len(self.weights)
-        return LadderState(
-            setup.n_parameters, setup.horizon, [0] * n_rungs, rests=[0] * n_rungs
-        )
+        zeros = [0] * len(self.weights)
+        return LadderState(setup.n_parameters, setup.horizon, zeros, rests=[*zeros])
 
     def suggest(
         self,
@@ -227,8 +221,7 @@ class RobustUCB(UCBPolicy):
         """Return the query of the rung whose turn it is."""
         fit = self._estimate(state, models, pending)  # line 2
         t = sum(state.counts) + len(pending) + 1  # line 1
-        n = models.n + len(pending)
-        endgame = self.is_endgame(state, n + models.n_elsewhere)
+        endgame = self.is_endgame(state, models.n + len(pending) + models.n_elsewhere)
         plain = not endgame and self.plain_every > 0 and t % self.plain_every == 0
         models = self._as_they_are(models) if plain else models
         turn = 0 if endgame else self.turn(state, pending)
@@ -258,7 +251,7 @@ class RobustUCB(UCBPolicy):
             return UCB(posterior, self.endgame_beta)
         if rung < self.n_ucb:
             return UCB(posterior, self.beta_of(posterior, d, t))
-        return LogEI(posterior, best_mean(posterior))
+        return LogEI(posterior, float(posterior.told_means.max()))
 
     def is_endgame(self, state: LadderState, n: int) -> bool:
         """Return whether the query after `n` others is in the last share.
@@ -273,8 +266,7 @@ class RobustUCB(UCBPolicy):
     ) -> Candidate:
         # By the values of the estimate: factors serve until there is another one.
         divisor = self.divisor(state, np.array(fit.theta), fit.n_fitted, rung)
-        if rung > 0:
-            fit = fit._replace(noise=None)
+        fit = fit._replace(noise=None) if rung > 0 else fit
         return self._model(models, fit, divisor)
 
     def _model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
@@ -293,9 +285,8 @@ class RobustUCB(UCBPolicy):
     ) -> Estimate:
         """Return the latest estimate, or a new one where it is time."""
         fit = state.latest(pending)
-        spacing = max(0, models.n - _FREE) // _SPACING
-        if state.n_surprised > fit.n_fitted:
-            spacing //= _HASTE
+        haste = _HASTE if state.n_surprised > fit.n_fitted else 1
+        spacing = max(0, models.n - _FREE) // _SPACING // haste
         if fit.n_fitted and models.n - fit.n_fitted <= spacing:
             return fit
         return self._fit(fit, models)
@@ -328,13 +319,17 @@ class RobustUCB(UCBPolicy):
         fit = self._fit(state.latest([]), models)
         return [self._model(models, fit, divisor) for divisor in (1.0, REGRET_DIVISOR)]
 
+    def posteriors(self, state: LadderState, models: Models) -> list[Posterior]:
+        """Return those of the rungs."""
+        fit, rungs = self._estimate(state, models, ()), range(len(self.weights))
+        return [models[self._candidate(state, models, fit, rung)] for rung in rungs]
+
     def turn(self, state: LadderState, pending: Sequence[Memo]) -> int:
         """Return the rung whose turn it is, queries under way counted."""
         n = list(state.counts)
         for memo in pending:
             n[memo["rung"]] += 1
-        rungs = range(len(n))
-        return min(rungs, key=lambda i: (n[i] + 1) / self.weights[i])  # line 4
+        return min(range(len(n)), key=lambda i: (n[i] + 1) / self.weights[i])  # line 4
 
     def divisor(self, state: LadderState, theta: Array, n: int, rung: int) -> float:
         """Return what the rung divides the estimate by."""
@@ -376,11 +371,7 @@ class RobustUCB(UCBPolicy):
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, the lower tail raised."""
-        finite = values[np.isfinite(values)]
-        if self.tail is not None and len(finite):
-            middle, best = middle_and_best(np.sort(finite).tolist())
-            values = np.maximum(values, middle - self.tail * (best - middle))
-        return super().targets(values)
+        return super().targets(raised(values, self.tail))
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as they are, but for those far outside the others.
@@ -388,12 +379,7 @@ class RobustUCB(UCBPolicy):
         The search has little use for differences among the bad; who looks at a plot has
         some.
         """
-        finite = values[np.isfinite(values)]
-        if self.tail is not None and len(finite):
-            low, high = np.quantile(finite, [0.25, 0.75])
-            fence = low - _FENCE * (high - low)
-            values = np.maximum(values, fence) if high > low else values
-        return super().targets(values)
+        return super().targets(values if self.tail is None else fenced(values))
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
@@ -401,39 +387,18 @@ class RobustUCB(UCBPolicy):
         known = len(self.weights) > 0 and all(0 < w < math.inf for w in self.weights)
         require(known, self, "weights", "one or more positive numbers")
         require(0 < self.resolution < math.inf, self, "resolution", "positive")
-        tail = 0.0 if self.tail is None else self.tail
+        tail = self.tail or 0.0
         require(0 <= tail < math.inf, self, "tail", ">= 0 and finite, or None")
         require(self.plain_every >= 0, self, "plain_every", ">= 0")
         require(self.n_ucb >= 0, self, "n_ucb", ">= 0")
-        proof = 0.0 if self.evidence is None else self.evidence
-        require(proof >= 0, self, "evidence", ">= 0 or None")
+        require((self.evidence or 0.0) >= 0, self, "evidence", ">= 0 or None")
         require(self.gain >= 0, self, "gain", ">= 0")
         require(0 <= self.endgame <= 1, self, "endgame", "from 0 to 1")
-        width = self.endgame_beta
-        require(0 <= width < math.inf, self, "endgame_beta", ">= 0 and finite")
-
-
-def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
-    """Return the median of values in order, and the largest.
-
-    Where half of them equal the largest, a floor at their median would leave nothing
-    of the rest: there it is the upper median of the rest.
-    """
-    # By hand: np.median would cost more than all else that is done to the values.
-    n, best = len(ordered), ordered[-1]
-    middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
-    same = best - _ROUNDING * max(abs(best), abs(middle))
-    if middle < same:
-        return middle, best
-    others = [value for value in ordered if value < same]
-    return (others[len(others) // 2] if others else best), best
+        in_range = 0 <= self.endgame_beta < math.inf
+        require(in_range, self, "endgame_beta", ">= 0 and finite")
 
 
 def expected_gain(posterior: Posterior, x: Array) -> float:
     """Return the expected improvement of one point on the best mean of those told."""
-    return float(EI(posterior, best_mean(posterior))(x[None, :])[0])
-
-
-def best_mean(posterior: Posterior) -> float:
-    """Return the largest mean at a point told."""
-    return float(posterior.told_means.max())
+    best = float(posterior.told_means.max())
+    return float(EI(posterior, best)(x[None, :])[0])

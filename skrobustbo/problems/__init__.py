@@ -39,52 +39,27 @@ _LAZY: dict[str, str] = {
     "mnist_logistic_space": "_mnist",
 }
 
-#: Name of a problem -> module here and the function in it that builds the problem.
-_FACTORIES: dict[str, tuple[str, str]] = {
-    "abrupt-change": ("_changing", "abrupt_change"),
-    "ackley20": ("_valleys", "ackley20"),
-    "ackley5": ("_valleys", "ackley5"),
-    "agnp": ("_tables", "agnp"),
-    "autoam": ("_tables", "autoam"),
-    "berkenkamp": ("_synthetic", "berkenkamp"),
-    "berkenkamp-trap": ("_synthetic", "berkenkamp_trap"),
-    "branin": ("_synthetic", "branin"),
-    "branin-noisy": ("_synthetic", "branin_noisy"),
-    "cart-pole": ("_cart_pole", "cart_pole"),
-    "crossed-barrel": ("_tables", "crossed_barrel"),
-    "hartmann6": ("_synthetic", "hartmann6"),
-    "hartmann6-noisy": ("_synthetic", "hartmann6_noisy"),
-    "levy20": ("_valleys", "levy20"),
-    "levy4": ("_valleys", "levy4"),
-    "michalewicz5": ("_synthetic", "michalewicz5"),
-    "mnist-logistic": ("_mnist", "mnist_logistic"),
-    "p3ht": ("_tables", "p3ht"),
-    "perovskite": ("_tables", "perovskite"),
-    "rkhs": ("_rkhs", "rkhs"),
-    "rosenbrock20": ("_valleys", "rosenbrock20"),
-    "rosenbrock4": ("_valleys", "rosenbrock4"),
-    "slow-change": ("_changing", "slow_change"),
-    "stocks": ("_arms", "stocks"),
-    "temperature": ("_arms", "temperature"),
-    "tv-within-model": ("_changing", "tv_within_model"),
-    "unknown-decomposition": ("_unknown", "unknown_decomposition"),
-    "unknown-mean": ("_unknown", "unknown_mean"),
-    "unknown-period": ("_unknown", "unknown_period"),
-    "wang-trap": ("_synthetic", "wang_trap"),
+#: Module here -> the problems that it builds, each by the function of its name.
+_MODULES: dict[str, str] = {
+    "_arms": "stocks temperature",
+    "_cart_pole": "cart-pole",
+    "_changing": "abrupt-change slow-change tv-within-model",
+    "_mnist": "mnist-logistic",
+    "_rkhs": "rkhs",
+    "_synthetic": "ackley20 ackley5 berkenkamp berkenkamp-trap branin branin-noisy "
+    "hartmann6 hartmann6-noisy levy20 levy4 michalewicz5 rosenbrock20 rosenbrock4 "
+    "wang-trap",
+    "_tables": "agnp autoam crossed-barrel p3ht perovskite",
+    "_unknown": "unknown-decomposition unknown-mean unknown-period",
+}
+_MODULE_OF = {
+    name: module for module, names in _MODULES.items() for name in names.split()
 }
 
 #: Names of the tunings of scikit-learn's estimators, built by ``_tunings.tuning``.
 _TUNINGS = (
-    "enet-diabetes",
-    "hgb-diabetes",
-    "knn-cancer",
-    "krr-diabetes",
-    "mlp-wine",
-    "pipeline-cancer",
-    "rf-cancer",
-    "sgd-digits",
-    "svm-digits",
-    "svr-diabetes",
+    *("enet-diabetes", "hgb-diabetes", "knn-cancer", "krr-diabetes", "mlp-wine"),
+    *("pipeline-cancer", "rf-cancer", "sgd-digits", "svm-digits", "svr-diabetes"),
 )
 
 #: What the names of hyperparameter tables begin with.
@@ -94,7 +69,7 @@ _TABLES = ("hpobench-", "hpolib-")
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    return _attribute(_LAZY[name], name)
 
 
 def available() -> list[str]:
@@ -114,7 +89,7 @@ def available() -> list[str]:
     >>> "branin" in problems.available()
     True
     """
-    return sorted([*_FACTORIES, *_TUNINGS, *available_hpo_tables()])
+    return sorted([*_MODULE_OF, *_TUNINGS, *available_hpo_tables()])
 
 
 def get(name: str, **settings: Any) -> Problem:
@@ -158,14 +133,14 @@ def get(name: str, **settings: Any) -> Problem:
     if factory is None:
         raise unknown_name("name of a problem", name, available())
     _check_settings(canonical(name), factory, settings)
-    return factory(**settings)
+    problem: Problem = factory(**settings)
+    return problem
 
 
-def _factory(name: str) -> Callable[..., Problem] | None:
+def _factory(name: str) -> Any:
     """Return the function that builds a problem, None if there is none."""
-    if name in _FACTORIES:
-        module, function = _FACTORIES[name]
-        return _attribute(module, function)
+    if name in _MODULE_OF:
+        return _attribute(_MODULE_OF[name], name.replace("-", "_"))
     if name in _TUNINGS:
         return partial(_attribute("_tunings", "tuning"), name)
     if name.startswith(_TABLES):
@@ -173,11 +148,8 @@ def _factory(name: str) -> Callable[..., Problem] | None:
     return None
 
 
-def _attribute(module: str, function: str) -> Callable[..., Problem]:
-    found: Callable[..., Problem] = getattr(
-        import_module(f"{__name__}.{module}"), function
-    )
-    return found
+def _attribute(module: str, name: str) -> Any:
+    return getattr(import_module(f"{__name__}.{module}"), name)
 
 
 def _check_settings(

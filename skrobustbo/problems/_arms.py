@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from skrobustbo.datasets import fetch_sensor_temperature, fetch_stocks
 from skrobustbo.kernels import EmpiricalKernel
 from skrobustbo.problems._base import Params, Problem, at_least
+from skrobustbo.problems._tables import Lookup
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
@@ -189,27 +190,17 @@ def _changing(name: str, record: Record, candidate: Candidate, source: str) -> P
     )
 
 
-@dataclass(frozen=True)
-class _Mean:
-    """The mean of each arm of a record (picklable)."""
-
-    record: Record
-
-    def __call__(self, params: Mapping[str, Any]) -> float:
-        number = self.record.arms.index(params[self.record.name])
-        return float(self.record.values[:, number].mean())
-
-
 def _mean_price(record: Record, candidate: Candidate) -> Problem:
-    func = _Mean(record)
-    best = {"stock": record.arms[int(np.argmax(record.values.mean(axis=0)))]}
+    means = zip(record.arms, record.values.T, strict=True)
+    func = Lookup((record.name,), {(arm,): float(x.mean()) for arm, x in means})
+    best, optimum = func.best()
     return Problem(
         name="stocks",
         space=record.space(),
         func=func,
         source="standardised mean prices of 29 stocks (after Chowdhury and Gopalan "
         "2019)",
-        optimum=func(best),
+        optimum=optimum,
         optimum_params=best,
         noise_std=math.sqrt(float(record.values.var(axis=0).mean())),
         candidates=[candidate],

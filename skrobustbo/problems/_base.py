@@ -170,10 +170,7 @@ class Problem:
         return at_least("t", t, 1)
 
     def observe(
-        self,
-        params: Mapping[str, Any],
-        rng: np.random.Generator,
-        t: int | None = None,
+        self, params: Mapping[str, Any], rng: np.random.Generator, t: int | None = None
     ) -> float:
         """Evaluate the objective once, noise included.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from scipy.integrate import solve_ivp
@@ -39,14 +38,8 @@ _HORIZON = 300
 
 #: The optimum before the change and from then on.
 _OPTIMA = (
-    (
-        -13.892022551097,
-        (-3.0, -5.963603971515, -34.392242880526, -3.909213029415),
-    ),
-    (
-        -14.676547872890,
-        (-2.907893138387, -6.0, -36.940630020227, -3.282869325616),
-    ),
+    (-13.892022551097, (-3.0, -5.963603971515, -34.392242880526, -3.909213029415)),
+    (-14.676547872890, (-2.907893138387, -6.0, -36.940630020227, -3.282869325616)),
 )
 
 
@@ -84,20 +77,19 @@ def _reward(params: Mapping[str, Any], friction: float) -> float:
     return -float(episode.y[4, -1]) / _SECONDS
 
 
-@dataclass(frozen=True)
-class _Episodes:
-    """The reward of the episode at time t (picklable)."""
+def _is_stiff(t: int) -> bool:
+    return at_least("t", t, 1) >= _CHANGE
 
-    change: int
 
-    def __call__(self, params: Mapping[str, Any], t: int) -> float:
-        stiff = at_least("t", t, 1) >= self.change
-        return _reward(params, _FRICTION * (_STIFFER if stiff else 1.0))
+def _episode(params: Mapping[str, Any], t: int) -> float:
+    """Return the reward of the episode at time t."""
+    return _reward(params, _FRICTION * (_STIFFER if _is_stiff(t) else 1.0))
 
-    def best(self, t: int) -> tuple[float, Params]:
-        """Return the largest reward at time t and where it is reached."""
-        value, gains = _OPTIMA[at_least("t", t, 1) >= self.change]
-        return value, dict(zip(_NAMES, gains, strict=True))
+
+def _best(t: int) -> tuple[float, Params]:
+    """Return the largest reward at time t and where it is reached."""
+    value, gains = _OPTIMA[_is_stiff(t)]
+    return value, dict(zip(_NAMES, gains, strict=True))
 
 
 def cart_pole() -> Problem:
@@ -145,16 +137,15 @@ def cart_pole() -> Problem:
     optimum is known; and the reward is not standardised (the first source does not say
     how it is).
     """
-    episodes = _Episodes(_CHANGE)
     bounds = zip(_NAMES, _BOUNDS, strict=True)
     return Problem(
         name="cart-pole",
         space=Space({name: Real(low, high) for name, (low, high) in bounds}),
-        func=episodes,
+        func=_episode,
         source="minus the mean quadratic cost of 20 s of a cart-pole under linear "
         "feedback, bearing friction x 2.5 from t = 100 (after Brunzema et al. 2025, "
         "app. A.3)",
         noise_std=math.sqrt(0.02),
         horizon=_HORIZON,
-        optimum_over_time=episodes.best,
+        optimum_over_time=_best,
     )

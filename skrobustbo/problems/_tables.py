@@ -6,7 +6,6 @@ A table is loaded when its problem is built. It is found as the functions of
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -265,6 +264,7 @@ def hpo_table(name: str, data_home: Home = None) -> Problem:
     )
 
 
+@dataclass(frozen=True, eq=False)
 class Grid:
     """The values of all points of a grid (picklable).
 
@@ -276,33 +276,27 @@ class Grid:
         The value of each point, in C order.
     """
 
-    def __init__(self, levels: dict[str, list[Any]], values: NDArray[np.float64]):
-        self.levels = levels
-        self.values = values
-        self.shape = tuple(map(len, levels.values()))
-        self._numbers = [
-            {value: number for number, value in enumerate(choices)}
-            for choices in levels.values()
-        ]
+    levels: dict[str, list[Any]]
+    values: NDArray[np.float64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each parameter."""
+        return tuple(map(len, self.levels.values()))
 
     def __call__(self, params: Mapping[str, Any]) -> float:
         """Return the value at `params`."""
-        pairs = zip(self.levels, self._numbers, strict=True)
         try:
-            index = tuple(numbers[params[name]] for name, numbers in pairs)
-        except KeyError:
+            index = [known.index(params[name]) for name, known in self.levels.items()]
+        except (KeyError, ValueError):
             raise ValueError(
                 f"'params' must be a point of the grid {self.levels}. Got "
                 f"{dict(params)!r} instead; take a point of the problem's space."
             ) from None
-        row = sum(i * step for i, step in zip(index, self._steps(), strict=True))
-        return float(self.values[row])
-
-    def _steps(self) -> list[int]:
-        return [math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))]
+        return float(self.values[np.ravel_multi_index(index, self.shape)])
 
     def params(self, row: int) -> Params:
         """Return the point of a row."""
-        index = [int(i) for i in np.unravel_index(row, self.shape)]
+        index = np.unravel_index(row, self.shape)
         pairs = zip(self.levels.items(), index, strict=True)
-        return {name: choices[i] for (name, choices), i in pairs}
+        return {name: choices[int(i)] for (name, choices), i in pairs}

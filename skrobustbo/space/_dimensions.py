@@ -19,13 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skrobustbo._arguments import checked_flag
-from skrobustbo.space._values import (
-    from_json,
-    is_finite,
-    is_number,
-    plain,
-    to_json,
-)
+from skrobustbo.space._values import from_json, is_finite, is_number, plain, to_json
 
 Rows = NDArray[np.float64]
 

@@ -10,13 +10,7 @@ from skrobustbo.space._dimensions import Dimension, Integer, Real
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
 from skrobustbo.space._distributions import from_frozen, is_frozen
 from skrobustbo.space._foreign import from_foreign, is_foreign
-from skrobustbo.space._values import (
-    distinct,
-    from_json,
-    is_finite,
-    is_listing,
-    plain,
-)
+from skrobustbo.space._values import distinct, from_json, is_finite, is_listing, plain
 
 
 def as_dimension(name: str, value: Any) -> Dimension:

@@ -179,10 +179,7 @@ class Space(Cube):
         return True
 
     def ball(
-        self,
-        eps: float | Mapping[str, float],
-        metric: str = "max",
-        units: str = "cube",
+        self, eps: float | Mapping[str, float], metric: str = "max", units: str = "cube"
     ) -> Perturb:
         """Return the function from points to their feasible perturbations.
 

@@ -57,6 +57,9 @@ class IncrementalGPR(GaussianProcessRegressor):
     ----------
     X_train_, y_train_, kernel_, L_, alpha_, log_marginal_likelihood_value_
         As in `GaussianProcessRegressor`.
+    shift_, scale_ : float
+        A value y of the objective is ``(y - shift_) / scale_`` in the targets. Other
+        than 0 and 1 in the models of an `Optimizer` only.
 
     Examples
     --------
@@ -72,6 +75,8 @@ class IncrementalGPR(GaussianProcessRegressor):
     y_train_: Array
     kernel_: Kernel
     L_: Array
+    shift_: float = 0.0
+    scale_: float = 1.0
     _factor: CholeskyFactor
     #: L^-1 y: what the mean at x is the product of with L^-1 k(X, x).
     _whitened: Array
@@ -109,6 +114,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         """
         self._check_alpha()
         super().fit(X, y)
+        self.shift_, self.scale_ = 0.0, 1.0
         self._y_raw = np.array(y, dtype=float)
         self._factor = CholeskyFactor.of(self.L_)
         self._whitened = self._factor.solve(self.y_train_)

@@ -19,6 +19,7 @@ from skrobustbo import (
     minimize,
     policies,
 )
+from skrobustbo.optimizer._streams import Purpose
 
 SPACE = {"x": Real(-1, 1), "y": Real(-1, 1)}
 
@@ -119,7 +120,9 @@ def test_a_generator_is_made_where_something_is_sampled(name, expected, monkeypa
 
     monkeypatch.setattr(np.random, "default_rng", spied)
     optimizer.ask()
-    of_models = [seed for seed in seeds if isinstance(seed, list) and len(seed) == 3]
+    of_models = [
+        seed for seed in seeds if isinstance(seed, list) and seed[2] == Purpose.MODELS
+    ]
     assert len(of_models) == expected
 
 
@@ -183,7 +186,11 @@ def test_history_records():
         "model_label",
         "model_mean",
         "model_std",
+        "kind",
+        "length_scales",
+        "divisor",
         "alive",
+        "alive_length_scales",
         "pending",
         "failed_reason",
         "reset",
@@ -193,7 +200,11 @@ def test_history_records():
     assert record["value"] is record["time"] is None
     assert math.isfinite(record["model_mean"])
     assert record["model_std"] > 0
+    assert record["kind"] == "model"
+    assert len(record["length_scales"]) == 2
+    assert record["model_label"] == f"theta/{record['divisor']:.3g}"
     assert math.isnan(optimizer.history_[0]["model_mean"])
+    assert optimizer.history_[0]["kind"] == "initial"
 
 
 def test_the_model_predicts_in_units_of_the_objective():

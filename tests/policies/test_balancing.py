@@ -11,6 +11,7 @@ import inside
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
 from skrobustbo.policies._length_scales import _admitted
+from skrobustbo.policies._regret_balancer import RegretBalancer
 
 
 class Told:
@@ -325,7 +326,7 @@ def test_elimination_after_several_queries(excess, survives):
 
 def test_elimination_waits_until_all_have_a_value(monkeypatch):
     policy = fixed(n_candidates=3)
-    monkeypatch.setattr(policy, "xi", lambda A, t: pytest.fail("too early"))
+    monkeypatch.setattr(RegretBalancer, "xi", lambda *_: pytest.fail("too early"))
     state, history = start(policy), Told()
     for value in (0.0, 1.0, math.nan):
         step(policy, state, history, value)
@@ -373,7 +374,8 @@ def test_a_tie_in_the_test_keeps_the_last():
 
 def test_eliminated_candidates_count_in_the_noise_term():
     policy = fixed(n_candidates=3, noise=0.5)
-    assert policy.xi(3, 7) == pytest.approx(xi_by_hand(0.5, 3, 7))
+    rule = RegretBalancer(policy.noise, policy.delta)
+    assert rule.xi(3, 7) == pytest.approx(xi_by_hand(0.5, 3, 7))
 
 
 # Pairs of a length scale and a norm (LNB) --------------------------------------------
@@ -455,14 +457,16 @@ def test_norm_of_a_pair_by_hand():
     expected = math.sqrt(5) * (B * math.sqrt(gamma) + gamma)
     assert policy.suspected_regret(state, i, 5) == pytest.approx(expected)
     assert label(policy, state, i) == "theta=0.607, N=8.15"
-    assert policy.alive(state)[0] == "theta=1, N=3"
+    assert policy.alive(state)[0]["label"] == "theta=1, N=3"
 
 
 def test_every_pair_counts_in_the_noise_term(monkeypatch):
     policy = pairs(2, norm_growth=lambda t: math.e)
     state, history = start(policy), Told()
     seen = []
-    monkeypatch.setattr(policy, "xi", lambda A, t: seen.append((A, t)) or 1e6)
+    monkeypatch.setattr(
+        RegretBalancer, "xi", lambda self, A, t: seen.append((A, t)) or 1e6
+    )
     for _ in range(5):
         step(policy, state, history, 0.0)
     assert seen == [(4, 4), (4, 5)]

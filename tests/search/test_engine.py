@@ -16,7 +16,8 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.evaluation import FixedSource, Outcome, _folds, run_search
+from skrobustbo._trials import Trial
+from skrobustbo.evaluation import FixedSource, _folds, run_search
 from skrobustbo.evaluation._folds import Fold, FoldPool, _is_loss
 from skrobustbo.evaluation._stops import Stops
 
@@ -244,19 +245,19 @@ def test_error_score_raise_ends_at_the_first_failure():
         search(estimator, error_score="raise", n_jobs=2).fit(X, y)
 
 
-def test_outcomes():
-    outcome = Outcome(
+def test_the_folds_of_a_trial():
+    trial = Trial(
         {"a": 1},
-        [
+        folds=[
             {"test_scores": {"m": 1.0, "n": 2}, "fit_error": None},
             {"test_scores": 0.5, "fit_error": "Traceback ..."},
         ],
     )
-    assert outcome.metrics == ["m", "n"]
-    assert outcome.scores("m") == [1.0, 0.5]
-    assert outcome.mean("n") == 1.25
-    assert outcome.errors == ["Traceback ..."]
-    assert math.isnan(Outcome({}, [{"test_scores": math.inf}]).mean(None))
+    assert trial.metrics == ["m", "n"]
+    assert trial.scores("m") == [1.0, 0.5]
+    assert trial.mean_score("n") == 1.25
+    assert trial.errors == ["Traceback ..."]
+    assert math.isnan(Trial({}, folds=[{"test_scores": math.inf}]).mean_score(None))
 
 
 # Splits ------------------------------------------------------------------------------

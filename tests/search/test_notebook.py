@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_html_repr
 
 from skrobustbo import Real, RobustBayesSearchCV
-from skrobustbo.model_selection._curve import curve
+from skrobustbo.model_selection._html import curve
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBERS = re.compile(r"sk-(?:container|estimator)-id-\d+")

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV, Space
 from skrobustbo._sklearn_compat import BaseSearchCV
-from skrobustbo.evaluation import Outcome
+from skrobustbo.evaluation import take_folds
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.policies import GPUCB
 
@@ -395,8 +395,9 @@ def test_three_candidates_that_take_too_long_do_not_end_the_search():
     source = OptimizerSource(optimizer, n_iter=20)
     late = {"test_scores": math.nan, "fit_error": "The fold took longer than 2 s."}
     for _ in range(10):
-        (params,) = source.next_round()
-        source.tell(Outcome.of(params, [late] * 3))
+        (trial,) = source.next_round()
+        take_folds(trial, [late] * 3)
+        source.tell(trial)
     with pytest.raises(ValueError, match="All 30 fits of the first 10 candidates"):
         source.next_round()
 

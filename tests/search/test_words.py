@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from skrobustbo.model_selection._words import (
+from skrobustbo.model_selection._report import (
     clipped,
     count,
     duration,

@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -21,7 +22,6 @@ from promises.tools import (
     run_probe,
 )
 from searches import PEERS, Choice, Floats, Ints
-from skrobustbo.benchmarks._files import write_csv
 
 OURS, GRID = PEERS["RobustBayesSearchCV"], PEERS["GridSearchCV"]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -181,7 +181,7 @@ def test_command_keeps_answers_of_others(tmp_path):
     out, text = tmp_path / "a.csv", tmp_path / "a.md"
     other = Answer("quiet", "SamboSearchCV", "1.0", "no", "", "prints `a|b`")
     old = Answer("quiet", OURS.name, "0.0", "no", "", "was loud")
-    write_csv(out, Answer._fields, [other, old])
+    pd.DataFrame([other, old]).to_csv(out, index=False)
     words = f"--estimators {OURS.name} --probes quiet plain_values"
     files = ["--out", str(out), "--page", str(text)]
     assert command(*words.split(), *files) == 0

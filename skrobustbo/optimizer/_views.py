@@ -1,0 +1,246 @@
+"""What an optimizer says of all that it has been told: it changes nothing."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skrobustbo._arguments import checked_probability
+from skrobustbo._trials import Trial, Trials
+from skrobustbo.optimizer._branch import Branch
+from skrobustbo.optimizer._checks import listed_params, plain_params
+from skrobustbo.optimizer._regret_bound import regret_bound
+from skrobustbo.optimizer._state import history_record
+from skrobustbo.optimizer._threads import one_blas_thread
+from skrobustbo.policies import Policy
+from skrobustbo.space import Space
+from skrobustbo.surrogate import IncrementalGPR
+
+Params = dict[str, Any]
+
+
+class Views:
+    """The half of `Optimizer` that only looks."""
+
+    space: Space
+    policy: Policy
+    _branches: list[Branch]
+    _trials: Trials
+    _n_asked: int
+    _lock: threading.RLock
+
+    def _place(self, params: Mapping[str, Any]) -> Trial:
+        """Return a trial of a params dict; ValueError if it is not of the space."""
+        branch, x = self.space.place(params)
+        return Trial(dict(params), x, branch)
+
+    @property
+    def best_params_(self) -> Params:
+        """The point of the best value told."""
+        return dict(self._best().params)
+
+    @property
+    def best_value_(self) -> float:
+        """The best value told, in units of the objective."""
+        value = self._best().value
+        return float(value)  # type: ignore[arg-type]
+
+    def _best(self) -> Trial:
+        best = self._trials.best
+        if best is None:
+            raise ValueError(
+                "Expected at least one finite value, got none so far; tell one first."
+            )
+        return self._trials.told[best]
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """Records of all points, in the order in which they came."""
+        return [history_record(trial) for trial in self._trials.trials]
+
+    @property
+    def remembered_(self) -> list[int]:
+        """Places in `history_` of the values that the policy goes by at present.
+
+        All that were told, but for policies that forget at once: those for changing
+        objectives with resets or a window.
+        """
+        with self._lock:
+            kept = [trial for b in self._branches for trial in b.remembered]
+            return sorted(trial.number for trial in kept)
+
+    def recommend(self) -> Params:
+        """Return the point to deploy: in most policies the told one of best mean.
+
+        The mean is that of a model with MAP length scales on all the data, which
+        trusts no single lucky value. Policies for perturbed or changing objectives have
+        rules of their own.
+
+        Returns
+        -------
+        params : dict
+
+        Raises
+        ------
+        ValueError
+            If no finite value has been told.
+        """
+        self._best()
+        with self._lock, one_blas_thread():
+            found = [b for b in self._branches if b.history.best is not None]
+            points = [branch.recommend(self._n_asked) for branch in found]
+            i = 0
+            if len(found) > 1:
+                means = [b.worth(x) for b, x in zip(found, points, strict=True)]
+                i = int(np.argmax(means))
+            return found[i].params_of(points[i])
+
+    @property
+    def models_(self) -> dict[str, IncrementalGPR]:
+        """Copies of the Gaussian processes in use, by label.
+
+        Each is a `GaussianProcessRegressor` of scikit-learn's, fitted to all that the
+        policy goes by: those of the models that survive, under "robust" those of its
+        rungs, and the one of MAP length scales where a policy estimates or draws them.
+        Labels are as in the results, such as ``"theta=0.25"``; with several branches,
+        ``"branch 0: theta=0.25"``. Empty while the initial design goes on. What is done
+        to them does not touch the optimizer.
+
+        Notes
+        -----
+        They are in units of the search. Points are encoded, as by ``space.encode`` (of
+        the branch, if there are several); in models of time ("tv-gp-ucb", "ui-tvbo")
+        the last column is time, counted in values told from 1. Targets are values as
+        the policy shapes and standardises them, less the prior mean if a candidate has
+        one: with attributes of the regressor, a mean is ``mean * scale_ + shift_`` in
+        units of the objective, a deviation ``std * scale_``.
+
+        Examples
+        --------
+        >>> from skrobustbo import Optimizer, Real
+        >>> optimizer = Optimizer({"x": Real(-1, 1)}, "map-gp-ucb", random_state=0)
+        >>> for _ in range(12):
+        ...     params = optimizer.ask()
+        ...     optimizer.tell(params, -(params["x"] - 0.3) ** 2)
+        >>> (gpr,) = optimizer.models_.values()
+        >>> mean, std = gpr.predict([optimizer.space.encode({"x": 0.3})], True)
+        >>> bool(abs(mean[0] * gpr.scale_ + gpr.shift_) < 0.01)
+        True
+        """
+        with self._lock, one_blas_thread():
+            found = [branch.regressors(self._n_asked) for branch in self._branches]
+        if len(found) == 1:
+            return found[0]
+        return {
+            f"branch {i}: {label}": regressor
+            for i, regressors in enumerate(found)
+            for label, regressor in regressors.items()
+        }
+
+    def predict(
+        self,
+        params: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        return_std: bool = False,
+    ) -> Any:
+        """Return the mean of a MAP model on all the data, in units of the objective.
+
+        Values enter that model as they are, even where the policy shapes them for its
+        search. Only one that is far outside all others, as of a fit that diverged, is
+        raised under the default. A branch of which no value has been told is predicted
+        by the mean and the deviation of all values.
+
+        Parameters
+        ----------
+        params : dict or list of dict
+            Points of the space.
+        return_std : bool, default=False
+            Whether to return the standard deviation of the function as well.
+
+        Returns
+        -------
+        mean : float or array of shape (n,)
+        std : float or array of shape (n,)
+            Only if `return_std`.
+
+        Raises
+        ------
+        ValueError
+            If a point is outside the space, or no finite value has been told.
+        """
+        self._best()
+        single = isinstance(params, Mapping)
+        given = [plain_params(params)] if single else listed_params(params)
+        points = [self._place(point) for point in given]
+        mean, std = np.empty(len(points)), np.empty(len(points))
+        with self._lock, one_blas_thread():
+            for i in {point.branch for point in points}:
+                rows = [row for row, p in enumerate(points) if p.branch == i]
+                X = np.array([points[row].x for row in rows])
+                mean[rows], std[rows] = self._branches[i].predict(X)
+        if single:
+            return (float(mean[0]), float(std[0])) if return_std else float(mean[0])
+        return (mean, std) if return_std else mean
+
+    def regret_bound(self, delta: float = 0.05) -> float:
+        """Return an upper bound on what is left to gain.
+
+        With probability 1 - `delta` at least, the maximum of the objective exceeds its
+        best value at the points told by no more than that, *if* the policy's assumption
+        is true: that the objective is drawn from one of its surviving models, or, with
+        a policy or a `beta` that is about norms, within the norm bound of one. Without
+        a model of its own, a policy is given that of `predict`. For "robust", the
+        right length scales have to be those of the estimate, or half of them.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            Probability that the bound may fail.
+
+        Returns
+        -------
+        bound : float
+            In units of the objective; infinite while the initial design goes on, or
+            there is a branch that no model has asked yet.
+
+        Raises
+        ------
+        ValueError
+            If `delta` is out of range, no value has been told, or the policy is for
+            objectives that change or that are perturbed.
+
+        Notes
+        -----
+        Failed evaluations count as the worst value seen; in a branch that has only
+        failed, as the worst of all branches, whose mean and scale its model takes over.
+        So the bound is finite there, but for the model to be right is to assume that
+        points between failures fail as well. The bands are those of theory,
+        wider than the ones that choose the points: the self-normalised one for norms,
+        the Bayesian ones otherwise.
+
+        Examples
+        --------
+        >>> from skrobustbo import Optimizer, Real
+        >>> optimizer = Optimizer({"x": Real(-1, 1)}, random_state=0)
+        >>> for _ in range(25):
+        ...     params = optimizer.ask()
+        ...     optimizer.tell(params, -(params["x"] - 0.3) ** 2)
+        >>> 0 - optimizer.best_value_ <= optimizer.regret_bound() < 0.5
+        True
+        """
+        delta = checked_probability("delta", delta, "regret_bound")
+        if not self.policy.seeks_maximum:
+            raise ValueError(
+                "The 'policy' of an Optimizer must be one for the maximum of one fixed "
+                f"objective, for a bound on its regret. Got {self.policy!r} instead."
+            )
+        self._best()
+        with self._lock, one_blas_thread():
+            branches = [branch for branch in self._branches if not branch.barren]
+            share = delta / len(branches)
+            found = [branch.bands(self._n_asked, share) for branch in branches]
+        known = [models for models in found if models is not None]
+        return regret_bound(known) if len(known) == len(found) else math.inf
