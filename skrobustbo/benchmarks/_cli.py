@@ -7,19 +7,12 @@ import sys
 from collections.abc import Sequence
 
 from skrobustbo.benchmarks import (
-    _active_set,
-    _checkpoint_cost,
-    _conformance,
-    _joint,
-    _mnist,
-    _overhead,
     _plot,
     _report,
     _run,
     _step_cost,
 )
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._batches import _command as _batches
 from skrobustbo.benchmarks._reproduce import _command as _reproduce
 
 #: In the order in which the help lists them.
@@ -28,13 +21,6 @@ _COMMANDS = (
     _report,
     _plot,
     _step_cost,
-    _overhead,
-    _checkpoint_cost,
-    _mnist,
-    _joint,
-    _batches,
-    _active_set,
-    _conformance,
     _reproduce,
 )
 
@@ -43,8 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser; every sub-command sets ``func``, called with the arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m skrobustbo.benchmarks",
-        description="Compare policies on test problems, measure what a step costs, and "
-        "ask searches what scikit-learn's promise.",
+        description="Compare policies on test problems, and measure what a step costs.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="command")
     for module in _COMMANDS:

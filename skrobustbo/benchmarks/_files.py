@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from skrobustbo.benchmarks._args import CommandError
 
@@ -46,15 +42,6 @@ def write_file(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise CommandError(f"Could not write {path}: {error}") from error
-
-
-def write_csv(
-    path: Path, header: Sequence[str], lines: Iterable[Sequence[Any]]
-) -> None:
-    """Write a csv file that the user asked for; CommandError if that fails."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([header, *lines])
-    write_file(path, text.getvalue())
 
 
 def replace_file(path: Path, text: str) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from skrobustbo._names import unknown_name
-from skrobustbo.benchmarks._ablation import ablation_section
 from skrobustbo.benchmarks._args import CommandError, Subparsers
 from skrobustbo.benchmarks._compare import ranks_section, wins_section
 from skrobustbo.benchmarks._files import write_file
@@ -44,22 +43,23 @@ def register(subparsers: Subparsers) -> None:
         "more also their mean ranks, wins, and whether the reference is worse than its "
         "rivals.",
     )
-    add_selection(parser, "files written by 'run', or by --runs of a report")
-    parser.add_argument(
-        "--reference",
-        metavar="NAME",
-        help=f"method to be tested against its rivals (default: {_REFERENCE})",
-    )
+    add_arguments(parser)
     parser.add_argument(
         "--rivals",
         nargs="+",
         metavar="NAME",
         help="default: all peers whose model is a Gaussian process",
     )
+    parser.set_defaults(func=main)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that `make_report` and `reference_of` read."""
+    add_selection(parser, "files written by 'run', or by --runs of a report")
     parser.add_argument(
-        "--ablation",
-        action="store_true",
-        help="print, instead of all this, how far the methods are from the reference",
+        "--reference",
+        metavar="NAME",
+        help=f"method that others are compared with (default: {_REFERENCE})",
     )
     parser.add_argument(
         "--out", type=Path, metavar="MARKDOWN", help="file to write instead of printing"
@@ -71,7 +71,6 @@ def register(subparsers: Subparsers) -> None:
         metavar="CSV",
         help="file to write with a line for each run, from which reports can be made",
     )
-    parser.set_defaults(func=main)
 
 
 def add_selection(parser: argparse.ArgumentParser, files: str) -> None:
@@ -88,16 +87,30 @@ def add_selection(parser: argparse.ArgumentParser, files: str) -> None:
 
 def main(args: argparse.Namespace) -> None:
     """Print one table line per problem, run length and policy, and what follows."""
+    make_report(
+        args,
+        lambda lines, found: [markdown(summarise(lines)), *_comparisons(args, found)],
+    )
+
+
+def make_report(
+    args: argparse.Namespace, sections_of: Callable[[pd.DataFrame, Scores], list[str]]
+) -> None:
+    """Print, or write to --out, a report on the runs that the arguments name.
+
+    Parameters
+    ----------
+    args : Namespace
+        See `add_arguments`.
+    sections_of : callable
+        (lines of runs, scores) -> sections, before those on failures and versions.
+    """
     everything = all_lines(args.csv)
     lines = selection(everything, args)
     sections = [] if args.title is None else [f"# {args.title}"]
     # What stands in for an optimum must not depend on what is shown.
     found = scores(lines, everything)
-    if args.ablation:
-        sections.append(ablation_section(found, _reference(args, methods_of(found))))
-    else:
-        sections += [markdown(summarise(lines)), *_comparisons(args, found)]
-    sections += _failures(args, lines)
+    sections += sections_of(lines, found) + _failures(args, lines)
     if notes := _all_notes(args.csv):
         sections.append(made_with(notes))
     if args.runs is not None:
@@ -124,7 +137,7 @@ def _comparisons(args: argparse.Namespace, found: Scores) -> list[str]:
     methods = methods_of(found)
     if len(methods) < 2:
         return []
-    reference = _reference(args, methods)
+    reference = reference_of(args, found)
     rivals = [name for name, peer in PEERS.items() if peer.is_gp and name in methods]
     if args.rivals is not None:
         rivals = _named(_METHOD, args.rivals, methods)
@@ -136,10 +149,11 @@ def _comparisons(args: argparse.Namespace, found: Scores) -> list[str]:
     return sections
 
 
-def _reference(args: argparse.Namespace, methods: Sequence[str]) -> str:
+def reference_of(args: argparse.Namespace, found: Scores) -> str:
+    """Return the method that others are compared with."""
     if args.reference is None:
         return _REFERENCE
-    return _named(_METHOD, [args.reference], methods)[0]
+    return _named(_METHOD, [args.reference], methods_of(found))[0]
 
 
 def _all_notes(paths: Sequence[Path]) -> list[Note]:

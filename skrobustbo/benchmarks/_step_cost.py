@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 from scipy.stats import gmean
 
 from skrobustbo.benchmarks._args import (
@@ -21,7 +21,7 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
-from skrobustbo.benchmarks._files import check_can_write, write_csv
+from skrobustbo.benchmarks._files import check_can_write, write_file
 from skrobustbo.benchmarks._markdown import table
 from skrobustbo.benchmarks._peers._registry import PEERS, check_installed, distributions
 from skrobustbo.benchmarks._spelling import (
@@ -33,15 +33,11 @@ from skrobustbo.benchmarks._step_times import (
     N_INITIAL,
     N_MIN,
     N_PREDICTED,
-    StepCost,
     default_repeats,
     measure,
 )
 from skrobustbo.benchmarks._threads import is_one_thread, rerun_with_one_thread
 from skrobustbo.benchmarks._versions import in_words, versions
-
-#: Costs by number of parameters, number of observations, and method.
-Costs = dict[int, dict[int, dict[str, StepCost]]]
 
 
 def register(subparsers: Subparsers) -> None:
@@ -104,12 +100,12 @@ def main(args: argparse.Namespace) -> int:
     check_installed(peers)
     if not is_one_thread():
         return rerun_with_one_thread(args.argv)
-    costs = _print_costs(args, [*names, *peers])
+    times = _print_costs(args, [*names, *peers])
     if peers:
-        print(f"\n{comparison(costs, names, peers)}")
+        print(f"\n{comparison(times, names, peers)}")
     print(f"\nMade with {in_words(versions(distributions(peers)))}.")
     if args.csv is not None:
-        _write(args.csv, costs)
+        write_file(args.csv, times.to_csv(index=False, float_format="%.3f"))
     return 0
 
 
@@ -123,35 +119,40 @@ def _refuse_initial(methods: Sequence[str]) -> None:
             )
 
 
-def _write(path: Path, costs: Costs) -> None:
-    """Write the times of all steps in milliseconds."""
-    lines = [
-        (method, n, d, f"{step:.3f}", f"{prediction:.3f}")
-        for d, of_sizes in costs.items()
-        for n, of_methods in of_sizes.items()
-        for method, cost in of_methods.items()
-        for step, prediction in zip(cost.steps, cost.predictions, strict=True)
-    ]
-    header = ("method", "observations", "dimensions", "step_ms", "predict_ms")
-    write_csv(path, header, lines)
-
-
-def _print_costs(args: argparse.Namespace, methods: list[str]) -> Costs:
-    """Print each line as it is known, and return the costs."""
+def _print_costs(args: argparse.Namespace, methods: list[str]) -> pd.DataFrame:
+    """Print each line as it is known, and return the times of all steps."""
     print(table(_HEADER, []), flush=True)
-    costs: Costs = {d: {} for d in args.dims}
+    parts = []
     for d, n in product(args.dims, args.n):
         repeats = args.repeats or default_repeats(n)
-        costs[d][n] = measure(methods, n, d, repeats=repeats, seeds=args.seeds)
-        for method, cost in costs[d][n].items():
-            cells = [method, str(n), str(d), *_figures(cost)]
+        parts.append(measure(methods, n, d, repeats=repeats, seeds=args.seeds))
+        for method, times in parts[-1].groupby("method", sort=False):
+            cells = [str(method), str(n), str(d), *figures(times)]
             print(f"| {' | '.join(cells)} |", flush=True)
-    return costs
+    return pd.concat(parts)
 
 
-def comparison(costs: Costs, policies: list[str], peers: list[str]) -> str:
+def figures(times: pd.DataFrame) -> list[str]:
+    """Return the cells of a line on the steps of one method."""
+    step, prediction = times["step_ms"], times["predict_ms"]
+    numbers = (
+        step.mean(),
+        step.median(),
+        prediction.mean(),
+        prediction.median(),
+        step.mean() / prediction.mean(),
+        step.median() / prediction.median(),
+    )
+    return [*(format(number, ".2f") for number in numbers), str(len(times))]
+
+
+def comparison(
+    times: pd.DataFrame, policies: Sequence[str], peers: Sequence[str]
+) -> str:
     """Return as markdown how many times a policy's step a peer's step takes."""
-    sizes = list(next(iter(costs.values())))
+    steps = times.groupby(["dimensions", "method", "observations"])["step_ms"]
+    sizes = times["observations"].unique()
+    means, medians = steps.mean().unstack()[sizes], steps.median().unstack()[sizes]
     header = (
         "peer / policy",
         "dimensions",
@@ -159,20 +160,14 @@ def comparison(costs: Costs, policies: list[str], peers: list[str]) -> str:
         "geometric mean",
         "geometric mean of medians",
     )
-    rows = [
-        (f"{peer} / {policy}", str(d), *_ratios(costs[d], policy, peer))
-        for d, policy, peer in product(costs, policies, peers)
-    ]
+    rows = []
+    for d, policy, peer in product(times["dimensions"].unique(), policies, peers):
+        ratios = means.loc[(d, peer)] / means.loc[(d, policy)]
+        of_medians = medians.loc[(d, peer)] / medians.loc[(d, policy)]
+        numbers = (*ratios, gmean(ratios), gmean(of_medians))
+        cells = (format(number, ".2f") for number in numbers)
+        rows.append((f"{peer} / {policy}", str(d), *cells))
     return table(header, rows)
-
-
-def _ratios(
-    of_sizes: dict[int, dict[str, StepCost]], policy: str, peer: str
-) -> list[str]:
-    pairs = [(costs[peer].steps, costs[policy].steps) for costs in of_sizes.values()]
-    means = [float(theirs.mean() / ours.mean()) for theirs, ours in pairs]
-    medians = [float(np.median(theirs) / np.median(ours)) for theirs, ours in pairs]
-    return [f"{ratio:.2f}" for ratio in (*means, gmean(means), gmean(medians))]
 
 
 _HEADER = (
@@ -187,15 +182,3 @@ _HEADER = (
     "ratio of medians",
     "steps timed",
 )
-
-
-def _figures(cost: StepCost) -> list[str]:
-    figures = (
-        cost.steps.mean(),
-        np.median(cost.steps),
-        cost.predictions.mean(),
-        np.median(cost.predictions),
-        cost.ratio_of_means,
-        cost.ratio_of_medians,
-    )
-    return [*(format(figure, ".2f") for figure in figures), str(len(cost.steps))]

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
@@ -45,33 +46,6 @@ class Asked(Protocol):
         """Take in its value."""
 
 
-@dataclass(frozen=True)
-class StepCost:
-    """CPU times in milliseconds, one entry per repeat and seed.
-
-    Parameters
-    ----------
-    steps : ndarray of shape (n,)
-        One ask and one tell.
-    predictions : ndarray of shape (n,)
-        One ``GaussianProcessRegressor.predict(X, return_std=True)`` of 512 points, on
-        the data that the step before it has seen.
-    """
-
-    steps: NDArray[np.float64]
-    predictions: NDArray[np.float64]
-
-    @property
-    def ratio_of_means(self) -> float:
-        """Mean step over mean prediction."""
-        return float(self.steps.mean() / self.predictions.mean())
-
-    @property
-    def ratio_of_medians(self) -> float:
-        """Median step over median prediction."""
-        return float(np.median(self.steps) / np.median(self.predictions))
-
-
 def default_repeats(n: int) -> int:
     """Return how many steps from `n` observations on hold an estimate of length scales.
 
@@ -83,8 +57,8 @@ def default_repeats(n: int) -> int:
 
 def measure(
     names: Sequence[str], n: int, d: int, *, repeats: int, seeds: Sequence[int]
-) -> dict[str, StepCost]:
-    """Return the times of `repeats` steps per seed from `n` observations on, by name.
+) -> pd.DataFrame:
+    """Return the times of `repeats` steps per seed from `n` observations on.
 
     Parameters
     ----------
@@ -96,25 +70,24 @@ def measure(
         Number of steps; each adds an observation.
     seeds : sequence of int
         Seeds of the data and of the methods, one after the other.
+
+    Returns
+    -------
+    DataFrame
+        A row for each step: "method", "observations", "dimensions", and in CPU
+        milliseconds "step_ms", of one ask and one tell, and "predict_ms", of one
+        ``GaussianProcessRegressor.predict(X, return_std=True)`` of 512 points on the
+        data that the step before it has seen.
     """
-    costs = [_in_turns(names, n, d, repeats, seed) for seed in seeds]
-    return {
-        name: StepCost(
-            np.concatenate([cost[name].steps for cost in costs]),
-            np.concatenate([cost[name].predictions for cost in costs]),
-        )
-        for name in names
-    }
-
-
-def _in_turns(
-    names: Sequence[str], n: int, d: int, repeats: int, seed: int
-) -> dict[str, StepCost]:
-    contestants = {name: _Contestant(name, n, d, repeats, seed) for name in names}
-    for _ in range(repeats):
-        for contestant in contestants.values():
-            contestant.take_turn()
-    return {name: contestant.cost for name, contestant in contestants.items()}
+    rows = []
+    for seed in seeds:
+        contestants = {name: _Contestant(name, n, d, repeats, seed) for name in names}
+        for _, name in product(range(repeats), names):
+            rows.append((name, n, d, *contestants[name].take_turn()))
+    columns = ["method", "observations", "dimensions", "step_ms", "predict_ms"]
+    times = pd.DataFrame(rows, columns=columns)
+    order = {name: i for i, name in enumerate(names)}
+    return times.sort_values("method", key=lambda of: of.map(order), kind="stable")
 
 
 class _Contestant:
@@ -126,21 +99,14 @@ class _Contestant:
         warm = _warm_peer if name in PEERS else _warm_optimizer
         self._method: Asked = warm(name, self._data, n, repeats, seed)
         self._Z = self._rng.uniform(size=(N_PREDICTED, d))
-        self._steps: list[float] = []
-        self._predictions: list[float] = []
 
-    def take_turn(self) -> None:
+    def take_turn(self) -> tuple[float, float]:
         """Time one step, and the yardstick on the data that were there before it."""
         yardstick = self._data.fitted_regressor()
-        self._steps.append(step(self._method, self._data))
+        spent = step(self._method, self._data)
         start = time.process_time()
         yardstick.predict(self._Z, return_std=True)
-        self._predictions.append(1e3 * (time.process_time() - start))
-
-    @property
-    def cost(self) -> StepCost:
-        """All times."""
-        return StepCost(np.array(self._steps), np.array(self._predictions))
+        return spent, 1e3 * (time.process_time() - start)
 
 
 class Data:

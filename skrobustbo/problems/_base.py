@@ -220,44 +220,6 @@ class Problem:
             return self.initial_design(seed, count)
         return sobol_design(self.space, seed, count)
 
-    def plot(self, ax: Any = None, *, t: int = 1, n_grid: int | None = None) -> Any:
-        """Draw the objective without noise, in one or two dimensions.
-
-        In one, a line with a band of two deviations of the noise, or a dot or bar for
-        each point of a finite space; in two, a map. A star is the optimum, or else the
-        best value known.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None makes a new figure.
-        t : int, default=1
-            Number of the evaluation, where the problem changes in time.
-        n_grid : int or None, default=None
-            Number of values of a parameter that is not finite, at least 2; default 500
-            in one dimension, 50 in two. The function is evaluated for each, in two
-            dimensions for each pair.
-
-        Returns
-        -------
-        ax : matplotlib axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If the problem has more than two parameters.
-
-        Examples
-        --------
-        >>> from skrobustbo import problems
-        >>> ax = problems.get("berkenkamp").plot()  # doctest: +SKIP
-        """
-        from skrobustbo.problems._plot import draw
-
-        return draw(self, ax, t, n_grid)
-
     def _default_count(self) -> int:
         return self.n_initial or 2 * len(self.space.names) + 2
 

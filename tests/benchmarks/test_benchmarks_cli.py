@@ -146,12 +146,7 @@ class TestArguments:
             "report",
             "plot",
             "step-cost",
-            "overhead",
-            "checkpoint-cost",
-            "mnist",
-            "joint",
-            "batches",
-            "conformance",
+            "reproduce",
         ):
             assert re.search(rf"^    {command}\s", text, re.MULTILINE)
 
@@ -584,17 +579,17 @@ class TestPlot:
 
 class TestStepCost:
     def test_measure(self):
-        cost = _step_times.measure(["random"], 8, 2, repeats=3, seeds=[0, 1])["random"]
-        assert cost.steps.shape == cost.predictions.shape == (6,)
-        assert (cost.steps > 0).all()
-        assert (cost.predictions > 0).all()
+        names = ["random", "gp-ucb"]
+        times = _step_times.measure(names, 8, 2, repeats=3, seeds=[0, 1])
+        assert list(times["method"]) == ["random"] * 6 + ["gp-ucb"] * 6
+        assert (times[["step_ms", "predict_ms"]] > 0).all(axis=None)
+        assert (times[["observations", "dimensions"]] == [8, 2]).all(axis=None)
 
     def test_ratios(self):
-        cost = _step_times.StepCost(
-            np.array([1.0, 2.0, 9.0]), np.array([1.0, 0.5, 3.0])
-        )
-        assert cost.ratio_of_means == pytest.approx(12 / 4.5)
-        assert cost.ratio_of_medians == 2.0
+        steps, predictions = [1.0, 2.0, 9.0], [1.0, 0.5, 3.0]
+        times = pd.DataFrame({"step_ms": steps, "predict_ms": predictions})
+        cells = ["4.00", "2.00", "1.50", "1.00", "2.67", "2.00", "3"]
+        assert _step_cost.figures(times) == cells
 
     def test_times_are_those_of_ask_and_tell_only(self, monkeypatch):
         clock = iter([10.0, 10.002, 20.0, 20.003])
@@ -659,8 +654,9 @@ class TestStepCost:
 
         def measure(methods, n, d, *, repeats, seeds):
             asked.append((n, repeats))
-            times = np.ones(repeats * len(seeds))
-            return dict.fromkeys(methods, _step_times.StepCost(times, times))
+            rows = [(name, n, d, 1.0, 1.0) for name in methods]
+            columns = ["method", "observations", "dimensions", "step_ms", "predict_ms"]
+            return pd.DataFrame(rows * repeats * len(seeds), columns=columns)
 
         monkeypatch.setattr(_step_cost, "is_one_thread", lambda: True)
         monkeypatch.setattr(_step_cost, "measure", measure)

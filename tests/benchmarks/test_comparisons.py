@@ -596,22 +596,24 @@ class TestStepCostOfPeers:
 
         monkeypatch.setattr(_step_times, "make_peer", make_peer)
         costs = _step_times.measure(["random", "skopt"], 8, 2, repeats=3, seeds=[0, 1])
-        assert list(costs) == ["random", "skopt"]
-        assert costs["skopt"].steps.shape == (6,)
+        assert list(costs["method"]) == ["random"] * 6 + ["skopt"] * 6
         assert [peer.setup.seed for peer in made] == [0, 1]
         assert len(made[0].setup.initial) == 7
         assert made[0].setup.n_iter == made[0].n_asked == 11
 
     def test_comparison_is_of_means_and_medians(self):
-        def cost(*steps):
-            return _step_times.StepCost(np.array(steps), np.ones(len(steps)))
-
-        costs = {
-            5: {
-                50: {"robust": cost(1.0, 1.0, 4.0), "skopt": cost(8.0, 8.0, 8.0)},
-                100: {"robust": cost(2.0, 2.0, 2.0), "skopt": cost(2.0, 2.0, 2.0)},
-            }
-        }
+        rows = [
+            (method, n, 5, step)
+            for n, method, steps in (
+                (50, "robust", (1.0, 1.0, 4.0)),
+                (50, "skopt", (8.0, 8.0, 8.0)),
+                (100, "robust", (2.0, 2.0, 2.0)),
+                (100, "skopt", (2.0, 2.0, 2.0)),
+            )
+            for step in steps
+        ]
+        columns = ["method", "observations", "dimensions", "step_ms"]
+        costs = pd.DataFrame(rows, columns=columns)
         last = _step_cost.comparison(costs, ["robust"], ["skopt"]).splitlines()[-1]
         # 8 / 2 and 1: geometric mean 2; medians 8 / 1 and 1: the root of 8.
         assert last == "| skopt / robust | 5 | 4.00 | 1.00 | 2.00 | 2.83 |"

@@ -24,24 +24,12 @@ RUN = "run --problems branin --policies sobol --seeds 0 --n-iter 4 --out"
 #: Commands that end with a file to be written.
 WRITERS = [
     RUN,
-    "overhead --out",
-    "joint --out",
-    "mnist --data digits --n-train 99 --out",
-    "batches --out",
-    "batches --out {free} --plot",
     "step-cost --csv",
     "plot {table} --out",
-    "conformance --out",
-    "conformance --page",
     "reproduce --out {folder} --page",
 ]
 #: Those that read a table from it first.
-READERS = [
-    RUN,
-    "joint --out",
-    "batches --out",
-    "mnist --data digits --n-train 99 --out",
-]
+READERS = [RUN]
 
 
 @pytest.fixture(autouse=True)
@@ -117,15 +105,6 @@ def test_notes_that_are_no_json(tmp_path, capsys):
     (tmp_path / "x.versions.json").write_text("{")
     message = error_of([*RUN.split(), str(tmp_path / "x.csv")], capsys)
     assert "x.versions.json should hold notes of versions as JSON" in message
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\n"])
-def test_answers_that_are_none(content, tmp_path, capsys, monkeypatch):
-    for name in VARIABLES:
-        monkeypatch.setenv(name, "1")
-    path = tmp_path / "x.csv"
-    path.write_bytes(content)
-    assert "x.csv" in error_of(["conformance", "--out", str(path)], capsys)
 
 
 class TestReproduce:

@@ -1,0 +1,128 @@
+"""The page of the documentation, made from the answers alone."""
+
+import re
+from collections import Counter
+
+from promises import PROBES, SECTIONS, title
+from searches import PEERS
+
+_INTRODUCTION = """\
+# Conformance
+
+What scikit-learn's searches promise, asked of ours, of scikit-learn's own two and of
+other packages' searches by small programs that run each promise. A search that has no
+parameter for what a row asks does not meet it. Nothing here says which search finds the
+better candidate; the [benchmarks](benchmarks.md) do.
+
+Where a package is installed, its column is made anew by
+
+```sh
+pip install . scikit-optimize optuna optuna-integration sklearn-genetic-opt sambo \\
+    pandas rich
+python docs/studies/conformance.py \\
+    --out docs/conformance.csv --page docs/conformance.md
+```
+
+and in a second environment, as it asks for older packages,
+
+```sh
+pip install . hyperopt-sklearn "setuptools<81" pandas rich
+python docs/studies/conformance.py --estimators HyperoptEstimator \\
+    --out docs/conformance.csv --page docs/conformance.md
+```
+
+Every row runs in a process of its own with a time limit; columns of packages that an
+environment lacks are kept ([all answers](conformance.csv)). Two are no drop-in searches
+by design: `GASearchCV` counts generations, not candidates, and `HyperoptEstimator`, the
+nearest that hyperopt has, takes estimators in hyperopt's own notation.
+"""
+_SUITE = """\
+## scikit-learn's own tests
+
+Of the 141 tests that scikit-learn 1.9 has for its searches, and that run without
+further packages, 128 pass with `RobustBayesSearchCV` in the place of `GridSearchCV`,
+asking for the points of the grid. The others differ by design:
+
+- 5 count the tasks that callbacks hear of: here each round is one, as in scikit-learn's
+  halving searches.
+- 3 list the columns of `cv_results_`: five more tell what the models said.
+- 3 have a grid with the same point several times, which here is one candidate.
+- 2 have an empty grid, where there is nothing to search.
+
+The slow test `tests/conformance/test_sklearn_search.py` names them, and would notice
+another one.
+"""
+
+
+def page(answers):
+    """Return the page."""
+    asked = {estimator for _, estimator in answers}
+    estimators = [name for name in PEERS if name in asked]
+    parts = [_INTRODUCTION, *_versions(answers, estimators)]
+    parts += ["## Rows met\n", _totals(answers, estimators)]
+    for section, probes in SECTIONS.items():
+        parts += [f"## {section}\n", _section(answers, estimators, probes)]
+    parts += [_SUITE, "## Reasons\n", *_reasons(answers, estimators)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _versions(answers, estimators):
+    for name in estimators:
+        versions = {a.version: None for a in answers.values() if a.estimator == name}
+        yield f"- `{name}`: {PEERS[name].package} {', '.join(versions)}"
+    absent = [f"`{name}`" for name in PEERS if name not in estimators]
+    if absent:
+        yield f"- not installed where the table was made: {', '.join(absent)}"
+    yield ""
+
+
+def _totals(answers, estimators):
+    outcomes = Counter((a.estimator, a.outcome) for a in answers.values())
+    met = [outcomes[name, "yes"] for name in estimators]
+    asked = [n + outcomes[name, "no"] for n, name in zip(met, estimators, strict=True)]
+    cells = [f"{n}/{of}" for n, of in zip(met, asked, strict=True)]
+    return _table(estimators, [("rows met, of those that apply", cells)])
+
+
+def _section(answers, estimators, probes):
+    rows = [
+        (
+            title(probe),
+            [_cell(answers.get((probe.__name__, name))) for name in estimators],
+        )
+        for probe in probes
+    ]
+    return _table(estimators, rows)
+
+
+def _cell(answer):
+    if answer is None or answer.outcome == "n/a":
+        return "-"
+    text = f"{answer.outcome} ({answer.count})" if answer.count else answer.outcome
+    return text if answer.outcome == "yes" else f"**{text}**"
+
+
+def _table(heads, rows):
+    lines = [("", *heads), ("---", *(":-:" for _ in heads))]
+    lines += [(head, *cells) for head, cells in rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def _reasons(answers, estimators):
+    for name in estimators:
+        told = [a for a in answers.values() if a.estimator == name and a.reason]
+        if told:
+            yield f"### `{name}`\n"
+            yield from (f"- {_sentence(answer)}" for answer in told)
+            yield ""
+
+
+def _sentence(answer):
+    row = title(PROBES[answer.probe])
+    mark = " (does not apply)" if answer.outcome == "n/a" else ""
+    return f"{row}{mark} — {_escaped(answer.reason)}"
+
+
+def _escaped(text):
+    """Return a text in which Markdown sees no marks."""
+    return re.sub(r"([\\`*_{}\[\]<>$|#~^])", r"\\\1", text)

@@ -1,1 +1,0 @@
-"""``batches``: what candidates proposed and evaluated side by side cost and gain."""
