@@ -97,8 +97,6 @@ class Branch:
         self.design = Design(region, seed, index)
         self.state: Any = None
         self._bank = FactorBank(policy.noise, space.nominal)
-        # Promises are kept while the policy proposes: their factors are their own.
-        self._promised = FactorBank(policy.noise, space.nominal)
         self._promise: tuple[object, Promise] | None = None
 
     # Points --------------------------------------------------------------------------
@@ -175,7 +173,6 @@ class Branch:
         n_asked: int,
         *,
         pending: bool = True,
-        bank: FactorBank | None = None,
         shaped: bool = True,
     ) -> Models:
         """Return the surrogate on the values told here, as the policy shapes them."""
@@ -194,7 +191,7 @@ class Branch:
             n_elsewhere=len(self._every.trials) - len(self.history.trials),
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
-        return Models(bank or self._bank, view, rng)
+        return Models(self._bank, view, rng)
 
     def _stream(
         self, n_asked: int, purpose: Purpose = Purpose.POINTS
@@ -367,7 +364,7 @@ class Branch:
         return self._promise[1]
 
     def _new_promise(self, n_told: int) -> Promise:
-        models = self.models(n_told, pending=False, bank=self._promised)
+        models = self.models(n_told, pending=False)
         posterior = models[self.policy.overall(models)]
         argmax = self.maximizer(n_told, repeats=True)
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
