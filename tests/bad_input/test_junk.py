@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sentences import FITS, JUNK, Counting, X, assert_readable, y
 
+import runs
 from skrobustbo import (
     Categorical,
     Integer,
@@ -223,9 +224,7 @@ def test_settings_of_policies(setting, value):
     def run():
         made = policies.make_policy(policy, **{name: value})
         optimizer = Optimizer(SPACE, made, n_initial_points=2, random_state=0)
-        for _ in range(4):
-            params = optimizer.ask()
-            optimizer.tell(params, -(params["a"] ** 2))
+        runs.run(optimizer, 4, lambda params: -(params["a"] ** 2))
         optimizer.recommend()
 
     works_or_says(run, f"'{name}'")

@@ -1,6 +1,5 @@
 """What is left to gain: a bound that holds, shrinks, and stops searches."""
 
-import json
 import math
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+from runs import read_back, run
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
 from skrobustbo.optimizer._regret_bound import Band, regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
@@ -94,9 +94,7 @@ def test_the_bound_for_norms_holds():
 
 def told(policy="robust", n=25, scale=1.0, shift=0.0):
     optimizer = Optimizer({"x": Real(-1, 1)}, policy, random_state=0)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, shift - scale * (params["x"] - 0.3) ** 2)
+    run(optimizer, n, lambda params: shift - scale * (params["x"] - 0.3) ** 2)
     return optimizer
 
 
@@ -117,7 +115,7 @@ def test_more_confidence_is_a_larger_bound():
 def test_looking_changes_nothing_and_a_copy_says_the_same():
     calm, asked = told(n=12), told(n=12)
     bound = asked.regret_bound()
-    again = Optimizer.from_dict(json.loads(json.dumps(asked.to_dict())))
+    again = read_back(asked)
     assert again.regret_bound() == asked.regret_bound() == bound
     assert asked.ask() == calm.ask()
 
@@ -335,13 +333,9 @@ def test_a_branch_that_only_fails_does_not_prevent_a_bound(name):
     optimizer = Optimizer(space, name, random_state=0)
     if not optimizer.policy.seeks_maximum:
         return
-    for _ in range(optimizer.n_initial_points):
-        params = optimizer.ask()
-        optimizer.tell(params, failing(params))
+    run(optimizer, optimizer.n_initial_points, failing)
     assert optimizer.regret_bound() == math.inf
-    for _ in range(8):
-        params = optimizer.ask()
-        optimizer.tell(params, failing(params))
+    run(optimizer, 8, failing)
     bound = optimizer.regret_bound()
     assert -100.0 - optimizer.best_value_ <= bound < 30.0
 

@@ -8,6 +8,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 import inside
+import runs
+from runs import MIXED, mixed_value
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
 from skrobustbo.policies._length_scales import _admitted
@@ -578,20 +580,10 @@ def test_a_candidate_that_enters_pauses_the_elimination():
 
 # Reductions and settings -----------------------------------------------------------
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    return math.sin(5 * params["a"]) + params["b"] / 9 - (params["c"] == "y")
-
 
 def run(policy, space, seed, n=25):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-    asked = []
-    for _ in range(n):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], objective({"b": 1, "c": "x", **asked[-1]}))
-    return asked, inside.state(optimizer)
+    return runs.run(optimizer, n, mixed_value), inside.state(optimizer)
 
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])

@@ -1,6 +1,5 @@
 """GP-UCB averaged over draws of the length scale: by hand, and where it is plain."""
 
-import json
 import math
 
 import numpy as np
@@ -8,6 +7,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from runs import read_back
 from skrobustbo import Integer, Optimizer, Real
 from skrobustbo.policies import GPUCB, MCMCGPUCB, Setup
 from skrobustbo.policies._models import LENGTH_SCALE_BOUNDS
@@ -149,9 +150,7 @@ def wave(params):
 
 def run(policy, space, n=14, seed=0):
     optimizer = Optimizer(space, policy, n_initial_points=4, random_state=seed)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, wave(params))
+    runs.run(optimizer, n, wave)
     return optimizer
 
 
@@ -224,9 +223,9 @@ def test_state_round_trips_at_every_step(anisotropic):
     optimizer = Optimizer(CUBE, policy, n_initial_points=4, random_state=3)
     for _ in range(12):
         params = optimizer.ask()
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
         optimizer.tell(params, wave(params))
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
     assert asked(optimizer) == expected
 
 

@@ -1,12 +1,15 @@
 """BOHO step by step, against numbers worked out by hand."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from runs import MIXED, mixed_value
 from skrobustbo import Optimizer, Real, problems
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.optimizer._threads import one_blas_thread
@@ -239,21 +242,12 @@ class PlainEI(Policy):
         return x, note(models, posterior, x)
 
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_equal_bounds_and_scale_one_is_plain_ei(space, seed):
     def run(policy):
         optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-        asked = []
-        for _ in range(20):
-            asked.append(optimizer.ask())
-            known = {"b": 1, "c": "x", **asked[-1]}
-            value = math.sin(5 * known["a"]) + known["b"] / 9 - (known["c"] == "y")
-            optimizer.tell(asked[-1], value)
-        return asked
+        return runs.run(optimizer, 20, mixed_value)
 
     boho = BOHO(lower=0.4, upper=0.4, nu=1.0, anisotropic=False)
     assert run(boho) == run(PlainEI())
@@ -269,9 +263,11 @@ def test_variants_run_and_resume():
     ):
         policy = BOHO(**settings)
         optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-        for _ in range(12):
-            params = optimizer.ask()
-            optimizer.tell(params, math.sin(9 * params["a"]) + (params["c"] == "y"))
+        runs.run(
+            optimizer,
+            12,
+            lambda params: math.sin(9 * params["a"]) + (params["c"] == "y"),
+        )
         again = Optimizer.from_dict(optimizer.to_dict())
         assert again.policy.get_params().keys() == policy.get_params().keys()
         assert again.ask() == optimizer.ask()
@@ -304,9 +300,7 @@ def test_bounds_shrink_in_the_trap(record_property):
         optimizer = Optimizer(
             trap.space, BOHO(RBF()), n_initial_points=3, random_state=seed
         )
-        for _ in range(60):
-            params = optimizer.ask()
-            optimizer.tell(params, trap.func(params) + rng.normal(0, trap.noise_std))
+        runs.run(optimizer, 60, partial(trap.observe, rng=rng))
         uppers.append(inside.state(optimizer).upper[0])
         found += optimizer.best_value_ > trap.stuck_below
     record_property("upper bounds", uppers)

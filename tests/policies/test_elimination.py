@@ -1,6 +1,5 @@
 """HE-GP-UCB, ExpectedUCB and discrete MLE, against numbers worked out by hand."""
 
-import json
 import math
 import warnings
 
@@ -10,6 +9,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 
 import inside
+import runs
+from runs import MIXED, mixed_value, read_back
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.kernels import AdditiveKernel
 from skrobustbo.policies import GPUCB, HEGPUCB, MLEGPUCB, ExpectedUCB, Setup
@@ -247,9 +248,7 @@ def test_candidates_of_any_form(form, cls):
     space = {"x": Real(0, 1)} if form == "period" else dict.fromkeys("xy", Real(0, 1))
     policy = cls(candidates=FORMS[form], noise=0.05, beta=5.0)
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-    for _ in range(9):
-        params = optimizer.ask()
-        optimizer.tell(params, sum(math.sin(6 * v) for v in params.values()))
+    runs.run(optimizer, 9, lambda params: sum(math.sin(6 * v) for v in params.values()))
     labels = optimizer.history_[-1]["alive"]
     assert 1 <= len(labels) == len(set(labels)) <= 3
 
@@ -260,10 +259,8 @@ def test_settings_of_candidates_survive_json():
     given += FORMS["decomposition"][:1]
     space = dict.fromkeys("xy", Real(0, 1))
     optimizer = Optimizer(space, HEGPUCB(given), n_initial_points=2, random_state=0)
-    for _ in range(5):
-        params = optimizer.ask()
-        optimizer.tell(params, params["x"])
-    read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    runs.run(optimizer, 5, lambda params: params["x"])
+    read = read_back(optimizer)
     assert read.ask() == optimizer.ask()
     assert read.policy.candidates[1].norm_bound == 2.0
     assert read.history_[-1]["alive"] == optimizer.history_[-1]["alive"]
@@ -276,9 +273,7 @@ def test_a_mean_far_from_the_data_is_eliminated():
     policy = HEGPUCB([*wrong, true], normalize_y=False, noise=0.05)
     optimizer = Optimizer({"x": Real(0, 1)}, policy, n_initial_points=1, random_state=0)
     optimizer.tell({"x": 0.0}, 0.0)
-    for _ in range(12):
-        params = optimizer.ask()
-        optimizer.tell(params, -4 * params["x"])
+    runs.run(optimizer, 12, lambda params: -4 * params["x"])
     assert optimizer.history_[-1]["alive"] == ["true"]
 
 
@@ -371,12 +366,6 @@ def test_likeliest_candidate_is_chosen():
 
 # Reductions and settings -------------------------------------------------------------
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    return math.sin(5 * params["a"]) + params["b"] / 9 - (params["c"] == "y")
-
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
 @pytest.mark.parametrize("beta", [1.5, "self-normalised"])
@@ -386,9 +375,7 @@ def objective(params):
 def test_one_candidate_is_gp_ucb(space, beta, cls):
     def run(policy):
         optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-        for _ in range(20):
-            params = optimizer.ask()
-            optimizer.tell(params, objective({"b": 1, "c": "x", **params}))
+        runs.run(optimizer, 20, mixed_value)
         return [(r["params"], r["model_mean"]) for r in optimizer.history_[3:]]
 
     kernel = Matern(length_scale=0.4, nu=2.5)

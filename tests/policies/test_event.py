@@ -1,6 +1,5 @@
 """Resets and windows, step by step, against numbers worked out by hand."""
 
-import json
 import math
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 import inside
+from runs import CUBE, GRID, read_back, run, run_over_time
 from skrobustbo import Optimizer, Real, policies
 from skrobustbo.policies import BRGPUCB, ETGPUCB, GPUCB, RGPUCB, SWGPUCB, Setup
 
@@ -266,7 +266,7 @@ def test_memory_for_a_variation_budget():
 
 def test_the_fitted_length_scale_enters_the_period():
     optimizer = Optimizer({"x": Real(0, 1)}, "br-gp-ucb", random_state=0)
-    run(optimizer, 5)
+    run_over_time(optimizer, 5, objective)
     state = inside.state(optimizer)
     gamma = math.log(100) ** (5 / 6) * 100 ** (1 / 6) / state.theta
     assert state.up == math.ceil(gamma**0.25 * 10)
@@ -274,28 +274,16 @@ def test_the_fitted_length_scale_enters_the_period():
 
 # Whole runs ------------------------------------------------------------------------
 
-GRID = {"a": [0, 1, 2, 3, 4, 5, 6], "b": [0, 1, 2, 3, 4]}
-CUBE = {"a": Real(0, 6), "b": Real(0, 4)}
-
 
 def objective(params, t):
+    known = {"a": 0.5, "b": 0.5, **params}
     phase = 2.5 * (t >= 18)
-    return math.sin(1.3 * params["a"] + phase) + math.cos(params["b"] - phase)
-
-
-def run(optimizer, n, values=None):
-    asked = []
-    for t in range(n):
-        asked.append(optimizer.ask())
-        point = {"a": 0.5, "b": 0.5, **asked[-1]}
-        value = objective(point, t) if values is None else values(t)
-        optimizer.tell(asked[-1], value)
-    return asked
+    return math.sin(1.3 * known["a"] + phase) + math.cos(known["b"] - phase)
 
 
 def queries(policy, space, n=30, seed=0):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-    asked = run(optimizer, n)
+    asked = run_over_time(optimizer, n, objective)
     return asked, [record["reset"] for record in optimizer.history_]
 
 
@@ -331,7 +319,7 @@ def test_a_window_over_all_is_gp_ucb(space):
 
 def test_the_window_holds_the_latest_values():
     optimizer = Optimizer(GRID, SWGPUCB(KERNEL, window=6), random_state=0)
-    run(optimizer, 15)
+    run_over_time(optimizer, 15, objective)
     posterior = optimizer.policy.posterior(
         inside.state(optimizer), inside.models(optimizer)
     )
@@ -341,7 +329,7 @@ def test_the_window_holds_the_latest_values():
 def test_a_reset_leaves_one_value_and_shows_in_the_history():
     optimizer = Optimizer(GRID, ETGPUCB(KERNEL, normalize_y=False), random_state=0)
     while not any(record["reset"] for record in optimizer.history_):
-        run(optimizer, 1, lambda t: 0.0 if len(optimizer.history_) < 12 else 30.0)
+        run(optimizer, 1, lambda _: 0.0 if len(optimizer.history_) < 12 else 30.0)
     assert len(optimizer.history_) == 12
     posterior = optimizer.policy.posterior(
         inside.state(optimizer), inside.models(optimizer)
@@ -384,9 +372,7 @@ def test_who_may_ask_again(name):
 @pytest.mark.parametrize("name", FAMILY)
 def test_points_are_asked_again(name):
     optimizer = Optimizer({"c": [1, 2, 3]}, name, random_state=0)
-    for _ in range(12):
-        params = optimizer.ask()
-        optimizer.tell(params, float(params["c"]))
+    run(optimizer, 12, lambda params: float(params["c"]))
     assert optimizer.recommend() == {"c": 3}
     # As long as there are new points, the initial design holds no point twice.
     assert {record["params"]["c"] for record in optimizer.history_[:3]} == {1, 2, 3}
@@ -400,11 +386,11 @@ def test_round_trips_across_resets(name):
         return Optimizer(CUBE, policy, n_initial_points=3, random_state=0)
 
     whole = new()
-    expected = run(whole, 25)
+    expected = run_over_time(whole, 25, objective)
     optimizer, asked = new(), []
     for t in range(25):
         asked.append(optimizer.ask())
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
         optimizer.tell(asked[-1], objective(asked[-1], t))
     assert asked == expected
     resets = [[r["reset"] for r in o.history_] for o in (whole, optimizer)]
@@ -413,7 +399,7 @@ def test_round_trips_across_resets(name):
 
 def test_batches_told_out_of_order_across_a_reset():
     optimizer = Optimizer(CUBE, ETGPUCB(KERNEL), n_initial_points=3, random_state=0)
-    run(optimizer, 8)
+    run_over_time(optimizer, 8, objective)
     batch = optimizer.ask(4)
     for params, value in zip(batch[::-1], (500.0, -500.0, 400.0, 1.0), strict=True):
         optimizer.tell(params, value)
@@ -461,4 +447,6 @@ def test_other_kernels_with_lengths_given():
         SWGPUCB(RationalQuadratic(), window=4),
         ETGPUCB(RationalQuadratic(), n_up=4),
     ):
-        run(Optimizer({"x": Real(0, 1)}, policy, random_state=0), 8)
+        run_over_time(
+            Optimizer({"x": Real(0, 1)}, policy, random_state=0), 8, objective
+        )

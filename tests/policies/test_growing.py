@@ -7,6 +7,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from runs import MIXED, mixed_value
 from skrobustbo import Integer, Optimizer, Real, Space
 from skrobustbo.policies import AGPUCB, GPUCB, Setup
 from skrobustbo.policies._growing import GrowingState, _Step, first_crossing
@@ -291,30 +293,19 @@ def test_combinations_run_and_resume(combine, matching, beta):
         combine=combine, matching=matching, beta=beta, growth=0.3, prior=GammaPrior()
     )
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-    for _ in range(9):
-        params = optimizer.ask()
-        optimizer.tell(params, math.sin(9 * params["a"]) + (params["c"] == "y"))
+    runs.run(
+        optimizer, 9, lambda params: math.sin(9 * params["a"]) + (params["c"] == "y")
+    )
     again = Optimizer.from_dict(optimizer.to_dict())
     assert again.ask() == optimizer.ask()
 
 
 # Reductions and whole runs -----------------------------------------------------------
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    known = {"b": 1, "c": "x", **params}
-    return math.sin(5 * known["a"]) + known["b"] / 9 - (known["c"] == "y")
-
 
 def run(policy, space, seed, n=20):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-    asked = []
-    for _ in range(n):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], objective(asked[-1]))
-    return asked, optimizer
+    return runs.run(optimizer, n, mixed_value), optimizer
 
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
@@ -363,9 +354,7 @@ def test_bounds_of_the_gain_serve_as_well():
     for gain in ("bound", "rate"):
         policy = AGPUCB(information_gain=gain, matching="regret-bound")
         optimizer = Optimizer(space, policy, n_initial_points=2, random_state=0)
-        for _ in range(6):
-            params = optimizer.ask()
-            optimizer.tell(params, -float(params["i"]))
+        runs.run(optimizer, 6, lambda params: -float(params["i"]))
 
 
 def test_first_length_scale_may_be_fitted():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import inside
+from runs import run
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import UCB, LogEI
 from skrobustbo.policies import RobustUCB
@@ -45,9 +46,7 @@ def smooth(params):
 
 def search(n, objective=smooth):
     optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(tail=None), random_state=0)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, objective(params))
+    run(optimizer, n, objective)
     return optimizer
 
 
@@ -73,9 +72,7 @@ def test_a_surprise_brings_the_next_estimate_forward(fits):
     calm = search(150)
     due = fits[-1] + 1 + (150 - 25) // 16
     fits.clear()
-    for _ in range(2):  # values that no model of a parabola expects
-        params = calm.ask()
-        calm.tell(params, smooth(params) + 50.0)
+    run(calm, 2, lambda params: smooth(params) + 50.0)
     while not fits:
         calm.ask()
         params = calm.ask()
@@ -99,9 +96,7 @@ def modelled(optimizer):
 def finished(gain=0.01, **settings):
     policy = RobustUCB(gain=gain, **settings)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
-    for _ in range(40):
-        params = optimizer.ask()
-        optimizer.tell(params, smooth(params))
+    run(optimizer, 40, smooth)
     return optimizer
 
 
@@ -140,9 +135,7 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
 
     policy = RobustUCB(gain=1e-6)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
-    for _ in range(40):
-        params = optimizer.ask()
-        optimizer.tell(params, noisy(params))
+    run(optimizer, 40, noisy)
     divisors = modelled(optimizer)
     assert divisors[-6:] == [1.0] * 6
     assert max(divisors[:-6]) > 1.0
@@ -151,9 +144,7 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
 def test_the_end_is_that_of_all_branches_together():
     space = [{"model": ["a"], "x": Real(0, 1)}, {"model": ["b"], "y": Real(0, 1)}]
     optimizer = Optimizer(space, RobustUCB(gain=0.0), horizon=40, random_state=0)
-    for _ in range(40):
-        params = optimizer.ask()
-        optimizer.tell(params, smooth({"a": params.get("x", params.get("y"))}))
+    run(optimizer, 40, lambda params: smooth({"a": params.get("x", params.get("y"))}))
     divisors = modelled(optimizer)
     assert divisors[-6:] == [1.0] * 6
     assert max(divisors[:-6]) > 1.0

@@ -1,6 +1,5 @@
 """HE-StableOpt and StableOpt by hand, and the perturbations that they range over."""
 
-import json
 import math
 
 import numpy as np
@@ -9,6 +8,8 @@ import scipy.stats
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from runs import MIXED, mixed_value, read_back
 from skrobustbo import Candidate, Categorical, Integer, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HEStableOpt, Setup, StableOpt
 from skrobustbo.policies._stable import StableState
@@ -382,14 +383,12 @@ def cliff(params):
 def test_answer_keeps_its_distance_from_the_cliff():
     policy = StableOpt(Matern(0.2, nu=2.5), eps=0.1, beta=2.0)
     optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
-    for _ in range(22):
-        params = optimizer.ask()
-        optimizer.tell(params, cliff(params))
+    runs.run(optimizer, 22, cliff)
     assert 0.45 < optimizer.best_params_["x"] < 0.6
     x = optimizer.recommend()["x"]
     assert 0.35 < x < 0.51
     assert [x] in inside.state(optimizer).centres
-    read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    read = read_back(optimizer)
     assert read.recommend()["x"] == x
     assert read.ask() == optimizer.ask()
 
@@ -405,7 +404,7 @@ def test_mixed_spaces_and_radii_by_name(units, cls):
         params = optimizer.ask()
         value = -(math.log(params["x"]) ** 2) + params["n"] / 50 + (params["c"] == "b")
         optimizer.tell(params, value)
-        read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        read = read_back(optimizer)
         assert read.policy.eps == eps
     centres = [optimizer.space.decode(x) for x in inside.state(optimizer).centres]
     for centre, record in zip(centres, optimizer.history_[4:], strict=True):
@@ -417,18 +416,9 @@ def test_mixed_spaces_and_radii_by_name(units, cls):
     assert optimizer.recommend() in centres
 
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    return math.sin(5 * params["a"]) + params["b"] / 9 - (params["c"] == "y")
-
-
 def run(policy, space, n=13):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, objective({"b": 1, "c": "x", **params}))
+    runs.run(optimizer, n, mixed_value)
     return [(r["params"], r["model_mean"]) for r in optimizer.history_[3:]]
 
 
