@@ -32,6 +32,15 @@ def _figures_closed():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+@pytest.fixture(scope="module")
+def one_blas():
+    """One BLAS thread for a module: small matrices are faster, to the same bits."""
+    from skrobustbo._threads import one_blas_thread
+
+    with one_blas_thread():
+        yield
+
+
 @pytest.fixture
 def no_other_home(tmp_path, monkeypatch):
     """Keep a test away from the user's own data folders."""

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 
 import inside
 import runs
+from fake_models import FakeModels, FakePosterior, Told, argmax
 from runs import MIXED, mixed_value, read_back
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.kernels import AdditiveKernel
@@ -18,43 +19,16 @@ from skrobustbo.policies._elimination import contradicted
 from skrobustbo.surrogate import FactorBank, Models, View
 
 
-class Told:
-    """A history with the given values, nan for failures."""
-
-    def __init__(self):
-        self.list = []
-
-    @property
-    def values(self):
-        return np.array(self.list, dtype=float)
-
-
-class FakePosterior:
+class Labelled(FakePosterior):
     """Mean 0 and a deviation that the label tells."""
 
-    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
-
     def __init__(self, candidate):
-        self.candidate, self.sigma = candidate, float(candidate.label)
-
-    def predict(self, Z):
-        return np.zeros(len(Z)), np.full(len(Z), self.sigma)
-
-    def told_deviation(self, x):
-        return self.sigma
+        super().__init__(candidate)
+        self.sigma = float(candidate.label)
 
 
-class FakeModels:
-    """The objective's unit is 4 of the model's, and its zero at 1."""
-
-    shift, scale = 1.0, 4.0
-
-    def __getitem__(self, candidate):
-        return FakePosterior(candidate)
-
-
-def argmax(acq, *, inner=False):
-    return np.zeros(1), 0.0
+class LabelledModels(FakeModels):
+    posterior = Labelled
 
 
 def candidates(*sigmas):
@@ -62,12 +36,12 @@ def candidates(*sigmas):
 
 
 def start(policy):
-    return policy.start(Setup(1), FakeModels())
+    return policy.start(Setup(1), LabelledModels())
 
 
 def step(policy, state, history, value, pending=()):
     """Run one suggest and learn; return the candidate chosen."""
-    _, memo = policy.suggest(state, FakeModels(), argmax, list(pending))
+    _, memo = policy.suggest(state, LabelledModels(), argmax, list(pending))
     history.list.append(value)
     policy.learn(state, memo, history)
     return memo["candidate"]
@@ -86,7 +60,7 @@ def xi_by_hand(noise, n, t, delta=0.1):
 
 def test_most_optimistic_survivor_asks():
     policy = fixed(0.5, 0.75, 0.25)
-    _, memo = policy.suggest(start(policy), FakeModels(), argmax, [])
+    _, memo = policy.suggest(start(policy), LabelledModels(), argmax, [])
     assert memo["candidate"] == 1
     # Mean 0 and beta sigma = 2 * 0.75, in units of the objective.
     assert (memo["mean"], memo["width"], memo["std"]) == (1.0, 6.0, 3.0)
@@ -189,8 +163,8 @@ def test_the_last_model_stays_with_one_warning():
 def test_a_model_eliminated_meanwhile_is_not_tested_again():
     policy = fixed(0.25, 0.5, noise=1e-3)
     state, history = start(policy), Told()
-    _, memo = policy.suggest(state, FakeModels(), argmax, [])
-    _, late = policy.suggest(state, FakeModels(), argmax, [memo])
+    _, memo = policy.suggest(state, LabelledModels(), argmax, [])
+    _, late = policy.suggest(state, LabelledModels(), argmax, [memo])
     for told in (memo, late):
         history.list.append(100.0)
         policy.learn(state, told, history)

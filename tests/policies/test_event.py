@@ -7,6 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 import inside
+from fake_models import FakeModels, FakePosterior, Told, argmax
 from runs import CUBE, GRID, read_back, run, run_over_time
 from skrobustbo import Optimizer, Real, policies
 from skrobustbo.policies import BRGPUCB, ETGPUCB, GPUCB, RGPUCB, SWGPUCB, Setup
@@ -15,34 +16,17 @@ KERNEL = RBF(0.2)
 FAMILY = ["et-gp-ucb", "r-gp-ucb", "br-gp-ucb", "sw-gp-ucb"]
 
 
-class Told:
-    """A history with the given values, nan for failures."""
-
-    def __init__(self):
-        self.list = []
-
-    @property
-    def values(self):
-        return np.array(self.list, dtype=float)
-
-
-class FakePosterior:
-    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
-
-    def __init__(self, candidate):
-        self.candidate = candidate
+class Narrow(FakePosterior):
+    """A deviation of 0.3, and of 0.5 where it is asked."""
 
     def predict(self, Z):
         return np.zeros(len(Z)), np.full(len(Z), 0.3)
 
-    def told_deviation(self, x):
-        return 0.5
 
+class NarrowModels(FakeModels):
+    """The objective's unit is `scale` of the model's; notes where models start."""
 
-class FakeModels:
-    """Mean 0 and deviation 1/2; the objective's unit is `scale` of the model's."""
-
-    shift, n = 1.0, 50
+    n, posterior = 50, Narrow
 
     def __init__(self, scale=4.0):
         self.scale = scale
@@ -52,20 +36,13 @@ class FakeModels:
         self.starts.append(start)
         return self
 
-    def __getitem__(self, candidate):
-        return FakePosterior(candidate)
-
-
-def argmax(acq, *, inner=False):
-    return np.zeros(1), 0.0
-
 
 def begin(policy, d=2, horizon=None):
-    return policy.start(Setup(d, horizon), FakeModels()), Told()
+    return policy.start(Setup(d, horizon), NarrowModels()), Told()
 
 
 def propose(policy, state, scale=4.0, pending=()):
-    return policy.suggest(state, FakeModels(scale), argmax, list(pending))[1]
+    return policy.suggest(state, NarrowModels(scale), argmax, list(pending))[1]
 
 
 def tell(policy, state, history, memo, value):
@@ -178,7 +155,7 @@ def test_beta_keeps_the_count_of_all_queries():
     assert (state.t, state.step) == (4, 1)
     seen = []
     spy = lambda acq, *, inner=False: (seen.append(acq.beta), (np.zeros(1), 0.0))[1]  # noqa: E731
-    policy.suggest(state, FakeModels(), spy, [{}, {}])
+    policy.suggest(state, NarrowModels(), spy, [{}, {}])
     assert seen == [pytest.approx(math.sqrt(0.4 * math.log(3.0 * 7)))]
 
 
@@ -212,7 +189,7 @@ def test_models_see_what_came_since_the_reset():
     history.list += [1.0, 1.0, 1.0]  # the initial design
     step(policy, state, history, 1.0)
     step(policy, state, history, 1e3)
-    models = FakeModels()
+    models = NarrowModels()
     policy.suggest(state, models, argmax, [])
     assert models.starts == [4]  # the value of the reset stays
 

@@ -1,11 +1,10 @@
 """The default: how often it estimates, which rungs pass, how it ends."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 import inside
+from fake_models import Told
 from runs import run
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import UCB, LogEI
@@ -14,17 +13,6 @@ from skrobustbo.policies import _robust as module
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._robust import LadderState
 from skrobustbo.surrogate import FactorBank, Models, View
-
-
-@dataclass
-class History:
-    """What a policy sees of the values told."""
-
-    told: list
-
-    @property
-    def values(self):
-        return np.array(self.told)
 
 
 @pytest.fixture
@@ -117,13 +105,13 @@ def test_a_rung_that_passed_rests_until_something_happens():
     memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 9, "passed": [0, 1]}
     calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1, "plain": False}
     told = [1.0, *[0.0] * 19]
-    policy.learn(state, memo | calm, History(told))
+    policy.learn(state, memo | calm, Told(told))
     assert state.rests == [22, 22, 0]
-    policy.learn(state, memo | calm, History([*told, 0.5]))  # a surprise
+    policy.learn(state, memo | calm, Told([*told, 0.5]))  # a surprise
     assert state.rests == [0, 0, 0]
-    policy.learn(state, memo | calm | {"mean": 1.0}, History([*told, 1.0]))  # as good
+    policy.learn(state, memo | calm | {"mean": 1.0}, Told([*told, 1.0]))  # as good
     assert state.rests == [23, 23, 0]
-    policy.learn(state, memo | calm | {"mean": 2.0}, History([*told, 2.0]))  # better
+    policy.learn(state, memo | calm | {"mean": 2.0}, Told([*told, 2.0]))  # better
     assert state.rests == [0, 0, 0]
 
 
@@ -286,7 +274,7 @@ def test_surprises_are_judged_by_the_values_that_the_query_saw(plain):
     memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 4, "passed": []}
     told = [0.0, 1.0, 2.0, 1.5, -1e3]  # a model of these as they are expected as much
     memo |= {"mean": -1e3, "std": 1.0, "expected_error": 1.0, "plain": plain}
-    policy.learn(state, memo, History(told))
+    policy.learn(state, memo, Told(told))
     assert (state.n_surprised == 5) == (not plain)
 
 

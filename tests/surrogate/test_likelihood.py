@@ -22,6 +22,8 @@ from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
 
+pytestmark = pytest.mark.usefixtures("one_blas")
+
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -48,12 +50,6 @@ PRIORS = {
     "log-normal": LogNormalPrior(0.5, 0.8),
     "gamma": GammaPrior(3.0, 6.0),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def likelihood(kernel, X, z, groups, prior, noise=0.1):
