@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+from fake_estimators import Fake, search_of
 from runs import read_back, run
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
 from skrobustbo.optimizer._regret_bound import Band, regret_bound
@@ -158,26 +158,19 @@ def test_errors():
 X, y = load_iris(return_X_y=True)
 
 
-class Fake(ClassifierMixin, BaseEstimator):
+class Noisy(Fake):
     def __init__(self, a=0.0, spread=0.0):
         self.a = a
         self.spread = spread
 
-    def fit(self, X, y=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
     def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2) + self.spread * np.sin(X.sum())
+        return super().score(X, y) + self.spread * np.sin(X.sum())
 
 
 def search(**settings):
     spread = settings.pop("spread", 0.0)
-    given = {"n_iter": 40, "cv": 4, "random_state": 0, "refit": False, **settings}
-    return RobustBayesSearchCV(Fake(spread=spread), {"a": Real(-1, 1)}, **given)
+    given = {"n_iter": 40, "cv": 4, "refit": False, **settings}
+    return search_of(Noisy(spread=spread), **given)
 
 
 def test_a_search_ends_when_little_is_left_to_gain():
@@ -365,9 +358,6 @@ class Sometimes(Fake):
         if self.kind == "bad":
             raise ArithmeticError("no")
         return super().fit(X, y)
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
