@@ -35,3 +35,11 @@ def read_back(optimizer, **given):
     """Return the optimizer as a later process would read it."""
     text = json.dumps(optimizer.to_dict(), allow_nan=False)
     return Optimizer.from_dict(json.loads(text), **given)
+
+
+def assert_modelled(records):
+    """See that points are those of a model, which has predicted each of them."""
+    assert records
+    for record in records:
+        assert math.isfinite(record["model_mean"]), record
+        assert 0 < record["model_std"] < math.inf, record

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 import inside
 from fake_models import FakeModels, FakePosterior, Told, argmax
-from runs import CUBE, GRID, read_back, run, run_over_time
+from runs import CUBE, GRID, assert_modelled, read_back, run, run_over_time
 from skrobustbo import Optimizer, Real, policies
 from skrobustbo.policies import BRGPUCB, ETGPUCB, GPUCB, RGPUCB, SWGPUCB, Setup
 
@@ -424,6 +424,6 @@ def test_other_kernels_with_lengths_given():
         SWGPUCB(RationalQuadratic(), window=4),
         ETGPUCB(RationalQuadratic(), n_up=4),
     ):
-        run_over_time(
-            Optimizer({"x": Real(0, 1)}, policy, random_state=0), 8, objective
-        )
+        optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
+        run_over_time(optimizer, 8, objective)
+        assert_modelled(optimizer.history_[optimizer.n_initial_points :])

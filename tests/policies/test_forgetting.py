@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
 
 import inside
-from runs import CUBE, GRID, read_back, run, run_over_time
+from runs import CUBE, GRID, assert_modelled, read_back, run, run_over_time
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, TVGPUCB, UITVBO, WGPUCB, Setup, make_policy
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
@@ -263,6 +263,7 @@ def test_labels_name_the_rate():
 def test_other_widths(name, beta):
     optimizer = Optimizer(GRID, make_policy(name, beta=beta), random_state=0)
     run_over_time(optimizer, 9, objective)
+    assert_modelled(optimizer.history_[optimizer.n_initial_points :])
 
 
 @pytest.mark.parametrize(

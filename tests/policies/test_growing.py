@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 import inside
 import runs
 from fake_models import FakeModels, FakePosterior, Probe, argmax
-from runs import MIXED, mixed_value
+from runs import MIXED, assert_modelled, mixed_value
 from skrobustbo import Integer, Optimizer, Real, Space
 from skrobustbo.policies import AGPUCB, GPUCB, Setup
 from skrobustbo.policies._growing import GrowingState, _Step, first_crossing
@@ -331,6 +331,7 @@ def test_bounds_of_the_gain_serve_as_well():
         policy = AGPUCB(information_gain=gain, matching="regret-bound")
         optimizer = Optimizer(space, policy, n_initial_points=2, random_state=0)
         runs.run(optimizer, 6, lambda params: -float(params["i"]))
+        assert_modelled(optimizer.history_[2:])
 
 
 def test_first_length_scale_may_be_fitted():

@@ -78,7 +78,7 @@ def test_the_package_imports_nothing_that_runs_clusters():
         "import sys; sys.modules |= dict.fromkeys(['dask', 'distributed', 'ray']); "
         "from skrobustbo import RobustBayesSearchCV"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 # Ray ----------------------------------------------------------------------------------
