@@ -123,6 +123,7 @@ class TestConvention:
         with pytest.raises(ValueError, match="tell one first"):
             cls.from_optimizer(Optimizer(space))
 
+    @pytest.mark.process
     def test_matplotlib_is_imported_when_something_is_drawn(self):
         code = "import sys, skrobustbo.displays; print('matplotlib' in sys.modules)"
         done = subprocess.run(
