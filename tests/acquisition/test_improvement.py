@@ -6,7 +6,6 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo.acquisition import EI, LogEI
 from skrobustbo.acquisition._improvement import log_improvement
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")

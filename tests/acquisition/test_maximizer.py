@@ -10,7 +10,6 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import Categorical, Integer, Real, Space
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo.acquisition import UCB
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")

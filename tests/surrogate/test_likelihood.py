@@ -18,7 +18,6 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
 
