@@ -25,11 +25,64 @@ if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
 
 
+#: Tests that start processes or take longer: those of these folders and files, and
+#: those so marked one by one. What is neither these nor slow is of the tier "unit".
+PROCESS = [
+    "tests/attack",
+    "tests/bad_input/test_junk.py",
+    "tests/benchmarks",
+    "tests/checkpoint/test_beside.py",
+    "tests/checkpoint/test_hostile.py",
+    "tests/checkpoint/test_resume.py",
+    "tests/conformance",
+    "tests/displays/test_display_pictures.py",
+    "tests/golden",
+    "tests/optimizer/test_branches.py",
+    "tests/optimizer/test_many_choices.py",
+    "tests/optimizer/test_regret_bound.py",
+    "tests/policies/test_contract.py",
+    "tests/problems/test_tunings.py",
+    "tests/search/test_callbacks.py",
+    "tests/search/test_engine.py",
+    "tests/search/test_failures.py",
+    "tests/search/test_interruption.py",
+    "tests/search/test_metrics.py",
+    "tests/search/test_numerical_failures.py",
+    "tests/search/test_parallel.py",
+    "tests/search/test_report.py",
+    "tests/search/test_search.py",
+    "tests/search/test_stops.py",
+    "tests/test_docs.py",
+    "tests/test_examples.py",
+    "tests/test_get_started.py",
+]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Give each test that is not slow its tier."""
+    folders = [config.rootpath / name for name in PROCESS]
+    for item in items:
+        if any(map(item.get_closest_marker, ("slow", "process"))):
+            continue
+        longer = any(item.path.is_relative_to(folder) for folder in folders)
+        item.add_marker("process" if longer else "unit")
+
+
 @pytest.fixture(autouse=True)
 def _figures_closed():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="module")
+def one_blas():
+    """One BLAS thread for a module: small matrices are faster, to the same bits."""
+    from skrobustbo.optimizer._threads import one_blas_thread
+
+    with one_blas_thread():
+        yield
 
 
 @pytest.fixture

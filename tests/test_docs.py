@@ -40,7 +40,9 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     if "skrobustbo.displays" in page.read_text():
         pytest.importorskip("matplotlib")
     names = {"__name__": "__docs__"}  # a page is read from its top
-    for block in BLOCK.findall(page.read_text()):
+    blocks = BLOCK.findall(page.read_text())
+    assert len(blocks) == page.read_text().count("```python")  # none is left out
+    for block in blocks:
         exec(compile(block, str(page), "exec"), names)
 
 

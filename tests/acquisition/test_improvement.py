@@ -6,8 +6,9 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo.acquisition import EI, LogEI
 from skrobustbo.acquisition._improvement import log_improvement
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: a, log h(a), Phi(a) / h(a) and phi(a) / h(a), computed with 80 digits.
 EXACT = np.array(
@@ -27,12 +28,6 @@ EXACT = np.array(
         (50.0, 3.912023005428146, 0.02, 0.0),
     ]
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def posterior(seed=0, n=15):

@@ -10,20 +10,15 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import Categorical, Integer, Real, Space
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def maximizer(space, seed=0, taken=(), **others):

@@ -7,19 +7,14 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo.acquisition import UCB
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def posterior(seed, kernel, n=15, n_pending=0):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sentences import assert_well_written, refusal, short
 
+from runs import run
 from skrobustbo import Integer, Optimizer, Real, Space, maximize, minimize, policies
 
 SPACE = {"a": Real(-1, 1), "b": ["u", "v"]}
@@ -21,9 +22,7 @@ NO_NUMBERS += [10**400, np.ma.masked, pd.NA, Decimal(1), np.datetime64("2020-01-
 
 def optimizer(n=6, **settings):
     made = Optimizer(SPACE, random_state=0, **settings)
-    for _ in range(n):
-        params = made.ask()
-        made.tell(params, -(params["a"] ** 2))
+    run(made, n, lambda params: -(params["a"] ** 2))
     return made
 
 

@@ -13,15 +13,13 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
 
-from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space, policies
-
-SPACE = {"a": Real(-1, 1)}
+from fake_estimators import FAKE_SPACE, search_of
+from skrobustbo import Categorical, Integer, Real, Space, policies
 
 
 def search(**settings):
-    given = {"n_iter": 6, "cv": 2, "random_state": 0, **settings}
-    estimator, space = given.pop("estimator", Counting()), given.pop("space", SPACE)
-    return RobustBayesSearchCV(estimator, space, **given)
+    given = {"estimator": Counting(), "n_iter": 6, "cv": 2, **settings}
+    return search_of(**given)
 
 
 def refused(data=(X, y), passed=None, fits=0, **settings):
@@ -367,7 +365,7 @@ def test_data_that_no_fit_could_use(data, says):
 
 @pytest.mark.parametrize("estimator", [SVC(), Counting()])
 def test_weights_of_other_data(estimator):
-    space = {"C": Real(0.1, 1)} if isinstance(estimator, SVC) else SPACE
+    space = {"C": Real(0.1, 1)} if isinstance(estimator, SVC) else FAKE_SPACE
     passed = {"sample_weight": np.ones(7)}
     message = refused(estimator=estimator, space=space, passed=passed)
     assert "'sample_weight' passed to fit" in message

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -24,6 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from fake_estimators import Fake, search_of
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo.checkpoint import CheckpointError, describe, open_journal
 from skrobustbo.checkpoint._store import _digest
@@ -31,7 +31,7 @@ from skrobustbo.checkpoint._store import _digest
 X, y = load_iris(return_X_y=True)
 
 
-class Counted(ClassifierMixin, BaseEstimator):
+class Counted(Fake):
     """Scores a known function, counts its fits, interrupts one of them."""
 
     n_fits = 0
@@ -49,15 +49,11 @@ class Counted(ClassifierMixin, BaseEstimator):
             raise Counted.error("stopped")
         if self.a > self.fail_above:
             raise RuntimeError("too large")
-        self.classes_ = np.unique(y)
         self.mean_ = float(np.asarray(X[:5]).mean()) if not sparse.issparse(X) else 0.0
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2) - self.b**2 + 0.001 * self.mean_
+        return super().score(X, y) - self.b**2 + 0.001 * self.mean_
 
 
 SPACE = {"a": Real(-1, 1), "b": Integer(-2, 2)}
@@ -74,9 +70,9 @@ def path(tmp_path):
 
 
 def make(path=None, estimator=None, space=SPACE, **settings):
-    given = {"n_iter": 10, "cv": 3, "random_state": 0, "refit": False, **settings}
+    given = {"n_iter": 10, "refit": False, **settings}
     estimator = Counted() if estimator is None else estimator
-    return RobustBayesSearchCV(estimator, space, checkpoint=path, **given)
+    return search_of(estimator, space, checkpoint=path, **given)
 
 
 def quietly(search, *args, **kwargs):

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from runs import run
+
 pytest.importorskip("matplotlib")
 
 from sklearn.exceptions import NotFittedError
@@ -121,6 +123,7 @@ class TestConvention:
         with pytest.raises(ValueError, match="tell one first"):
             cls.from_optimizer(Optimizer(space))
 
+    @pytest.mark.process
     def test_matplotlib_is_imported_when_something_is_drawn(self):
         code = "import sys, skrobustbo.displays; print('matplotlib' in sys.modules)"
         done = subprocess.run(
@@ -167,9 +170,7 @@ class TestConvergence:
 
     def test_initial_design_ends_with_its_last_point(self):
         optimizer = Optimizer({"x": Real(0, 1)}, n_initial_points=3, random_state=0)
-        for _ in range(5):
-            params = optimizer.ask()
-            optimizer.tell(params, params["x"])
+        run(optimizer, 5, lambda params: params["x"])
         curve = ConvergenceDisplay.from_optimizer(optimizer).curves[0]
         assert curve.n_initial == 3
 
@@ -318,9 +319,7 @@ class TestReset:
         from skrobustbo.policies import SWGPUCB
 
         optimizer = Optimizer({"x": Real(0, 1)}, SWGPUCB(window=3), random_state=0)
-        for _ in range(8):
-            params = optimizer.ask()
-            optimizer.tell(params, params["x"])
+        run(optimizer, 8, lambda params: params["x"])
         optimizer.ask()
         display = ResetDisplay.from_optimizer(optimizer)
         np.testing.assert_array_equal(display.remembered, [False] * 5 + [True] * 3)

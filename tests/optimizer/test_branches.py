@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import inside
+from runs import read_back, run
 from skrobustbo import (
     Categorical,
     Integer,
@@ -32,14 +33,6 @@ def score(params):
     if "n" in params:
         return 0.5 - abs(params["n"] - 7) / 30
     return 1 - (params["x"] - 0.3) ** 2 - (params["y"] - 0.6) ** 2
-
-
-def run(optimizer, n, values=score):
-    asked = []
-    for _ in range(n):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], values(asked[-1]))
-    return asked
 
 
 # The space ---------------------------------------------------------------------------
@@ -122,13 +115,13 @@ def test_what_belongs_to_one_branch_is_asked_there():
 @pytest.mark.parametrize("name", sorted(policies.available()))
 def test_every_policy_works_and_resumes_exactly(name):
     whole = Optimizer(TWO, name, horizon=15, random_state=1)
-    expected = run(whole, 10)
+    expected = run(whole, 10, score)
     assert {params["kind"] for params in expected[:5]} == {"a", "b"}
 
     optimizer, asked = Optimizer(TWO, name, horizon=15, random_state=1), []
     for _ in range(10):
         asked.append(optimizer.ask())
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
         optimizer.tell(asked[-1], score(asked[-1]))
     assert asked == expected
     assert optimizer.recommend() == whole.recommend()
@@ -161,14 +154,14 @@ def test_a_single_dict_is_searched_as_ever(name):
 
 
 def test_one_branch_asks_what_its_dict_asks():
-    alone = run(Optimizer(TWO[0], random_state=3), 10)
-    assert run(Optimizer([TWO[0]], random_state=3), 10) == alone
+    alone = run(Optimizer(TWO[0], random_state=3), 10, score)
+    assert run(Optimizer([TWO[0]], random_state=3), 10, score) == alone
 
 
 def test_a_branch_asks_what_a_search_of_it_alone_would():
     """The first branch has the seed of the search: its own order of points."""
-    alone = run(Optimizer(TWO[0], n_initial_points=12, random_state=3), 12)
-    joint = run(Optimizer(TWO, n_initial_points=12, random_state=3), 12)
+    alone = run(Optimizer(TWO[0], n_initial_points=12, random_state=3), 12, score)
+    joint = run(Optimizer(TWO, n_initial_points=12, random_state=3), 12, score)
     inside = [params for params in joint if params["kind"] == "a"]
     assert inside == alone[: len(inside)]
 
@@ -187,7 +180,7 @@ def test_a_branch_asks_what_a_search_of_it_alone_would():
 def test_initial_points_are_shared_out(settings, expected):
     optimizer = Optimizer(TWO, random_state=0, **settings)
     assert optimizer.n_initial_points == expected
-    asked = run(optimizer, expected)
+    asked = run(optimizer, expected, score)
     labels = [record["model_label"] for record in optimizer.history_]
     assert labels == ["initial"] * expected
     counts = [sum(p["kind"] == kind for p in asked) for kind in "ab"]
@@ -198,7 +191,7 @@ def test_initial_points_are_shared_out(settings, expected):
 
 
 def test_a_hopeless_branch_is_given_up():
-    asked = run(Optimizer(TWO, horizon=40, random_state=0), 40)
+    asked = run(Optimizer(TWO, horizon=40, random_state=0), 40, score)
     assert sum(params["kind"] == "a" for params in asked[20:]) >= 17
 
 
@@ -285,7 +278,7 @@ def test_unsolicited_points_find_their_branch():
     optimizer = Optimizer(TWO, random_state=0)
     told = [{"kind": "b", "n": 4}, {"kind": "a", "x": 0.5, "y": 0.5}]
     optimizer.tell(told, [score(params) for params in told])
-    asked = run(optimizer, 12)
+    asked = run(optimizer, 12, score)
     assert not any(params in told for params in asked)
     assert len(optimizer.history_) == 14
 
@@ -428,7 +421,7 @@ def test_a_branch_of_which_nothing_is_told_yet_is_asked_all_the_same(policy):
 
 def test_looking_at_several_branches():
     optimizer = Optimizer(TWO, horizon=25, random_state=0)
-    asked = run(optimizer, 25)
+    asked = run(optimizer, 25, score)
     assert optimizer.best_value_ == max(map(score, asked))
     assert optimizer.recommend()["kind"] == "a"
     points = [{"kind": "b", "n": 7}, {"kind": "a", "x": 0.3, "y": 0.6}]

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from runs import run
 from skrobustbo import (
     Integer,
     Optimizer,
@@ -31,20 +32,12 @@ def corner(params):
     return params["x"] + params["y"]
 
 
-def run(optimizer, n, values=corner):
-    asked = []
-    for _ in range(n):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], values(asked[-1]))
-    return asked
-
-
 @pytest.mark.parametrize("name", sorted(policies.available()))
 def test_every_policy_asks_feasible_points_only(name):
     optimizer = Optimizer(
         SQUARE, name, n_initial_points=4, constraints=disc, random_state=0
     )
-    assert all(map(disc, run(optimizer, 7)))
+    assert all(map(disc, run(optimizer, 7, corner)))
     assert all(map(disc, optimizer.ask(2)))
 
 
@@ -153,7 +146,7 @@ def test_large_finite_spaces_are_exhausted():
 
 def test_a_state_is_read_back_with_its_constraints():
     whole = Optimizer(SQUARE, constraints=disc, horizon=20, random_state=1)
-    expected = run(whole, 14)
+    expected = run(whole, 14, corner)
     optimizer, asked = (
         Optimizer(SQUARE, constraints=disc, horizon=20, random_state=1),
         [],
@@ -178,7 +171,7 @@ def test_points_given_that_violate_them():
     optimizer = Optimizer(SQUARE, constraints=disc, random_state=0)
     optimizer.tell(bad, 2.0)  # known all the same
     assert optimizer.best_params_ == bad
-    assert all(map(disc, run(optimizer, 10)))
+    assert all(map(disc, run(optimizer, 10, corner)))
 
 
 @pytest.mark.parametrize("constraints", [3, "x < 1", [disc]])

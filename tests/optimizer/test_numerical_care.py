@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from runs import run
 from skrobustbo import Optimizer, Real, policies
 
 SPACE = {"a": Real(0, 1), "b": Real(0, 1)}
@@ -18,9 +19,7 @@ def searched(objective, n=30, seed=0, told=()):
     optimizer = Optimizer(SPACE, random_state=seed, horizon=n + len(told))
     for params, value in told:
         optimizer.tell(params, value)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, objective(params))
+    run(optimizer, n, objective)
     return optimizer
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from runs import run
 from skrobustbo import (
     Integer,
     Optimizer,
@@ -109,9 +110,7 @@ def test_a_point_told_is_encoded_once(space, monkeypatch):
 @pytest.mark.parametrize(("name", "expected"), [("robust", 0), ("mcmc-gp-ucb", 1)])
 def test_a_generator_is_made_where_something_is_sampled(name, expected, monkeypatch):
     optimizer = Optimizer(SPACE, name, n_initial_points=3, random_state=0)
-    for _ in range(3):
-        params = optimizer.ask()
-        optimizer.tell(params, bowl(params))
+    run(optimizer, 3, bowl)
     seeds, make = [], np.random.default_rng
 
     def spied(seed=None):
@@ -169,9 +168,7 @@ def test_a_bad_point_in_a_list_records_nothing():
 
 def filled(n=15, **settings):
     optimizer = Optimizer(SPACE, random_state=0, **settings)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, bowl(params))
+    run(optimizer, n, bowl)
     return optimizer
 
 
@@ -212,9 +209,7 @@ def test_the_model_predicts_in_units_of_the_objective():
         return 5000 + 1000 * bowl(params)
 
     optimizer = Optimizer(SPACE, random_state=0)
-    for _ in range(20):
-        params = optimizer.ask()
-        optimizer.tell(params, thousandfold(params))
+    run(optimizer, 20, thousandfold)
     record = optimizer.history_[-1]
     error = record["model_mean"] - record["value"]
     assert abs(error) < 4 * record["model_std"] + 20
@@ -354,9 +349,7 @@ def test_threads_share_an_optimizer():
 
     def work():
         try:
-            for _ in range(8):
-                params = optimizer.ask()
-                optimizer.tell(params, bowl(params))
+            run(optimizer, 8, bowl)
         except Exception as error:
             errors.append(error)
 
@@ -446,9 +439,7 @@ def test_values_remembered_are_all_of_those_told():
 def test_values_remembered_follow_the_order_told():
     policy = policies.SWGPUCB(window=2)
     optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
-    for _ in range(4):
-        params = optimizer.ask()
-        optimizer.tell(params, params["x"])
+    run(optimizer, 4, lambda params: params["x"])
     early, late = optimizer.ask(2)
     optimizer.tell(late, 1.0)
     assert optimizer.remembered_ == [3, 5]

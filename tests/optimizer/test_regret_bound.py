@@ -1,16 +1,16 @@
 """What is left to gain: a bound that holds, shrinks, and stops searches."""
 
-import json
 import math
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+from fake_estimators import Fake, search_of
+from runs import read_back, run
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
 from skrobustbo.optimizer._regret_bound import Band, regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
@@ -94,9 +94,7 @@ def test_the_bound_for_norms_holds():
 
 def told(policy="robust", n=25, scale=1.0, shift=0.0):
     optimizer = Optimizer({"x": Real(-1, 1)}, policy, random_state=0)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, shift - scale * (params["x"] - 0.3) ** 2)
+    run(optimizer, n, lambda params: shift - scale * (params["x"] - 0.3) ** 2)
     return optimizer
 
 
@@ -117,7 +115,7 @@ def test_more_confidence_is_a_larger_bound():
 def test_looking_changes_nothing_and_a_copy_says_the_same():
     calm, asked = told(n=12), told(n=12)
     bound = asked.regret_bound()
-    again = Optimizer.from_dict(json.loads(json.dumps(asked.to_dict())))
+    again = read_back(asked)
     assert again.regret_bound() == asked.regret_bound() == bound
     assert asked.ask() == calm.ask()
 
@@ -160,26 +158,19 @@ def test_errors():
 X, y = load_iris(return_X_y=True)
 
 
-class Fake(ClassifierMixin, BaseEstimator):
+class Noisy(Fake):
     def __init__(self, a=0.0, spread=0.0):
         self.a = a
         self.spread = spread
 
-    def fit(self, X, y=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
     def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2) + self.spread * np.sin(X.sum())
+        return super().score(X, y) + self.spread * np.sin(X.sum())
 
 
 def search(**settings):
     spread = settings.pop("spread", 0.0)
-    given = {"n_iter": 40, "cv": 4, "random_state": 0, "refit": False, **settings}
-    return RobustBayesSearchCV(Fake(spread=spread), {"a": Real(-1, 1)}, **given)
+    given = {"n_iter": 40, "cv": 4, "refit": False, **settings}
+    return search_of(Noisy(spread=spread), **given)
 
 
 def test_a_search_ends_when_little_is_left_to_gain():
@@ -335,13 +326,9 @@ def test_a_branch_that_only_fails_does_not_prevent_a_bound(name):
     optimizer = Optimizer(space, name, random_state=0)
     if not optimizer.policy.seeks_maximum:
         return
-    for _ in range(optimizer.n_initial_points):
-        params = optimizer.ask()
-        optimizer.tell(params, failing(params))
+    run(optimizer, optimizer.n_initial_points, failing)
     assert optimizer.regret_bound() == math.inf
-    for _ in range(8):
-        params = optimizer.ask()
-        optimizer.tell(params, failing(params))
+    run(optimizer, 8, failing)
     bound = optimizer.regret_bound()
     assert -100.0 - optimizer.best_value_ <= bound < 30.0
 
@@ -371,9 +358,6 @@ class Sometimes(Fake):
         if self.kind == "bad":
             raise ArithmeticError("no")
         return super().fit(X, y)
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")

@@ -9,6 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import inside
+from runs import run
 from skrobustbo import Categorical, Integer, Optimizer, Real, SpaceExhausted, policies
 
 NAMES = sorted(policies.available())
@@ -176,9 +177,7 @@ class Undeclared(policies.RandomPolicy):
 
 def run_of(policy):
     optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
-    for _ in range(6):
-        params = optimizer.ask()
-        optimizer.tell(params, params["x"])
+    run(optimizer, 6, lambda params: params["x"])
     return optimizer
 
 

@@ -8,47 +8,13 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 import inside
+import runs
+from fake_models import FakeModels, Told, argmax
+from runs import MIXED, mixed_value
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
 from skrobustbo.policies._length_scales import _admitted
 from skrobustbo.policies._regret_balancer import RegretBalancer
-
-
-class Told:
-    """A history with the given values, nan for failures."""
-
-    def __init__(self):
-        self.list = []
-
-    @property
-    def values(self):
-        return np.array(self.list, dtype=float)
-
-
-class FakePosterior:
-    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
-
-    def __init__(self, candidate):
-        self.candidate = candidate
-
-    def predict(self, Z):
-        return np.zeros(len(Z)), np.full(len(Z), 0.5)
-
-    def told_deviation(self, x):
-        return 0.5
-
-
-class FakeModels:
-    """Every candidate has deviation 1/2; the objective's unit is 4 of the model's."""
-
-    shift, scale = 1.0, 4.0
-
-    def __getitem__(self, candidate):
-        return FakePosterior(candidate)
-
-
-def argmax(acq, *, inner=False):
-    return np.zeros(1), 0.0
 
 
 def start(policy, d=1):
@@ -578,20 +544,10 @@ def test_a_candidate_that_enters_pauses_the_elimination():
 
 # Reductions and settings -----------------------------------------------------------
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    return math.sin(5 * params["a"]) + params["b"] / 9 - (params["c"] == "y")
-
 
 def run(policy, space, seed, n=25):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-    asked = []
-    for _ in range(n):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], objective({"b": 1, "c": "x", **asked[-1]}))
-    return asked, inside.state(optimizer)
+    return runs.run(optimizer, n, mixed_value), inside.state(optimizer)
 
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])

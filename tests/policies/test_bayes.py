@@ -1,6 +1,5 @@
 """GP-UCB averaged over draws of the length scale: by hand, and where it is plain."""
 
-import json
 import math
 
 import numpy as np
@@ -8,6 +7,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from fake_models import FakeModels, FakePosterior, Probe
+from runs import read_back
 from skrobustbo import Integer, Optimizer, Real
 from skrobustbo.policies import GPUCB, MCMCGPUCB, Setup
 from skrobustbo.policies._models import LENGTH_SCALE_BOUNDS
@@ -16,24 +18,17 @@ from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior, Models
 # By hand ---------------------------------------------------------------------------
 
 
-class FakePosterior:
+class Wide(FakePosterior):
     """Mean theta, deviation 2 theta; information gain 1 / theta."""
 
-    noise, n_told, n_points = 0.1, 3, None
-
     def __init__(self, candidate):
-        self.candidate = candidate
-        self.theta = candidate.kernel.length_scale
-        self.information_gain = 1 / self.theta
-
-    def predict(self, Z):
-        return np.full(len(Z), self.theta), np.full(len(Z), 2 * self.theta)
+        super().__init__(candidate)
+        self.mu = candidate.kernel.length_scale
+        self.sigma, self.information_gain = 2 * self.mu, 1 / self.mu
 
 
-class FakeModels:
-    """Three draws, two of them equal; the objective's unit is 4 of the model's."""
-
-    shift, scale = 1.0, 4.0
+class Draws(FakeModels):
+    """Three draws, two of them equal; keeps what was built of them."""
 
     def __init__(self, thetas=((0.1,), (0.4,), (0.1,))):
         self.thetas, self.asked, self.built = np.array(thetas), None, []
@@ -45,26 +40,18 @@ class FakeModels:
 
     def at(self, candidate):
         self.built.append(candidate)
-        return FakePosterior(candidate)
-
-
-class Argmax:
-    """Keeps the acquisition function it is given."""
-
-    def __call__(self, acq, *, inner=False):
-        self.acq = acq
-        return np.zeros(1), 0.0
+        return Wide(candidate)
 
 
 def suggest(policy, models, state=None, pending=()):
     state = policy.start(Setup(1), models) if state is None else state
-    argmax = Argmax()
+    argmax = Probe()
     _, memo = policy.suggest(state, models, argmax, list(pending))
     return argmax.acq, memo
 
 
 def test_bounds_are_averaged_by_hand():
-    models = FakeModels()
+    models = Draws()
     acq, memo = suggest(MCMCGPUCB(beta=3.0), models)
     # Each draw's bound is theta + 3 * 2 theta = 7 theta; the mean theta is 0.2.
     np.testing.assert_allclose(acq(np.zeros((2, 1))), [1.4, 1.4])
@@ -75,7 +62,7 @@ def test_bounds_are_averaged_by_hand():
 
 
 def test_prediction_is_that_of_the_mixture_by_hand():
-    _, memo = suggest(MCMCGPUCB(), FakeModels())
+    _, memo = suggest(MCMCGPUCB(), Draws())
     # Mean 0.2; mean of squares of mu 0.06, of sigma 4 * 0.06: variance 0.3 - 0.04.
     assert memo["mean"] == pytest.approx(0.2 * 4 + 1)
     assert memo["std"] == pytest.approx(math.sqrt(0.26) * 4)
@@ -83,7 +70,7 @@ def test_prediction_is_that_of_the_mixture_by_hand():
 
 
 def test_each_draw_has_its_own_beta():
-    acq, _ = suggest(MCMCGPUCB(beta="self-normalised", delta=0.2), FakeModels())
+    acq, _ = suggest(MCMCGPUCB(beta="self-normalised", delta=0.2), Draws())
     betas = [part.beta for part in acq.acqs]
     expected = [1 + math.sqrt(2 * (gain + math.log(5))) for gain in (10.0, 2.5)]
     assert betas == pytest.approx(expected)
@@ -97,7 +84,7 @@ class Counting(MCMCGPUCB):
 
 
 def test_beta_counts_queries_told_and_pending():
-    policy, models, memo = Counting(), FakeModels(), {"thetas": [[0.1]]}
+    policy, models, memo = Counting(), Draws(), {"thetas": [[0.1]]}
     state = policy.start(Setup(1), models)
     assert suggest(policy, models, state)[0].acqs[0].beta == 1
     for _ in range(4):
@@ -107,7 +94,7 @@ def test_beta_counts_queries_told_and_pending():
 
 
 def test_chain_burns_in_once_and_goes_on():
-    policy, models = MCMCGPUCB(n_samples=3, burn_in=9, thin=5), FakeModels()
+    policy, models = MCMCGPUCB(n_samples=3, burn_in=9, thin=5), Draws()
     state = policy.start(Setup(1), models)
     _, memo = suggest(policy, models, state)
     assert len(models.asked["starts"]) > 1
@@ -126,7 +113,7 @@ def test_chain_burns_in_once_and_goes_on():
 
 
 def test_prior_is_gamma_unless_given():
-    models = FakeModels()
+    models = Draws()
     suggest(MCMCGPUCB(), models)
     assert models.asked["prior"] == GammaPrior(3.0, 6.0)
     suggest(MCMCGPUCB(prior=FlatPrior()), models)
@@ -134,7 +121,7 @@ def test_prior_is_gamma_unless_given():
 
 
 def test_suggest_leaves_the_state_alone():
-    policy, models = MCMCGPUCB(), FakeModels()
+    policy, models = MCMCGPUCB(), Draws()
     state = policy.start(Setup(1), models)
     suggest(policy, models, state)
     assert (state.thetas, state.t, policy.alive(state)) == ([], 0, [])
@@ -149,9 +136,7 @@ def wave(params):
 
 def run(policy, space, n=14, seed=0):
     optimizer = Optimizer(space, policy, n_initial_points=4, random_state=seed)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, wave(params))
+    runs.run(optimizer, n, wave)
     return optimizer
 
 
@@ -224,9 +209,9 @@ def test_state_round_trips_at_every_step(anisotropic):
     optimizer = Optimizer(CUBE, policy, n_initial_points=4, random_state=3)
     for _ in range(12):
         params = optimizer.ask()
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
         optimizer.tell(params, wave(params))
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
     assert asked(optimizer) == expected
 
 

@@ -1,12 +1,16 @@
 """BOHO step by step, against numbers worked out by hand."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from fake_models import FakeModels, FakePosterior, Probe
+from runs import MIXED, mixed_value
 from skrobustbo import Optimizer, Real, problems
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.optimizer._threads import one_blas_thread
@@ -16,51 +20,29 @@ from skrobustbo.policies._models import length_scale_candidate, note
 from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models, View
 
 
-class FakePosterior:
-    noise, n_told, information_gain, output_scale = 0.1, 3, 4.0, 2.0
+class Scaled(FakePosterior):
+    information_gain, output_scale = 4.0, 2.0
 
     def __init__(self, candidate, sigma):
-        self.candidate, self.sigma = candidate, sigma
-
-    def predict(self, Z):
-        return np.zeros(len(Z)), np.full(len(Z), self.sigma)
-
-    def told_deviation(self, x):
-        return self.sigma
+        super().__init__(candidate)
+        self.sigma = sigma
 
 
-class FakeModels:
-    shift, scale, noise = 0.0, 4.0, 0.1
+class ScaledModels(FakeModels):
+    shift = 0.0
 
     def __init__(self, sigma=0.5, n_parameters=2):
-        self.sigma = sigma
+        self.posterior = partial(Scaled, sigma=sigma)
         self.groups = [np.array([j]) for j in range(n_parameters)]
         self.z = np.array([0.5, 1.5, -1.0])
-
-    def __getitem__(self, candidate):
-        return FakePosterior(candidate, self.sigma)
 
     def fit(self, kernel, prior, bounds, starts, per_parameter=False):
         self.bounds, self.prior = bounds, prior
         return np.array(bounds[1], dtype=float)
 
-    def spread(self, theta):
-        return theta
-
-
-class Probe:
-    """An argmax that remembers what it was asked."""
-
-    def __call__(self, acq, *, inner=False):
-        if inner:
-            self.inner = acq
-        else:
-            self.acq = acq
-        return np.zeros(2), 0.7
-
 
 def step(policy, state, models):
-    _, memo = policy.suggest(state, models, Probe(), [])
+    _, memo = policy.suggest(state, models, Probe(d=2, best=0.7), [])
     policy.learn(state, memo, None)
     return memo
 
@@ -82,7 +64,7 @@ def test_shrunk_bounds_by_hand():
 
 def test_five_confident_steps_in_a_row():
     policy, state = BOHO(lower=0.05, upper=(1.0, 0.4)), BOHOState([1.0, 0.4])
-    sure, unsure = FakeModels(0.099), FakeModels(0.101)
+    sure, unsure = ScaledModels(0.099), ScaledModels(0.101)
     counts = []
     for models in [sure] * 4 + [unsure] + [sure] * 4:
         step(policy, state, models)
@@ -102,14 +84,14 @@ def test_five_confident_steps_in_a_row():
 @pytest.mark.parametrize(("threshold", "confident"), [(0.8, False), (0.82, True)])
 def test_threshold_of_confidence(threshold, confident):
     # sigma^2 = 0.0081 beside t_sigma 0.01.
-    models = FakeModels(0.09)
+    models = ScaledModels(0.09)
     memo = step(BOHO(threshold=threshold), BOHOState([1.0, 1.0]), models)
     assert memo["confident"] is confident
 
 
 def test_the_next_estimate_is_inside_the_new_bounds():
     policy, state = BOHO(lower=0.05), BOHOState([1.0, 1.0])
-    models = FakeModels(0.01)
+    models = ScaledModels(0.01)
     for t in range(1, 12):
         memo = step(policy, state, models)
         expected = 1.0 if t <= 5 else 0.5 if t <= 10 else 0.25
@@ -119,7 +101,7 @@ def test_the_next_estimate_is_inside_the_new_bounds():
 
 
 def test_bounds_at_the_start():
-    start = lambda policy: policy.start(Setup(2), FakeModels()).upper  # noqa: E731
+    start = lambda policy: policy.start(Setup(2), ScaledModels()).upper  # noqa: E731
     assert start(BOHO()) == [math.sqrt(2)] * 2
     assert start(BOHO(anisotropic=False)) == [math.sqrt(2)]
     assert start(BOHO(upper=0.7)) == [0.7, 0.7]
@@ -144,7 +126,7 @@ def test_xi_by_hand():
     ("output_scale", "share"), [(0.0, 0.2), (2.0, None), (1e9, 0.9)]
 )
 def test_scale_is_clipped(output_scale, share):
-    policy, posterior = BOHO(nu_range=(0.2, 0.9)), FakePosterior(None, 0.5)
+    policy, posterior = BOHO(nu_range=(0.2, 0.9)), Scaled(None, 0.5)
     posterior.output_scale = output_scale
     root = math.sqrt(policy.xi(4.0, 3))
     expected = output_scale if share is None else share * root
@@ -176,7 +158,7 @@ def test_output_scale_is_the_maximum_likelihood_one():
 
 @pytest.mark.parametrize(("incumbent", "expected"), [("mu", 0.7), ("f", 1.5)])
 def test_incumbent(incumbent, expected):
-    probe, models = Probe(), FakeModels()
+    probe, models = Probe(d=2, best=0.7), ScaledModels()
     policy = BOHO(incumbent=incumbent, nu=1.3)
     policy.suggest(BOHOState([1.0, 1.0]), models, probe, [])
     assert isinstance(probe.acq, EI)
@@ -187,7 +169,7 @@ def test_incumbent(incumbent, expected):
 
 
 def test_pending_queries_count_in_the_scale():
-    probe, models = Probe(), FakeModels()
+    probe, models = Probe(d=2, best=0.7), ScaledModels()
     policy = BOHO(nu_range=(10.0, 20.0))  # so that nu is c1 sqrt(xi)
     policy.suggest(BOHOState([1.0, 1.0], t=4), models, probe, [{}, {}])
     assert probe.acq.nu == pytest.approx(10 * math.sqrt(policy.xi(4.0, 7)))
@@ -239,21 +221,12 @@ class PlainEI(Policy):
         return x, note(models, posterior, x)
 
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_equal_bounds_and_scale_one_is_plain_ei(space, seed):
     def run(policy):
         optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-        asked = []
-        for _ in range(20):
-            asked.append(optimizer.ask())
-            known = {"b": 1, "c": "x", **asked[-1]}
-            value = math.sin(5 * known["a"]) + known["b"] / 9 - (known["c"] == "y")
-            optimizer.tell(asked[-1], value)
-        return asked
+        return runs.run(optimizer, 20, mixed_value)
 
     boho = BOHO(lower=0.4, upper=0.4, nu=1.0, anisotropic=False)
     assert run(boho) == run(PlainEI())
@@ -269,9 +242,11 @@ def test_variants_run_and_resume():
     ):
         policy = BOHO(**settings)
         optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-        for _ in range(12):
-            params = optimizer.ask()
-            optimizer.tell(params, math.sin(9 * params["a"]) + (params["c"] == "y"))
+        runs.run(
+            optimizer,
+            12,
+            lambda params: math.sin(9 * params["a"]) + (params["c"] == "y"),
+        )
         again = Optimizer.from_dict(optimizer.to_dict())
         assert again.policy.get_params().keys() == policy.get_params().keys()
         assert again.ask() == optimizer.ask()
@@ -304,9 +279,7 @@ def test_bounds_shrink_in_the_trap(record_property):
         optimizer = Optimizer(
             trap.space, BOHO(RBF()), n_initial_points=3, random_state=seed
         )
-        for _ in range(60):
-            params = optimizer.ask()
-            optimizer.tell(params, trap.func(params) + rng.normal(0, trap.noise_std))
+        runs.run(optimizer, 60, partial(trap.observe, rng=rng))
         uppers.append(inside.state(optimizer).upper[0])
         found += optimizer.best_value_ > trap.stuck_below
     record_property("upper bounds", uppers)

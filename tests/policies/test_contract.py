@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 from sklearn.base import clone
 
+from runs import read_back, run
 from skrobustbo import Integer, Optimizer, Real, Space, SpaceExhausted, policies
 
 NAMES = sorted(policies.available())
@@ -82,19 +83,10 @@ def space(request):
     return SPACES[request.param]
 
 
-def run(optimizer, n, values=score):
-    asked = []
-    for _ in range(n):
-        params = optimizer.ask()
-        asked.append(params)
-        optimizer.tell(params, values(params))
-    return asked
-
-
 def test_points_are_feasible_plain_and_new(once, space):
     optimizer = Optimizer(space, once, horizon=14, random_state=0)
     n = int(min(14, optimizer.space.size))
-    asked = run(optimizer, n)
+    asked = run(optimizer, n, score)
     for params in asked:
         optimizer.space.encode(params)
         for value in params.values():
@@ -104,7 +96,7 @@ def test_points_are_feasible_plain_and_new(once, space):
 
 def test_equal_seeds_ask_equal_points(name, space):
     first, second, other = (
-        run(Optimizer(space, name, horizon=12, random_state=seed), 8)
+        run(Optimizer(space, name, horizon=12, random_state=seed), 8, score)
         for seed in (3, 3, 4)
     )
     assert first == second
@@ -115,14 +107,14 @@ def test_state_round_trips_at_every_step(name, space):
     """Reading the state back after every call asks what the unbroken run asks."""
     n = int(min(12, Space(space).size if isinstance(space, dict) else space.size))
     whole = Optimizer(space, name, horizon=12, random_state=1)
-    expected = run(whole, n)
+    expected = run(whole, n, score)
 
     optimizer, asked = Optimizer(space, name, horizon=12, random_state=1), []
     for _ in range(n):
         asked.append(optimizer.ask())
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
         optimizer.tell(asked[-1], score(asked[-1]))
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
     assert asked == expected
     assert optimizer.best_params_ == whole.best_params_
     assert [r["model_mean"] for r in optimizer.history_][:3] == pytest.approx(
@@ -136,7 +128,7 @@ def test_restricted_spaces_round_trip_at_every_step(once, which):
     space, allowed = RESTRICTED[which]
     settings = {"horizon": 14, "n_initial_points": 8, "random_state": 1}
     n = 8 if which == "small" else 11
-    expected = run(Optimizer(space, once, constraints=allowed, **settings), n)
+    expected = run(Optimizer(space, once, constraints=allowed, **settings), n, score)
 
     optimizer, asked = Optimizer(space, once, constraints=allowed, **settings), []
     for _ in range(n):
@@ -254,7 +246,7 @@ def test_a_space_of_one_point(once):
 def test_a_finite_space_is_exhausted_exactly(once, which):
     optimizer = Optimizer(SPACES[which], once, random_state=0)
     size = int(optimizer.space.size)
-    asked = run(optimizer, size)
+    asked = run(optimizer, size, score)
     assert len({json.dumps(params) for params in asked}) == size
     with pytest.raises(SpaceExhausted):
         optimizer.ask()

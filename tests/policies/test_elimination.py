@@ -1,6 +1,5 @@
 """HE-GP-UCB, ExpectedUCB and discrete MLE, against numbers worked out by hand."""
 
-import json
 import math
 import warnings
 
@@ -10,6 +9,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern
 
 import inside
+import runs
+from fake_models import FakeModels, FakePosterior, Told, argmax
+from runs import MIXED, mixed_value, read_back
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.kernels import AdditiveKernel
 from skrobustbo.policies import GPUCB, HEGPUCB, MLEGPUCB, ExpectedUCB, Setup
@@ -17,43 +19,16 @@ from skrobustbo.policies._elimination import contradicted
 from skrobustbo.surrogate import FactorBank, Models, View
 
 
-class Told:
-    """A history with the given values, nan for failures."""
-
-    def __init__(self):
-        self.list = []
-
-    @property
-    def values(self):
-        return np.array(self.list, dtype=float)
-
-
-class FakePosterior:
+class Labelled(FakePosterior):
     """Mean 0 and a deviation that the label tells."""
 
-    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
-
     def __init__(self, candidate):
-        self.candidate, self.sigma = candidate, float(candidate.label)
-
-    def predict(self, Z):
-        return np.zeros(len(Z)), np.full(len(Z), self.sigma)
-
-    def told_deviation(self, x):
-        return self.sigma
+        super().__init__(candidate)
+        self.sigma = float(candidate.label)
 
 
-class FakeModels:
-    """The objective's unit is 4 of the model's, and its zero at 1."""
-
-    shift, scale = 1.0, 4.0
-
-    def __getitem__(self, candidate):
-        return FakePosterior(candidate)
-
-
-def argmax(acq, *, inner=False):
-    return np.zeros(1), 0.0
+class LabelledModels(FakeModels):
+    posterior = Labelled
 
 
 def candidates(*sigmas):
@@ -61,12 +36,12 @@ def candidates(*sigmas):
 
 
 def start(policy):
-    return policy.start(Setup(1), FakeModels())
+    return policy.start(Setup(1), LabelledModels())
 
 
 def step(policy, state, history, value, pending=()):
     """Run one suggest and learn; return the candidate chosen."""
-    _, memo = policy.suggest(state, FakeModels(), argmax, list(pending))
+    _, memo = policy.suggest(state, LabelledModels(), argmax, list(pending))
     history.list.append(value)
     policy.learn(state, memo, history)
     return memo["candidate"]
@@ -85,7 +60,7 @@ def xi_by_hand(noise, n, t, delta=0.1):
 
 def test_most_optimistic_survivor_asks():
     policy = fixed(0.5, 0.75, 0.25)
-    _, memo = policy.suggest(start(policy), FakeModels(), argmax, [])
+    _, memo = policy.suggest(start(policy), LabelledModels(), argmax, [])
     assert memo["candidate"] == 1
     # Mean 0 and beta sigma = 2 * 0.75, in units of the objective.
     assert (memo["mean"], memo["width"], memo["std"]) == (1.0, 6.0, 3.0)
@@ -188,8 +163,8 @@ def test_the_last_model_stays_with_one_warning():
 def test_a_model_eliminated_meanwhile_is_not_tested_again():
     policy = fixed(0.25, 0.5, noise=1e-3)
     state, history = start(policy), Told()
-    _, memo = policy.suggest(state, FakeModels(), argmax, [])
-    _, late = policy.suggest(state, FakeModels(), argmax, [memo])
+    _, memo = policy.suggest(state, LabelledModels(), argmax, [])
+    _, late = policy.suggest(state, LabelledModels(), argmax, [memo])
     for told in (memo, late):
         history.list.append(100.0)
         policy.learn(state, told, history)
@@ -247,9 +222,7 @@ def test_candidates_of_any_form(form, cls):
     space = {"x": Real(0, 1)} if form == "period" else dict.fromkeys("xy", Real(0, 1))
     policy = cls(candidates=FORMS[form], noise=0.05, beta=5.0)
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-    for _ in range(9):
-        params = optimizer.ask()
-        optimizer.tell(params, sum(math.sin(6 * v) for v in params.values()))
+    runs.run(optimizer, 9, lambda params: sum(math.sin(6 * v) for v in params.values()))
     labels = optimizer.history_[-1]["alive"]
     assert 1 <= len(labels) == len(set(labels)) <= 3
 
@@ -260,10 +233,8 @@ def test_settings_of_candidates_survive_json():
     given += FORMS["decomposition"][:1]
     space = dict.fromkeys("xy", Real(0, 1))
     optimizer = Optimizer(space, HEGPUCB(given), n_initial_points=2, random_state=0)
-    for _ in range(5):
-        params = optimizer.ask()
-        optimizer.tell(params, params["x"])
-    read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    runs.run(optimizer, 5, lambda params: params["x"])
+    read = read_back(optimizer)
     assert read.ask() == optimizer.ask()
     assert read.policy.candidates[1].norm_bound == 2.0
     assert read.history_[-1]["alive"] == optimizer.history_[-1]["alive"]
@@ -276,9 +247,7 @@ def test_a_mean_far_from_the_data_is_eliminated():
     policy = HEGPUCB([*wrong, true], normalize_y=False, noise=0.05)
     optimizer = Optimizer({"x": Real(0, 1)}, policy, n_initial_points=1, random_state=0)
     optimizer.tell({"x": 0.0}, 0.0)
-    for _ in range(12):
-        params = optimizer.ask()
-        optimizer.tell(params, -4 * params["x"])
+    runs.run(optimizer, 12, lambda params: -4 * params["x"])
     assert optimizer.history_[-1]["alive"] == ["true"]
 
 
@@ -371,12 +340,6 @@ def test_likeliest_candidate_is_chosen():
 
 # Reductions and settings -------------------------------------------------------------
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    return math.sin(5 * params["a"]) + params["b"] / 9 - (params["c"] == "y")
-
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
 @pytest.mark.parametrize("beta", [1.5, "self-normalised"])
@@ -386,9 +349,7 @@ def objective(params):
 def test_one_candidate_is_gp_ucb(space, beta, cls):
     def run(policy):
         optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-        for _ in range(20):
-            params = optimizer.ask()
-            optimizer.tell(params, objective({"b": 1, "c": "x", **params}))
+        runs.run(optimizer, 20, mixed_value)
         return [(r["params"], r["model_mean"]) for r in optimizer.history_[3:]]
 
     kernel = Matern(length_scale=0.4, nu=2.5)

@@ -10,7 +10,6 @@ from sklearn.gaussian_process.kernels import RBF
 
 import inside
 from skrobustbo import Candidate, Optimizer, Space
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.policies import HEGPUCB, HEStableOpt
 
 RUNS, DELTA, NOISE = 400, 0.1, 0.1
@@ -20,13 +19,10 @@ SPACE = Space.from_points(POINTS)
 TRUE = RBF(0.15)
 
 # Where the true model is lost, the others may well follow.
-pytestmark = pytest.mark.filterwarnings("ignore:All candidate models")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():
-        yield
+pytestmark = [
+    pytest.mark.usefixtures("one_blas"),
+    pytest.mark.filterwarnings("ignore:All candidate models"),
+]
 
 
 def drawn(rng):

@@ -1,6 +1,5 @@
 """Resets and windows, step by step, against numbers worked out by hand."""
 
-import json
 import math
 
 import numpy as np
@@ -8,6 +7,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 import inside
+from fake_models import FakeModels, FakePosterior, Told, argmax
+from runs import CUBE, GRID, assert_modelled, read_back, run, run_over_time
 from skrobustbo import Optimizer, Real, policies
 from skrobustbo.policies import BRGPUCB, ETGPUCB, GPUCB, RGPUCB, SWGPUCB, Setup
 
@@ -15,34 +16,17 @@ KERNEL = RBF(0.2)
 FAMILY = ["et-gp-ucb", "r-gp-ucb", "br-gp-ucb", "sw-gp-ucb"]
 
 
-class Told:
-    """A history with the given values, nan for failures."""
-
-    def __init__(self):
-        self.list = []
-
-    @property
-    def values(self):
-        return np.array(self.list, dtype=float)
-
-
-class FakePosterior:
-    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
-
-    def __init__(self, candidate):
-        self.candidate = candidate
+class Narrow(FakePosterior):
+    """A deviation of 0.3, and of 0.5 where it is asked."""
 
     def predict(self, Z):
         return np.zeros(len(Z)), np.full(len(Z), 0.3)
 
-    def told_deviation(self, x):
-        return 0.5
 
+class NarrowModels(FakeModels):
+    """The objective's unit is `scale` of the model's; notes where models start."""
 
-class FakeModels:
-    """Mean 0 and deviation 1/2; the objective's unit is `scale` of the model's."""
-
-    shift, n = 1.0, 50
+    n, posterior = 50, Narrow
 
     def __init__(self, scale=4.0):
         self.scale = scale
@@ -52,20 +36,13 @@ class FakeModels:
         self.starts.append(start)
         return self
 
-    def __getitem__(self, candidate):
-        return FakePosterior(candidate)
-
-
-def argmax(acq, *, inner=False):
-    return np.zeros(1), 0.0
-
 
 def begin(policy, d=2, horizon=None):
-    return policy.start(Setup(d, horizon), FakeModels()), Told()
+    return policy.start(Setup(d, horizon), NarrowModels()), Told()
 
 
 def propose(policy, state, scale=4.0, pending=()):
-    return policy.suggest(state, FakeModels(scale), argmax, list(pending))[1]
+    return policy.suggest(state, NarrowModels(scale), argmax, list(pending))[1]
 
 
 def tell(policy, state, history, memo, value):
@@ -178,7 +155,7 @@ def test_beta_keeps_the_count_of_all_queries():
     assert (state.t, state.step) == (4, 1)
     seen = []
     spy = lambda acq, *, inner=False: (seen.append(acq.beta), (np.zeros(1), 0.0))[1]  # noqa: E731
-    policy.suggest(state, FakeModels(), spy, [{}, {}])
+    policy.suggest(state, NarrowModels(), spy, [{}, {}])
     assert seen == [pytest.approx(math.sqrt(0.4 * math.log(3.0 * 7)))]
 
 
@@ -212,7 +189,7 @@ def test_models_see_what_came_since_the_reset():
     history.list += [1.0, 1.0, 1.0]  # the initial design
     step(policy, state, history, 1.0)
     step(policy, state, history, 1e3)
-    models = FakeModels()
+    models = NarrowModels()
     policy.suggest(state, models, argmax, [])
     assert models.starts == [4]  # the value of the reset stays
 
@@ -266,7 +243,7 @@ def test_memory_for_a_variation_budget():
 
 def test_the_fitted_length_scale_enters_the_period():
     optimizer = Optimizer({"x": Real(0, 1)}, "br-gp-ucb", random_state=0)
-    run(optimizer, 5)
+    run_over_time(optimizer, 5, objective)
     state = inside.state(optimizer)
     gamma = math.log(100) ** (5 / 6) * 100 ** (1 / 6) / state.theta
     assert state.up == math.ceil(gamma**0.25 * 10)
@@ -274,28 +251,16 @@ def test_the_fitted_length_scale_enters_the_period():
 
 # Whole runs ------------------------------------------------------------------------
 
-GRID = {"a": [0, 1, 2, 3, 4, 5, 6], "b": [0, 1, 2, 3, 4]}
-CUBE = {"a": Real(0, 6), "b": Real(0, 4)}
-
 
 def objective(params, t):
+    known = {"a": 0.5, "b": 0.5, **params}
     phase = 2.5 * (t >= 18)
-    return math.sin(1.3 * params["a"] + phase) + math.cos(params["b"] - phase)
-
-
-def run(optimizer, n, values=None):
-    asked = []
-    for t in range(n):
-        asked.append(optimizer.ask())
-        point = {"a": 0.5, "b": 0.5, **asked[-1]}
-        value = objective(point, t) if values is None else values(t)
-        optimizer.tell(asked[-1], value)
-    return asked
+    return math.sin(1.3 * known["a"] + phase) + math.cos(known["b"] - phase)
 
 
 def queries(policy, space, n=30, seed=0):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-    asked = run(optimizer, n)
+    asked = run_over_time(optimizer, n, objective)
     return asked, [record["reset"] for record in optimizer.history_]
 
 
@@ -331,7 +296,7 @@ def test_a_window_over_all_is_gp_ucb(space):
 
 def test_the_window_holds_the_latest_values():
     optimizer = Optimizer(GRID, SWGPUCB(KERNEL, window=6), random_state=0)
-    run(optimizer, 15)
+    run_over_time(optimizer, 15, objective)
     posterior = optimizer.policy.posterior(
         inside.state(optimizer), inside.models(optimizer)
     )
@@ -341,7 +306,7 @@ def test_the_window_holds_the_latest_values():
 def test_a_reset_leaves_one_value_and_shows_in_the_history():
     optimizer = Optimizer(GRID, ETGPUCB(KERNEL, normalize_y=False), random_state=0)
     while not any(record["reset"] for record in optimizer.history_):
-        run(optimizer, 1, lambda t: 0.0 if len(optimizer.history_) < 12 else 30.0)
+        run(optimizer, 1, lambda _: 0.0 if len(optimizer.history_) < 12 else 30.0)
     assert len(optimizer.history_) == 12
     posterior = optimizer.policy.posterior(
         inside.state(optimizer), inside.models(optimizer)
@@ -384,9 +349,7 @@ def test_who_may_ask_again(name):
 @pytest.mark.parametrize("name", FAMILY)
 def test_points_are_asked_again(name):
     optimizer = Optimizer({"c": [1, 2, 3]}, name, random_state=0)
-    for _ in range(12):
-        params = optimizer.ask()
-        optimizer.tell(params, float(params["c"]))
+    run(optimizer, 12, lambda params: float(params["c"]))
     assert optimizer.recommend() == {"c": 3}
     # As long as there are new points, the initial design holds no point twice.
     assert {record["params"]["c"] for record in optimizer.history_[:3]} == {1, 2, 3}
@@ -400,11 +363,11 @@ def test_round_trips_across_resets(name):
         return Optimizer(CUBE, policy, n_initial_points=3, random_state=0)
 
     whole = new()
-    expected = run(whole, 25)
+    expected = run_over_time(whole, 25, objective)
     optimizer, asked = new(), []
     for t in range(25):
         asked.append(optimizer.ask())
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
         optimizer.tell(asked[-1], objective(asked[-1], t))
     assert asked == expected
     resets = [[r["reset"] for r in o.history_] for o in (whole, optimizer)]
@@ -413,7 +376,7 @@ def test_round_trips_across_resets(name):
 
 def test_batches_told_out_of_order_across_a_reset():
     optimizer = Optimizer(CUBE, ETGPUCB(KERNEL), n_initial_points=3, random_state=0)
-    run(optimizer, 8)
+    run_over_time(optimizer, 8, objective)
     batch = optimizer.ask(4)
     for params, value in zip(batch[::-1], (500.0, -500.0, 400.0, 1.0), strict=True):
         optimizer.tell(params, value)
@@ -461,4 +424,6 @@ def test_other_kernels_with_lengths_given():
         SWGPUCB(RationalQuadratic(), window=4),
         ETGPUCB(RationalQuadratic(), n_up=4),
     ):
-        run(Optimizer({"x": Real(0, 1)}, policy, random_state=0), 8)
+        optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
+        run_over_time(optimizer, 8, objective)
+        assert_modelled(optimizer.history_[optimizer.n_initial_points :])

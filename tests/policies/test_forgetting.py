@@ -1,6 +1,5 @@
 """TV-GP-UCB, UI-TVBO and W-GP-UCB against the formulas and as special cases."""
 
-import json
 import math
 
 import numpy as np
@@ -8,14 +7,13 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
 
 import inside
+from runs import CUBE, GRID, assert_modelled, read_back, run, run_over_time
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, TVGPUCB, UITVBO, WGPUCB, Setup, make_policy
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
 
 KERNEL = RBF(0.2)
 NAMES = ["tv-gp-ucb", "ui-tvbo", "w-gp-ucb"]
-GRID = {"a": [0, 1, 2, 3, 4, 5, 6], "b": [0, 1, 2, 3, 4]}
-CUBE = {"a": Real(0, 6), "b": Real(0, 4)}
 
 
 def objective(params, t):
@@ -23,17 +21,9 @@ def objective(params, t):
     return math.sin(1.3 * params["a"] + phase) + math.cos(params["b"] - phase)
 
 
-def run(optimizer, n):
-    asked = []
-    for t in range(n):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], objective(asked[-1], t))
-    return asked
-
-
 def queries(policy, space=GRID, n=25):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-    return run(optimizer, n)
+    return run_over_time(optimizer, n, objective)
 
 
 def models(noise=0.1, n=9, n_pending=0):
@@ -225,11 +215,11 @@ def test_likelihood_round_trips():
         return Optimizer(CUBE, policy, n_initial_points=3, random_state=0)
 
     whole = new()
-    expected = run(whole, 12)
+    expected = run_over_time(whole, 12, objective)
     optimizer, asked = new(), []
     for t in range(12):
         asked.append(optimizer.ask())
-        optimizer = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        optimizer = read_back(optimizer)
         optimizer.tell(asked[-1], objective(asked[-1], t))
     assert asked == expected
     assert inside.state(optimizer) == inside.state(whole)
@@ -255,16 +245,14 @@ def test_recommend_speaks_of_now(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_points_are_asked_again(name):
     optimizer = Optimizer({"c": [1, 2, 3]}, name, random_state=0)
-    for _ in range(10):
-        params = optimizer.ask()
-        optimizer.tell(params, float(params["c"]))
+    run(optimizer, 10, lambda params: float(params["c"]))
     assert optimizer.recommend() == {"c": 3}
     assert not any(record["reset"] for record in optimizer.history_)
 
 
 def test_labels_name_the_rate():
     optimizer = Optimizer(GRID, TVGPUCB(KERNEL), random_state=0)
-    run(optimizer, 8)
+    run_over_time(optimizer, 8, objective)
     label = "RBF(length_scale=0.2),epsilon=0.03"
     assert optimizer.history_[-1]["model_label"] == label
     assert optimizer.history_[-1]["alive"] == [label]
@@ -274,7 +262,8 @@ def test_labels_name_the_rate():
 @pytest.mark.parametrize("name", NAMES)
 def test_other_widths(name, beta):
     optimizer = Optimizer(GRID, make_policy(name, beta=beta), random_state=0)
-    run(optimizer, 9)
+    run_over_time(optimizer, 9, objective)
+    assert_modelled(optimizer.history_[optimizer.n_initial_points :])
 
 
 @pytest.mark.parametrize(

@@ -1,75 +1,53 @@
 """A-GP-UCB step by step, against numbers worked out by hand."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from fake_models import FakeModels, FakePosterior, Probe, argmax
+from runs import MIXED, assert_modelled, mixed_value
 from skrobustbo import Integer, Optimizer, Real, Space
 from skrobustbo.policies import AGPUCB, GPUCB, Setup
 from skrobustbo.policies._growing import GrowingState, _Step, first_crossing
 from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
 
 
-class FakePosterior:
-    """Deviation theta / 2; information gain 3; an objective's unit is 4 of ours."""
+class Scaled(FakePosterior):
+    """Deviation theta / 2; information gain 3."""
 
-    noise, n_told, information_gain, n_points = 0.1, 3, 3.0, None
+    information_gain = 3.0
 
     def __init__(self, candidate):
-        self.candidate = candidate
+        super().__init__(candidate)
         self.sigma = 0.5 * float(np.max(candidate.kernel.length_scale))
 
-    def predict(self, Z):
-        return np.zeros(len(Z)), np.full(len(Z), self.sigma)
 
-    def told_deviation(self, x):
-        return self.sigma
-
-
-class FakeModels:
-    shift, scale, noise = 1.0, 4.0, 0.1
+class ScaledModels(FakeModels):
+    posterior = Scaled
 
     def __init__(self, theta=(0.5,)):
         self.theta_map = np.array(theta)
         self.fitted_with = []
 
-    def __getitem__(self, candidate):
-        return FakePosterior(candidate)
-
-    at = __getitem__
-
     def fit(self, kernel, prior, bounds, starts, per_parameter=False):
         self.fitted_with.append((prior, starts))
         return self.theta_map
-
-    def spread(self, theta):
-        return theta
-
-
-def argmax(acq, *, inner=False):
-    return np.zeros(1), 0.0
-
-
-class Probe:
-    """An argmax that keeps the posterior and beta of the last choice."""
-
-    def __call__(self, acq, *, inner=False):
-        if not inner:
-            self.theta = np.asarray(acq.posterior.candidate.kernel.length_scale)
-            self.norm = acq.posterior.candidate.norm_bound
-            self.beta = acq.beta
-        return np.zeros(1), 0.0
 
 
 def choice(policy, t, d=1, h=1.0, width=0.0, models=None, pending=()):
     """Return what the policy maximises at t queries told, and the memo."""
     probe, state = Probe(), GrowingState(d, policy.theta0, t=t, h=h, width=width)
-    models = FakeModels() if models is None else models
+    models = ScaledModels() if models is None else models
     _, memo = policy.suggest(state, models, probe, list(pending))
-    return probe, memo
+    posterior, beta = probe.acq.posterior, probe.acq.beta
+    theta = np.asarray(posterior.candidate.kernel.length_scale)
+    norm = posterior.candidate.norm_bound
+    return SimpleNamespace(theta=theta, norm=norm, beta=beta), memo
 
 
 # Given growth -----------------------------------------------------------------------
@@ -153,7 +131,7 @@ def test_other_schedules_with_norm_are_split(beta):
 
 def step_of(policy, *, t, d=1, h=1.0, width=0.0, pending=()):
     state = GrowingState(d, policy.theta0, t=t, h=h, width=width)
-    return _Step(policy, state, FakeModels(), argmax, list(pending))
+    return _Step(policy, state, ScaledModels(), argmax, list(pending))
 
 
 def test_regret_bound_by_hand():
@@ -258,7 +236,7 @@ def test_combinations_by_hand():
     # g = 4^0.5 = 2: theta0 / g = 0.5 beside 0.3 and 0.9.
     for combine, expected in (("min", [0.3, 0.5]), ("divide", [0.15, 0.45])):
         policy = given(growth=0.5, combine=combine)
-        models = FakeModels([0.3, 0.9])
+        models = ScaledModels([0.3, 0.9])
         probe, memo = choice(policy, t=4, d=2, models=models)
         assert probe.theta == pytest.approx(expected)
         assert probe.norm == pytest.approx(2 * 2**2)
@@ -267,7 +245,7 @@ def test_combinations_by_hand():
 
 def test_before_growth_the_estimate_itself_is_used():
     policy = given(growth=0.5, combine="divide")
-    probe, _ = choice(policy, t=1, d=2, models=FakeModels([0.3, 0.9]))
+    probe, _ = choice(policy, t=1, d=2, models=ScaledModels([0.3, 0.9]))
     assert probe.theta == pytest.approx([0.3, 0.9])
 
 
@@ -277,7 +255,7 @@ def test_prior_of_the_estimate():
         (LogNormalPrior(), LogNormalPrior()),
         (FlatPrior(), FlatPrior()),
     ):
-        models = FakeModels()
+        models = ScaledModels()
         choice(given(combine="divide", prior=prior), t=2, models=models)
         assert models.fitted_with[0][0] == expected
 
@@ -291,30 +269,19 @@ def test_combinations_run_and_resume(combine, matching, beta):
         combine=combine, matching=matching, beta=beta, growth=0.3, prior=GammaPrior()
     )
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-    for _ in range(9):
-        params = optimizer.ask()
-        optimizer.tell(params, math.sin(9 * params["a"]) + (params["c"] == "y"))
+    runs.run(
+        optimizer, 9, lambda params: math.sin(9 * params["a"]) + (params["c"] == "y")
+    )
     again = Optimizer.from_dict(optimizer.to_dict())
     assert again.ask() == optimizer.ask()
 
 
 # Reductions and whole runs -----------------------------------------------------------
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    known = {"b": 1, "c": "x", **params}
-    return math.sin(5 * known["a"]) + known["b"] / 9 - (known["c"] == "y")
-
 
 def run(policy, space, seed, n=20):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=seed)
-    asked = []
-    for _ in range(n):
-        asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], objective(asked[-1]))
-    return asked, optimizer
+    return runs.run(optimizer, n, mixed_value), optimizer
 
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])
@@ -363,9 +330,8 @@ def test_bounds_of_the_gain_serve_as_well():
     for gain in ("bound", "rate"):
         policy = AGPUCB(information_gain=gain, matching="regret-bound")
         optimizer = Optimizer(space, policy, n_initial_points=2, random_state=0)
-        for _ in range(6):
-            params = optimizer.ask()
-            optimizer.tell(params, -float(params["i"]))
+        runs.run(optimizer, 6, lambda params: -float(params["i"]))
+        assert_modelled(optimizer.history_[2:])
 
 
 def test_first_length_scale_may_be_fitted():
@@ -377,7 +343,7 @@ def test_first_length_scale_may_be_fitted():
 
 
 def test_start_uses_the_setting():
-    assert AGPUCB(theta0=0.3).start(Setup(2), FakeModels()) == GrowingState(2, 0.3)
+    assert AGPUCB(theta0=0.3).start(Setup(2), ScaledModels()) == GrowingState(2, 0.3)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 """The default: how often it estimates, which rungs pass, how it ends."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 import inside
+from fake_models import Told
+from runs import run
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import UCB, LogEI
 from skrobustbo.policies import RobustUCB
@@ -13,17 +13,6 @@ from skrobustbo.policies import _robust as module
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._robust import LadderState
 from skrobustbo.surrogate import FactorBank, Models, View
-
-
-@dataclass
-class History:
-    """What a policy sees of the values told."""
-
-    told: list
-
-    @property
-    def values(self):
-        return np.array(self.told)
 
 
 @pytest.fixture
@@ -45,9 +34,7 @@ def smooth(params):
 
 def search(n, objective=smooth):
     optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(tail=None), random_state=0)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, objective(params))
+    run(optimizer, n, objective)
     return optimizer
 
 
@@ -73,9 +60,7 @@ def test_a_surprise_brings_the_next_estimate_forward(fits):
     calm = search(150)
     due = fits[-1] + 1 + (150 - 25) // 16
     fits.clear()
-    for _ in range(2):  # values that no model of a parabola expects
-        params = calm.ask()
-        calm.tell(params, smooth(params) + 50.0)
+    run(calm, 2, lambda params: smooth(params) + 50.0)
     while not fits:
         calm.ask()
         params = calm.ask()
@@ -99,9 +84,7 @@ def modelled(optimizer):
 def finished(gain=0.01, **settings):
     policy = RobustUCB(gain=gain, **settings)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
-    for _ in range(40):
-        params = optimizer.ask()
-        optimizer.tell(params, smooth(params))
+    run(optimizer, 40, smooth)
     return optimizer
 
 
@@ -122,13 +105,13 @@ def test_a_rung_that_passed_rests_until_something_happens():
     memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 9, "passed": [0, 1]}
     calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1, "plain": False}
     told = [1.0, *[0.0] * 19]
-    policy.learn(state, memo | calm, History(told))
+    policy.learn(state, memo | calm, Told(told))
     assert state.rests == [22, 22, 0]
-    policy.learn(state, memo | calm, History([*told, 0.5]))  # a surprise
+    policy.learn(state, memo | calm, Told([*told, 0.5]))  # a surprise
     assert state.rests == [0, 0, 0]
-    policy.learn(state, memo | calm | {"mean": 1.0}, History([*told, 1.0]))  # as good
+    policy.learn(state, memo | calm | {"mean": 1.0}, Told([*told, 1.0]))  # as good
     assert state.rests == [23, 23, 0]
-    policy.learn(state, memo | calm | {"mean": 2.0}, History([*told, 2.0]))  # better
+    policy.learn(state, memo | calm | {"mean": 2.0}, Told([*told, 2.0]))  # better
     assert state.rests == [0, 0, 0]
 
 
@@ -140,9 +123,7 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
 
     policy = RobustUCB(gain=1e-6)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
-    for _ in range(40):
-        params = optimizer.ask()
-        optimizer.tell(params, noisy(params))
+    run(optimizer, 40, noisy)
     divisors = modelled(optimizer)
     assert divisors[-6:] == [1.0] * 6
     assert max(divisors[:-6]) > 1.0
@@ -151,9 +132,7 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
 def test_the_end_is_that_of_all_branches_together():
     space = [{"model": ["a"], "x": Real(0, 1)}, {"model": ["b"], "y": Real(0, 1)}]
     optimizer = Optimizer(space, RobustUCB(gain=0.0), horizon=40, random_state=0)
-    for _ in range(40):
-        params = optimizer.ask()
-        optimizer.tell(params, smooth({"a": params.get("x", params.get("y"))}))
+    run(optimizer, 40, lambda params: smooth({"a": params.get("x", params.get("y"))}))
     divisors = modelled(optimizer)
     assert divisors[-6:] == [1.0] * 6
     assert max(divisors[:-6]) > 1.0
@@ -295,7 +274,7 @@ def test_surprises_are_judged_by_the_values_that_the_query_saw(plain):
     memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 4, "passed": []}
     told = [0.0, 1.0, 2.0, 1.5, -1e3]  # a model of these as they are expected as much
     memo |= {"mean": -1e3, "std": 1.0, "expected_error": 1.0, "plain": plain}
-    policy.learn(state, memo, History(told))
+    policy.learn(state, memo, Told(told))
     assert (state.n_surprised == 5) == (not plain)
 
 

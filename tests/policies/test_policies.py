@@ -8,6 +8,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import inside
+import runs
 from skrobustbo import Optimizer, Real, policies
 from skrobustbo.policies import GPUCB, MAPGPUCB, MLEGPUCB, RobustUCB
 from skrobustbo.policies._beta import (
@@ -116,9 +117,7 @@ def test_ladder_without_a_horizon_follows_the_evaluations():
 def test_one_rung_is_map_ucb():
     def run(policy):
         optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
-        for _ in range(15):
-            params = optimizer.ask()
-            optimizer.tell(params, math.sin(9 * params["x"]))
+        runs.run(optimizer, 15, lambda params: math.sin(9 * params["x"]))
         return [record["params"]["x"] for record in optimizer.history_]
 
     ladder = RobustUCB(weights=(1,), tail=None, beta=1.0)

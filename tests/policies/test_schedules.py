@@ -8,6 +8,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import inside
+from runs import assert_modelled, run
 from skrobustbo import Integer, Optimizer, Real, Space
 from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.policies import GPUCB, IGPUCB
@@ -236,9 +237,8 @@ def test_every_schedule_with_every_gain_runs(beta, gain):
     policy = GPUCB(Matern(0.3, nu=2.5), beta=beta, information_gain=gain)
     space = {"x": Real(0, 1), "c": ["u", "v"]}
     optimizer = Optimizer(space, policy, n_initial_points=2, random_state=0)
-    for _ in range(5):
-        params = optimizer.ask()
-        optimizer.tell(params, math.sin(6 * params["x"]))
+    run(optimizer, 5, lambda params: math.sin(6 * params["x"]))
+    assert_modelled(optimizer.history_[2:])
 
 
 # What theory promises ---------------------------------------------------------------

@@ -1,6 +1,5 @@
 """HE-StableOpt and StableOpt by hand, and the perturbations that they range over."""
 
-import json
 import math
 
 import numpy as np
@@ -9,6 +8,9 @@ import scipy.stats
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
+import runs
+from fake_models import FakeModels, FakePosterior, Told
+from runs import MIXED, mixed_value, read_back
 from skrobustbo import Candidate, Categorical, Integer, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HEStableOpt, Setup, StableOpt
 from skrobustbo.policies._stable import StableState
@@ -163,13 +165,12 @@ def test_no_radius_is_no_perturbation():
 GRID = np.arange(11)[:, None] / 10
 
 
-class FakePosterior:
+class Tabulated(FakePosterior):
     """Mean and deviation on the grid 0, 0.1, ..., 1."""
 
-    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
-
     def __init__(self, candidate, mu, sigma):
-        self.candidate, self.mu, self.sigma = candidate, mu, sigma
+        super().__init__(candidate)
+        self.mu, self.sigma = mu, sigma
 
     def at(self, Z):
         return np.rint(10 * Z[:, 0]).astype(int)
@@ -181,14 +182,14 @@ class FakePosterior:
         return float(self.sigma[self.at(x[None, :])][0])
 
 
-class FakeModels:
+class Tables(FakeModels):
     shift, scale = 0.0, 1.0
 
     def __init__(self, **tables):
         self.tables = tables
 
     def __getitem__(self, candidate):
-        return FakePosterior(candidate, *self.tables[candidate.label])
+        return Tabulated(candidate, *self.tables[candidate.label])
 
     def ball(self, eps, metric, units):
         return Space.from_points([{"x": x} for x in GRID[:, 0]]).ball(eps, metric)
@@ -208,15 +209,6 @@ class Argmax:
         return GRID[int(np.argmax(scores))], float(scores.max())
 
 
-class Told:
-    def __init__(self):
-        self.list = []
-
-    @property
-    def values(self):
-        return np.array(self.list, dtype=float)
-
-
 #      0    .1   .2   .3   .4   .5   .6   .7   .8   .9   1
 MU = np.array([0.0, 1.0, 2.0, 9.0, 2.0, 1.0, 5.0, 6.0, 5.5, 1.0, 0.0])
 FLAT = np.full(11, 0.5)
@@ -226,7 +218,7 @@ MODELS = [Candidate(RBF(), label=label) for label in "ab"]
 def two_models():
     # b sees the hill at 0.7 two higher, and is unsure.
     hill = 2.0 * (np.abs(GRID[:, 0] - 0.7) < 0.15)
-    return FakeModels(a=(MU, FLAT), b=(MU + hill, 4 * FLAT))
+    return Tables(a=(MU, FLAT), b=(MU + hill, 4 * FLAT))
 
 
 def policy_of(models=MODELS, **settings):
@@ -254,7 +246,7 @@ def test_one_pessimist_makes_a_point_the_worst():
     """The point 0.6 is the best for b, but a alone expects the least there."""
     a, b = np.zeros(11), np.zeros(11)
     a[6:9], b[6:9] = (4.5, 6.5, 6.5), (9.5, 7.5, 5.5)
-    models = FakeModels(a=(a, FLAT), b=(b, FLAT))
+    models = Tables(a=(a, FLAT), b=(b, FLAT))
     policy = policy_of()
     x, memo = policy.suggest(policy.start(Setup(1), models), models, Argmax(), [])
     # LCB at 0.6, 0.7, 0.8: a 4, 6, 6; b 9, 7, 5. The least UCB: a 5, b 6.
@@ -263,7 +255,7 @@ def test_one_pessimist_makes_a_point_the_worst():
 
 
 def test_pessimist_may_be_the_optimist():
-    models = FakeModels(a=(MU, FLAT), b=(MU, 4 * FLAT))
+    models = Tables(a=(MU, FLAT), b=(MU, 4 * FLAT))
     policy = policy_of()
     _, memo = policy.suggest(policy.start(Setup(1), models), models, Argmax(), [])
     assert memo["candidate"] == memo["adversary"]["candidate"] == 1
@@ -365,7 +357,7 @@ def test_recommendation_by_hand():
     # of 3 - 0.5.
     left = GRID[:, 0] < 0.45
     high, low = np.where(left, 6.0, 3.0), np.where(left, 1.0, 3.0)
-    models = FakeModels(a=(high, FLAT), b=(low, FLAT))
+    models = Tables(a=(high, FLAT), b=(low, FLAT))
     state = StableState(1, survivors=[0, 1], t=2, centres=[[0.2], [0.7]])
     assert policy.recommend(state, models, Told()) == [0.7]
 
@@ -382,14 +374,12 @@ def cliff(params):
 def test_answer_keeps_its_distance_from_the_cliff():
     policy = StableOpt(Matern(0.2, nu=2.5), eps=0.1, beta=2.0)
     optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
-    for _ in range(22):
-        params = optimizer.ask()
-        optimizer.tell(params, cliff(params))
+    runs.run(optimizer, 22, cliff)
     assert 0.45 < optimizer.best_params_["x"] < 0.6
     x = optimizer.recommend()["x"]
     assert 0.35 < x < 0.51
     assert [x] in inside.state(optimizer).centres
-    read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    read = read_back(optimizer)
     assert read.recommend()["x"] == x
     assert read.ask() == optimizer.ask()
 
@@ -405,7 +395,7 @@ def test_mixed_spaces_and_radii_by_name(units, cls):
         params = optimizer.ask()
         value = -(math.log(params["x"]) ** 2) + params["n"] / 50 + (params["c"] == "b")
         optimizer.tell(params, value)
-        read = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+        read = read_back(optimizer)
         assert read.policy.eps == eps
     centres = [optimizer.space.decode(x) for x in inside.state(optimizer).centres]
     for centre, record in zip(centres, optimizer.history_[4:], strict=True):
@@ -417,18 +407,9 @@ def test_mixed_spaces_and_radii_by_name(units, cls):
     assert optimizer.recommend() in centres
 
 
-MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
-
-
-def objective(params):
-    return math.sin(5 * params["a"]) + params["b"] / 9 - (params["c"] == "y")
-
-
 def run(policy, space, n=13):
     optimizer = Optimizer(space, policy, n_initial_points=3, random_state=0)
-    for _ in range(n):
-        params = optimizer.ask()
-        optimizer.tell(params, objective({"b": 1, "c": "x", **params}))
+    runs.run(optimizer, n, mixed_value)
     return [(r["params"], r["model_mean"]) for r in optimizer.history_[3:]]
 
 

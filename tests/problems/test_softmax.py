@@ -240,9 +240,11 @@ def test_parameter_out_of_range(digits, name, value):
 
 def test_numpy_numbers_are_accepted(digits):
     X, _, y, _ = digits
-    SoftmaxRegression(
-        learning_rate=np.float32(0.1), batch_size=np.int64(50), n_epochs=1
-    ).fit(X, y)
+    settings = {"n_epochs": 1, "random_state": 0}
+    theirs = {"learning_rate": np.float32(0.1), "batch_size": np.int64(50)}
+    made = SoftmaxRegression(**theirs, **settings).fit(X, y)
+    plain = SoftmaxRegression(learning_rate=0.1, batch_size=50, **settings).fit(X, y)
+    np.testing.assert_allclose(made.coef_, plain.coef_, rtol=1e-5)
 
 
 def test_divergence_is_one_clear_error(digits):

@@ -1,12 +1,12 @@
 """Pools, grids and arms: values by hand on small data, facts about the real ones."""
 
-import json
 import math
 import pickle
 
 import numpy as np
 import pytest
 
+from runs import read_back
 from skrobustbo import Optimizer, problems
 from skrobustbo.problems import _arms, _tables
 
@@ -188,7 +188,7 @@ def test_optimizer_runs_on_tables(name, build):
     assert [r["params"] for r in first.history_] == [
         r["params"] for r in run().history_
     ]
-    again = Optimizer.from_dict(json.loads(json.dumps(first.to_dict())))
+    again = read_back(first)
     assert again.ask() == first.ask()
 
 

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from runs import run
 from skrobustbo import Optimizer, problems
 from skrobustbo.problems import _TUNINGS as NAMES
 from skrobustbo.problems._tunings import tuning_names
@@ -65,9 +66,7 @@ def test_optimizer_tunes():
 
     def asked():
         optimizer = Optimizer(problem.space, random_state=0)
-        for _ in range(8):
-            params = optimizer.ask()
-            optimizer.tell(params, problem.func(params))
+        run(optimizer, 8, problem.func)
         return [record["params"] for record in optimizer.history_]
 
     first = asked()

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+from fake_estimators import Fake, search_of
 from skrobustbo import Real, RobustBayesSearchCV
 
 X, y = load_iris(return_X_y=True)
@@ -14,19 +14,12 @@ has_callbacks = hasattr(GridSearchCV, "set_callbacks")
 needs_callbacks = pytest.mark.skipif(not has_callbacks, reason="before callbacks")
 
 
-class Fake(ClassifierMixin, BaseEstimator):
-    def __init__(self, a=0.0):
-        self.a = a
-
+class Weighted(Fake):
     def fit(self, X, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y=None, sample_weight=None):
-        return -((self.a - 0.3) ** 2)
+        return super().score(X, y)
 
 
 class Recorder:
@@ -56,8 +49,7 @@ class Recorder:
 
 
 def search(estimator=None, **settings):
-    given = {"n_iter": 7, "cv": 3, "random_state": 0, **settings}
-    return RobustBayesSearchCV(estimator or Fake(), {"a": Real(-1, 1)}, **given)
+    return search_of(estimator or Weighted(), **{"n_iter": 7, **settings})
 
 
 @needs_callbacks

@@ -2,19 +2,15 @@
 
 import logging
 import os
-import signal
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 from killed_dask import is_right, killed_search
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from skrobustbo import Real, RobustBayesSearchCV
+from fake_estimators import Fake, Marked, hang, processes_of, search_of, strike_once
 from skrobustbo.evaluation import (
     FixedSource,
     Stops,
@@ -30,29 +26,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 X, y = load_iris(return_X_y=True)
 
 
-class Fake(ClassifierMixin, BaseEstimator):
-    def __init__(self, a=0.0, seconds=0.0, folder=None):
-        self.a = a
-        self.seconds = seconds
-        self.folder = folder
-
-    def fit(self, X, y=None):
-        time.sleep(self.seconds)
-        self.classes_ = np.unique(y)
-        if self.folder is not None:
-            (Path(self.folder) / str(os.getpid())).touch()
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
-
-
 def search(estimator=None, **settings):
-    given = {"n_iter": 6, "cv": 3, "random_state": 0, "refit": False, **settings}
-    return RobustBayesSearchCV(estimator or Fake(), {"a": Real(-1, 1)}, **given)
+    given = {"n_iter": 6, "refit": False, **settings}
+    return search_of(estimator or Fake(), **given)
 
 
 def listed(estimator, values, batch_size=None, cv=3, stops=None):
@@ -84,32 +60,30 @@ def cluster():
 def test_the_same_search(cluster, tmp_path):
     alone = search(batch_size=2, return_train_score=True).fit(X, y)
     with parallel_config(backend="dask"):
-        estimator = Fake(seconds=0.1, folder=str(tmp_path))
+        estimator = Marked(seconds=0.1, marks=str(tmp_path))
         spread = search(estimator, batch_size=2).fit(X, y)
     assert spread.cv_results_["params"] == alone.cv_results_["params"]
     np.testing.assert_array_equal(
         spread.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
     )
-    workers = {int(path.name) for path in tmp_path.iterdir()}
+    workers = processes_of(tmp_path)
     assert len(workers) == 2
     assert os.getpid() not in workers
 
 
-class Fragile(Fake):
+class Fragile(Marked):
     """Takes its worker down once in the life of the folder."""
 
     def fit(self, X, y=None):
-        flag = Path(self.folder) / "struck"
-        if self.a > 0 and not flag.exists():
-            flag.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self.a > 0:
+            strike_once(self.marks)
         return super().fit(X, y)
 
 
 def test_a_worker_that_dies_once_changes_nothing(cluster, tmp_path):
     alone = search(batch_size=3).fit(X, y)
     with parallel_config(backend="dask"):
-        ours = search(Fragile(folder=str(tmp_path)), batch_size=3).fit(X, y)
+        ours = search(Fragile(marks=str(tmp_path)), batch_size=3).fit(X, y)
     assert (tmp_path / "struck").exists()
     np.testing.assert_array_equal(
         ours.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
@@ -135,13 +109,11 @@ def test_a_fit_that_exits_is_a_failure_and_may_be_raised(cluster):
 
 
 class Hangs(Fake):
-    """Never comes back for large values, holding the interpreter's lock."""
+    """Never comes back for large values."""
 
     def fit(self, X, y=None):
         if self.a > 0.5:
-            import re
-
-            re.match(r"(a+)+b", "a" * 60)
+            hang()
         return super().fit(X, y)
 
 
@@ -152,7 +124,7 @@ def test_a_fold_that_never_ends_is_ended(cluster):
 
 
 def test_the_time_is_met(cluster):
-    ours = search(Fake(seconds=0.1), n_iter=500, max_time=15.0, batch_size=4)
+    ours = search(Marked(seconds=0.1), n_iter=500, max_time=15.0, batch_size=4)
     with parallel_config(backend="dask"):
         ours.fit(X, y)
     assert ours.stop_reason_ == "max_time"
@@ -172,17 +144,9 @@ def test_a_search_inside_a_task(cluster):
         np.testing.assert_array_equal(scores, alone)
 
 
-class Deadly(Fake):
-    def fit(self, X, y=None):
-        time.sleep(self.seconds)
-        if self.a > 0.5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().fit(X, y)
-
-
 def test_who_shares_a_process_with_the_killer_is_not_blamed():
     with local_cluster(n_workers=1, n_threads=3) as made, distributed.Client(made):
-        scores = listed(Deadly(seconds=0.3), [0.1, 0.9, 0.2, 0.3], cv=2)
+        scores = listed(Marked(seconds=0.3, kill_above=0.5), [0.1, 0.9, 0.2, 0.3], cv=2)
     assert np.isfinite(scores).tolist() == [True, False, True, True]
 
 
@@ -204,11 +168,11 @@ def test_workers_may_come_late_and_more_of_them_later(tmp_path):
     ):
         client.loop.call_later(1.0, made.scale, 1)
         client.loop.call_later(4.0, made.scale, 2)
-        estimator = Fake(seconds=0.3, folder=str(tmp_path))
+        estimator = Marked(seconds=0.3, marks=str(tmp_path))
         ours = search(estimator, n_iter=30, n_initial_points=30, batch_size=30)
         ours.fit(X, y)
     assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(processes_of(tmp_path)) == 2
 
 
 def test_a_cluster_without_workers_ends_the_search(monkeypatch):

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
@@ -14,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from fake_estimators import Fake
 from skrobustbo import Real, RobustBayesSearchCV
 
 X, y = load_iris(return_X_y=True)
@@ -37,18 +37,14 @@ def test_sparse_of_any_format():
         assert search().fit(make(X), y).best_score_ == expected
 
 
-class Wide(ClassifierMixin, BaseEstimator):
-    def __init__(self, a=0.0):
-        self.a = a
-
+class Wide(Fake):
     def fit(self, X, y):
         assert X.ndim == 3
-        self.classes_ = np.unique(y)
-        return self
+        return super().fit(X, y)
 
     def predict(self, X):
         assert X.ndim == 3
-        return np.full(len(X), self.classes_[0])
+        return super().predict(X)
 
     def score(self, X, y):
         return self.a

@@ -1,21 +1,17 @@
 """The evaluation engine: what is run where, and what if it does not come back."""
 
 import math
-import os
-import signal
 import warnings
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
-from skrobustbo import Real, RobustBayesSearchCV
+from fake_estimators import Marked, marks_of, search_of, strike_once
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import FixedSource, _folds, run_search
 from skrobustbo.evaluation._folds import Fold, FoldPool, _is_loss
@@ -24,40 +20,8 @@ from skrobustbo.evaluation._stops import Stops
 X, y = load_iris(return_X_y=True)
 
 
-class Marked(ClassifierMixin, BaseEstimator):
-    """Leaves a mark for each fit; fails, or kills its process, where told to."""
-
-    def __init__(self, a=0.0, marks=None, kill_above=math.inf, fail_above=math.inf):
-        self.a = a
-        self.marks = marks
-        self.kill_above = kill_above
-        self.fail_above = fail_above
-
-    def fit(self, X, y=None):
-        if self.marks is not None:
-            with (Path(self.marks) / f"{self.a:.12f}").open("a") as file:
-                file.write(f"{os.getpid()} {len(X)}\n")
-        if self.a > self.kill_above:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.a > self.fail_above:
-            raise RuntimeError("too large")
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
-
-
 def search(estimator, **settings):
-    given = {"n_iter": 10, "cv": 3, "random_state": 0, **settings}
-    return RobustBayesSearchCV(estimator, {"a": Real(-1, 1)}, **given)
-
-
-def marks_of(folder):
-    return {path.name: path.read_text().splitlines() for path in folder.iterdir()}
+    return search_of(estimator, **{"n_iter": 10, **settings})
 
 
 # Rounds ------------------------------------------------------------------------------
@@ -179,10 +143,8 @@ def test_a_worker_killed_from_outside_costs_no_candidate(tmp_path):
         """Kills its worker once in the life of the search."""
 
         def fit(self, X, y=None):
-            flag = Path(self.marks) / "struck"
-            if self.a > 0 and not flag.exists():
-                flag.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+            if self.a > 0:
+                strike_once(self.marks)
             return super().fit(X, y)
 
     calm = search(Marked(), n_jobs=2).fit(X, y)

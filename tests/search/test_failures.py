@@ -5,11 +5,11 @@ import zlib
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 
-from skrobustbo import Optimizer, Real, RobustBayesSearchCV, maximize
+from fake_estimators import Fake, search_of
+from skrobustbo import Optimizer, Real, maximize
 
 X, y = load_iris(return_X_y=True)
 
@@ -45,7 +45,7 @@ FIT = {
 SCORES = [np.nan, np.inf, -np.inf]
 
 
-class Fails(ClassifierMixin, BaseEstimator):
+class Fails(Fake):
     """Fails in one way or another, in fitting or in scoring, above a threshold."""
 
     def __init__(self, a=0.0, fit_way=None, score_way=None, above=0.5):
@@ -58,11 +58,7 @@ class Fails(ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             if self.a > self.above and self.fit_way is not None:
                 FIT[self.fit_way](self)
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y=None):
         with warnings.catch_warnings():
@@ -70,12 +66,13 @@ class Fails(ClassifierMixin, BaseEstimator):
                 if self.score_way in FIT:
                     FIT[self.score_way](self)
                 return self.score_way
-        return -((self.a - 0.3) ** 2)
+        return super().score(X, y)
 
 
 def search(estimator, **settings):
-    given = {"n_iter": 9, "n_initial_points": 4, "cv": 2, "random_state": 0}
-    return RobustBayesSearchCV(estimator, {"a": Real(-1, 1)}, **{**given, **settings})
+    return search_of(
+        estimator, **{"n_iter": 9, "n_initial_points": 4, "cv": 2} | settings
+    )
 
 
 def fitted(estimator, **settings):

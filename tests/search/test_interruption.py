@@ -12,19 +12,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import skrobustbo
-from skrobustbo import Real, RobustBayesSearchCV
+from fake_estimators import Fake, search_of
+from skrobustbo import RobustBayesSearchCV
 from skrobustbo.evaluation._signals import Interruption
 
 X, y = load_iris(return_X_y=True)
 HANDLERS = [signal.SIGINT, signal.SIGTERM]
 
 
-class Signals(ClassifierMixin, BaseEstimator):
+class Signals(Fake):
     """Sends its process signals in some of its fits, counted from 1."""
 
     n_fits = 0
@@ -44,14 +44,7 @@ class Signals(ClassifierMixin, BaseEstimator):
             except KeyboardInterrupt:
                 if not self.swallow:
                     raise
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
+        return super().fit(X, y)
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +57,7 @@ def handlers():
 
 
 def search(estimator, **settings):
-    given = {"n_iter": 30, "cv": 3, "random_state": 0, **settings}
-    return RobustBayesSearchCV(estimator, {"a": Real(-1, 1)}, **given)
+    return search_of(estimator, **{"n_iter": 30, **settings})
 
 
 @pytest.mark.parametrize("number", HANDLERS)

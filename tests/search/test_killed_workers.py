@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 
-from skrobustbo import Real, RobustBayesSearchCV
+from fake_estimators import Fake, search_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,7 +25,7 @@ N_KILLS = 10
 PROGRESS = 3
 
 
-class Brief(ClassifierMixin, BaseEstimator):
+class Brief(Fake):
     """Takes 50 ms to fit, and then adds a byte to a file."""
 
     def __init__(self, a=0.0, log=os.devnull):
@@ -34,16 +33,13 @@ class Brief(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         time.sleep(0.05)
-        self.classes_ = np.unique(y)
+        super().fit(X, y)
         with open(self.log, "ab") as log:
             log.write(b".")
         return self
 
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
     def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2) + 1e-3 * np.sin(X.sum())
+        return super().score(X, y) + 1e-3 * np.sin(X.sum())
 
 
 class Killer(threading.Thread):
@@ -94,10 +90,7 @@ def workers():
 
 
 def search(**settings):
-    estimator = Brief(**settings)
-    return RobustBayesSearchCV(
-        estimator, {"a": Real(-1, 1)}, n_iter=20, cv=16, n_jobs=2, random_state=0
-    )
+    return search_of(Brief(**settings), n_iter=20, cv=16, n_jobs=2)
 
 
 def test_ten_workers_killed_at_random_change_nothing(tmp_path):

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
+from fake_estimators import Marked, search_of
 from skrobustbo import (
     Real,
     RobustBayesSearchCV,
@@ -16,25 +16,6 @@ from skrobustbo import (
 )
 
 X, y = load_iris(return_X_y=True)
-
-
-class Fake(ClassifierMixin, BaseEstimator):
-    def __init__(self, a=0.0, fail_above=math.inf):
-        self.a = a
-        self.fail_above = fail_above
-
-    def fit(self, X, y=None):
-        if self.a > self.fail_above:
-            raise RuntimeError("too large")
-        self.classes_ = np.unique(y)
-        self.n_ = len(X)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
 
 
 def near(estimator, X, y):
@@ -50,8 +31,7 @@ def both(estimator, X, y):
 
 
 def search(**settings):
-    given = {"n_iter": 14, "cv": 2, "random_state": 0, **settings}
-    return RobustBayesSearchCV(Fake(), {"a": Real(-1, 1)}, **given)
+    return search_of(Marked(), **{"n_iter": 14, "cv": 2, **settings})
 
 
 SCORERS = {"dict": {"near": near, "far": far}, "callable": both}
@@ -119,7 +99,7 @@ def test_failures_with_several_metrics(scoring, error_score):
         error_score=error_score,
         return_train_score=True,
     )
-    ours.set_params(estimator=Fake(fail_above=0.0)).fit(X, y)
+    ours.set_params(estimator=Marked(fail_above=0.0)).fit(X, y)
     failed = np.array([p["a"] > 0 for p in ours.cv_results_["params"]])
     assert failed.any()
     for column in ("mean_test_near", "mean_test_far", "mean_train_near"):

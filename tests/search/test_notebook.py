@@ -10,10 +10,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_html_repr
 
+from fake_estimators import Fake
 from skrobustbo import Real, RobustBayesSearchCV
 from skrobustbo.model_selection._html import curve
 
@@ -21,7 +21,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 NUMBERS = re.compile(r"sk-(?:container|estimator)-id-\d+")
 
 
-class Tricky(ClassifierMixin, BaseEstimator):
+class Tricky(Fake):
     """Its parameters and its errors could be taken for HTML."""
 
     def __init__(self, a=0.0, tag="<script>alert(1)</script>"):
@@ -31,8 +31,7 @@ class Tricky(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         if self.a > 0.7:
             raise ValueError("<img src=x onerror=alert(2)> & more")
-        self.classes_ = np.unique(y)
-        return self
+        return super().fit(X, y)
 
     def score(self, X, y):
         return self.a

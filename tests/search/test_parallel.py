@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import joblib
@@ -11,44 +10,30 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from killed_dask import Deadly
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info
 
-from skrobustbo import Real, RobustBayesSearchCV
+from fake_estimators import HERE, Marked, processes_of, search_of
 from skrobustbo.evaluation import FixedSource, run_search
 
 X, y = load_iris(return_X_y=True)
 
 
-class Fake(ClassifierMixin, BaseEstimator):
-    def __init__(self, a=0.0, seconds=0.0, folder=None):
-        self.a = a
-        self.seconds = seconds
-        self.folder = folder
+class Sees(Marked):
+    """What is seen inside a fold is its score."""
 
     def fit(self, X, y=None, extra=None):
-        time.sleep(self.seconds)
         self.extra_ = extra
-        self.classes_ = np.unique(y)
-        if self.folder is not None:
-            (Path(self.folder) / str(os.getpid())).touch()
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
+        return super().fit(X, y)
 
 
 def search(estimator=None, **settings):
-    given = {"n_iter": 6, "cv": 3, "random_state": 0, "refit": False, **settings}
-    return RobustBayesSearchCV(estimator or Fake(), {"a": Real(-1, 1)}, **given)
+    given = {"n_iter": 6, "refit": False, **settings}
+    return search_of(estimator or Marked(), **given)
 
 
-class SeesItsThreads(Fake):
+class SeesItsThreads(Sees):
     def score(self, X, y=None):
         return float(max(pool["num_threads"] for pool in threadpool_info()))
 
@@ -59,7 +44,7 @@ def test_one_inner_thread_for_every_number_of_jobs(n_jobs):
     np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], [1, 1])
 
 
-class SeesItsJobs(Fake):
+class SeesItsJobs(Sees):
     def score(self, X, y=None):
         pids = Parallel(n_jobs=4)(delayed(os.getpid)() for _ in range(4))
         return float(len(set(pids)) + 10 * effective_n_jobs(4))
@@ -77,7 +62,7 @@ def test_what_is_inside_may_use_the_cores_that_folds_leave():
     assert one.cv_results_["mean_test_score"][0] > 20
 
 
-class SeesItsData(Fake):
+class SeesItsData(Sees):
     def score(self, X, y=None):
         return float(isinstance(self.extra_, np.memmap))
 
@@ -93,7 +78,7 @@ def test_the_package_imports_nothing_that_runs_clusters():
         "import sys; sys.modules |= dict.fromkeys(['dask', 'distributed', 'ray']); "
         "from skrobustbo import RobustBayesSearchCV"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 # Ray ----------------------------------------------------------------------------------
@@ -104,7 +89,7 @@ def ray_cluster():
     ray = pytest.importorskip("ray")
     from ray.util.joblib import register_ray
 
-    path = {"PYTHONPATH": str(Path(__file__).parent)}
+    path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), HERE])}
     ray.init(num_cpus=2, include_dashboard=False, runtime_env={"env_vars": path})
     register_ray()
     yield
@@ -116,9 +101,9 @@ def ray_cluster():
 def test_the_same_search_on_ray(ray_cluster, tmp_path):
     alone = search(batch_size=2).fit(X, y)
     with parallel_config(backend="ray", n_jobs=-1):
-        spread = search(Fake(folder=str(tmp_path)), batch_size=2).fit(X, y)
+        spread = search(Marked(marks=str(tmp_path)), batch_size=2).fit(X, y)
     assert spread.cv_results_["params"] == alone.cv_results_["params"]
-    assert str(os.getpid()) not in {path.name for path in tmp_path.iterdir()}
+    assert os.getpid() not in processes_of(tmp_path)
 
 
 @pytest.mark.slow

@@ -6,19 +6,20 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo.model_selection._findings import Findings, _has_ends
 
 X, y = np.arange(40.0)[:, None], np.tile([0, 1], 20)
 
 
-class Fake(ClassifierMixin, BaseEstimator):
+class Shaped(Fake):
     """Scores a known function of its parameters; fails or is noisy where told."""
 
     def __init__(self, a=0.0, b=0, kind="up", noise=0.0, fails=None):
@@ -33,11 +34,7 @@ class Fake(ClassifierMixin, BaseEstimator):
             raise RuntimeError("first line\nsecond line" + "x" * 10_000)
         if self.fails == "above" and self.a > 0.5:
             raise KeyError("no such <b>thing</b>")
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y):
         if self.fails == "nan" and self.a > 0.5:
@@ -52,7 +49,7 @@ class Fake(ClassifierMixin, BaseEstimator):
 def fitted(estimator=None, space=None, **settings):
     given = {"n_iter": 15, "cv": 4, "random_state": 0, **settings}
     space = {"a": Real(0, 1)} if space is None else space
-    search = RobustBayesSearchCV(estimator or Fake(), space, **given)
+    search = RobustBayesSearchCV(estimator or Shaped(), space, **given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of failures
         return search.fit(X, y)
@@ -74,9 +71,9 @@ def sections(text):
 
 def test_a_search_that_settled():
     space = {"a": Real(0, 1), "b": Integer(0, 10)}
-    search = fitted(Fake(kind="inside"), space, n_iter=25)
+    search = fitted(Shaped(kind="inside"), space, n_iter=25)
     text = search.report()
-    title = "RobustBayesSearchCV of Fake: 25 candidates, 4 folds each"
+    title = "RobustBayesSearchCV of Shaped: 25 candidates, 4 folds each"
     assert text.splitlines()[0] == title
     assert sections(text) == ["Best", "Model", "Time", "Ended", "Next"]
     best = section(text, "Best")
@@ -101,7 +98,7 @@ def test_names_of_the_metric_and_of_a_last_step():
 
 
 def test_score_with_its_standard_error():
-    search = fitted(Fake(kind="inside", noise=0.3), {"a": Real(0, 1)})
+    search = fitted(Shaped(kind="inside", noise=0.3), {"a": Real(0, 1)})
     scores = [
         search.cv_results_[f"split{i}_test_score"][search.best_index_] for i in range(4)
     ]
@@ -113,10 +110,10 @@ def test_score_with_its_standard_error():
 
 
 def test_before_fit_and_after_a_fit_that_failed():
-    search = RobustBayesSearchCV(Fake(), {"a": Real(0, 1)}, n_iter=3)
+    search = RobustBayesSearchCV(Shaped(), {"a": Real(0, 1)}, n_iter=3)
     with pytest.raises(NotFittedError):
         search.report()
-    search.fit(X, y).set_params(estimator=Fake(fails="above"), error_score="raise")
+    search.fit(X, y).set_params(estimator=Shaped(fails="above"), error_score="raise")
     search.set_params(param_space={"a": Real(0.6, 1)})
     with pytest.raises(KeyError):
         search.fit(X, y)
@@ -146,7 +143,7 @@ def test_best_at_an_edge(space, says):
 
 
 def test_best_at_a_lower_edge():
-    search = fitted(Fake(kind="inside"), {"a": Real(0.4, 1), "b": [5]})
+    search = fitted(Shaped(kind="inside"), {"a": Real(0.4, 1), "b": [5]})
     text = search.report()
     assert section(text, "At an edge") == "a is at its lower bound 0.4: widen it"
     assert "- a: try smaller values than 0.4" in section(text, "Next")
@@ -178,7 +175,7 @@ def _parts(search):
 
 
 def test_a_lucky_candidate_at_an_edge_is_no_reason_to_widen():
-    search = fitted(Fake(kind="inside"), {"a": Real(0, 1), "b": [5]}, n_iter=20)
+    search = fitted(Shaped(kind="inside"), {"a": Real(0, 1), "b": [5]}, n_iter=20)
     results = search.cv_results_
     edge = int(np.argmax([params["a"] for params in results["params"]]))
     results["params"][edge]["a"] = 1.0
@@ -196,7 +193,7 @@ def test_a_lucky_candidate_at_an_edge_is_no_reason_to_widen():
 
 
 def test_failures_by_cause():
-    search = fitted(Fake(fails="above"))
+    search = fitted(Shaped(fails="above"))
     n = int(np.isnan(search.cv_results_["mean_test_score"]).sum())
     assert 1 < n < 15
     text = search.report()
@@ -207,7 +204,7 @@ def test_failures_by_cause():
 
 
 def test_scores_that_are_not_finite_are_failures():
-    search = fitted(Fake(fails="nan"))
+    search = fitted(Shaped(fails="nan"))
     n = int(np.isnan(search.cv_results_["mean_test_score"]).sum())
     says = section(search.report(), "Failures")
     assert f"{4 * n} folds ({n} candidates): the score was nan" in says
@@ -222,7 +219,7 @@ def test_notes_hold_no_tracebacks():
 
 
 def test_failures_with_a_number_as_error_score():
-    search = fitted(Fake(fails="above"), error_score=-1.0)
+    search = fitted(Shaped(fails="above"), error_score=-1.0)
     says = section(search.report(), "Failures")
     assert "0 of 15 candidates got no score" in says
     assert "KeyError" in says
@@ -248,10 +245,10 @@ def test_still_improving():
 
 def test_noise_that_dominates():
     space = {"a": Real(0.2, 0.21)}
-    noisy = fitted(Fake(noise=3.0), space, n_iter=12, policy="random")
+    noisy = fitted(Shaped(noise=3.0), space, n_iter=12, policy="random")
     assert "RepeatedKFold" in section(noisy.report(), "Next")
     # The same noise in every candidate cancels when folds are compared.
-    assert "RepeatedKFold" not in fitted(Fake(noise=0.0)).report()
+    assert "RepeatedKFold" not in fitted(Shaped(noise=0.0)).report()
 
 
 def test_parameters_that_do_not_matter():
@@ -294,16 +291,16 @@ def test_another_candidate_chosen_by_refit():
 
 def test_branches():
     space = [
-        {"part": [Fake(kind="up")], "part__a": Real(0, 1)},
-        {"part": [Fake(kind="inside", b=5)], "part__a": Real(0, 1)},
+        {"part": [Shaped(kind="up")], "part__a": Real(0, 1)},
+        {"part": [Shaped(kind="inside", b=5)], "part__a": Real(0, 1)},
     ]
-    search = fitted(Pipeline([("part", Fake())]), space, n_iter=16)
+    search = fitted(Pipeline([("part", Shaped())]), space, n_iter=16)
     owners = np.array([search.optimizer_.space.owner(p) for p in _params(search)])
     assert search.report().startswith("RobustBayesSearchCV of Pipeline: ")
     says = section(search.report(), "Branches")
     first, second = int((owners == 0).sum()), int((owners == 1).sum())
     assert first > second >= 2
-    assert "part=Fake()" in says
+    assert "part=Shaped()" in says
     assert f"{first} candidates, best 1 (won)" in says
     assert f"{second} candidates, best -" in says
 
@@ -329,7 +326,7 @@ def test_certificate_only_where_the_optimizer_has_one():
 
 def test_a_finite_space_that_was_exhausted():
     space = {"a": [0.1, 0.3, 0.6], "b": [5]}
-    text = fitted(Fake(kind="inside"), space).report()
+    text = fitted(Shaped(kind="inside"), space).report()
     says = section(text, "Ended")
     assert says == "every point of the space was tried, 12 short of n_iter"
     assert section(text, "Next") == "- nothing: no other point is left"
@@ -338,7 +335,7 @@ def test_a_finite_space_that_was_exhausted():
 def test_one_candidate_one_fold():
     search = fitted(n_iter=1, cv=[(np.arange(20), np.arange(20, 40))])
     text = search.report()
-    assert text.startswith("RobustBayesSearchCV of Fake: 1 candidate, 1 fold each")
+    assert text.startswith("RobustBayesSearchCV of Shaped: 1 candidate, 1 fold each")
     assert "±" not in text
     assert section(text, "Next") == "- raise n_iter: so few candidates (1) tell little"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning
@@ -25,6 +25,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from fake_estimators import Fake, search_of
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV, Space
 from skrobustbo._sklearn_compat import BaseSearchCV
 from skrobustbo.evaluation import take_folds
@@ -35,36 +36,29 @@ X, y = load_iris(return_X_y=True)
 SVC_SPACE = {"C": Real(1e-2, 1e3, log=True), "gamma": scipy.stats.loguniform(1e-4, 10)}
 
 
-class Fake(ClassifierMixin, BaseEstimator):
-    """Scores a known function of its parameters; fails where it is told to."""
+class Hill(Fake):
+    """Scores a known function of two parameters; fails where it is told to."""
 
-    def __init__(self, a=0.0, b=0.0, fail_above=math.inf, fold_scores=False):
+    def __init__(self, a=0.0, b=0.0, fail_above=math.inf):
         self.a = a
         self.b = b
         self.fail_above = fail_above
-        self.fold_scores = fold_scores
 
     def fit(self, X, y=None, sample_weight=None):
         if self.a > self.fail_above:
             raise RuntimeError(f"a={self.a} is too large")
-        self.classes_ = np.unique(y)
-        self.n_fit_ = len(X)
         self.weight_ = sample_weight
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
+        return super().fit(X, y)
 
     def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2) - (self.b + 0.1) ** 2
+        return super().score(X, y) - (self.b + 0.1) ** 2
 
 
-FAKE_SPACE = {"a": Real(-1, 1), "b": Real(-1, 1)}
+SPACE = {"a": Real(-1, 1), "b": Real(-1, 1)}
 
 
 def search(**settings):
-    defaults = {"n_iter": 12, "cv": 3, "random_state": 0}
-    return RobustBayesSearchCV(Fake(), FAKE_SPACE, **{**defaults, **settings})
+    return search_of(Hill(), SPACE, **{"n_iter": 12, **settings})
 
 
 # The results -----------------------------------------------------------------------
@@ -162,7 +156,7 @@ def test_estimators_as_values():
 
 def test_a_finite_set_of_points():
     points = Space.from_points([{"a": 0.1, "b": 0.0}, {"a": 0.3, "b": -0.1}])
-    ours = RobustBayesSearchCV(Fake(), points, n_iter=9, cv=2).fit(X, y)
+    ours = RobustBayesSearchCV(Hill(), points, n_iter=9, cv=2).fit(X, y)
     assert ours.n_iter_ == 2
     assert ours.best_params_ == {"a": 0.3, "b": -0.1}
 
@@ -213,8 +207,8 @@ def test_random_state_forms():
 
 def test_initial_params_are_completed_from_the_estimator():
     ours = RobustBayesSearchCV(
-        Fake(a=0.25, b=0.5),
-        FAKE_SPACE,
+        Hill(a=0.25, b=0.5),
+        SPACE,
         n_iter=6,
         initial_params=[{}, {"a": -1}],
         cv=2,
@@ -316,11 +310,11 @@ def test_data_frames_and_nesting():
 
 
 def test_without_targets():
-    class Scored(Fake):
+    class Scored(Hill):
         def fit(self, X, y=None):
             return self
 
-    ours = RobustBayesSearchCV(Scored(), FAKE_SPACE, n_iter=4, cv=KFold(2)).fit(X)
+    ours = RobustBayesSearchCV(Scored(), SPACE, n_iter=4, cv=KFold(2)).fit(X)
     assert ours.n_iter_ == 4
 
 
@@ -328,7 +322,7 @@ def test_without_targets():
 
 
 def test_failing_candidates_are_recorded_and_avoided():
-    ours = search(n_iter=20).set_params(estimator=Fake(fail_above=0.0))
+    ours = search(n_iter=20).set_params(estimator=Hill(fail_above=0.0))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ours.fit(X, y)
@@ -345,7 +339,7 @@ def test_failing_candidates_are_recorded_and_avoided():
 
 
 def test_a_numeric_error_score_is_told():
-    ours = search(error_score=-5.0, n_iter=9).set_params(estimator=Fake(fail_above=0.0))
+    ours = search(error_score=-5.0, n_iter=9).set_params(estimator=Hill(fail_above=0.0))
     with pytest.warns(FitFailedWarning):
         ours.fit(X, y)
     told = [record["value"] for record in ours.optimizer_.history_]
@@ -353,7 +347,7 @@ def test_a_numeric_error_score_is_told():
 
 
 def test_error_score_raise():
-    ours = search(error_score="raise").set_params(estimator=Fake(fail_above=-2.0))
+    ours = search(error_score="raise").set_params(estimator=Hill(fail_above=-2.0))
     with pytest.raises(RuntimeError, match="is too large"):
         ours.fit(X, y)
 
@@ -366,18 +360,18 @@ def one_sentence(error):
 
 def test_an_estimator_that_always_fails():
     """The message names the value, so each candidate's is another one."""
-    ours = search(n_iter=50).set_params(estimator=Fake(fail_above=-2.0))
+    ours = search(n_iter=50).set_params(estimator=Hill(fail_above=-2.0))
     with pytest.raises(
         ValueError, match="All 18 fits of the first 6 candidates"
     ) as error:
         ours.fit(X, y)
     text = one_sentence(error)
-    assert "Fake" in text
+    assert "Hill" in text
     assert "is too large" in text
     assert "error_score='raise'" in text
 
 
-class Unrouted(Fake):
+class Unrouted(Hill):
     def fit(self, X, y=None):
         raise TypeError("fit() lacks 'sample_weight'")
 
@@ -402,7 +396,7 @@ def test_three_candidates_that_take_too_long_do_not_end_the_search():
         source.next_round()
 
 
-class Seldom(Fake):
+class Seldom(Hill):
     """Fails at the first three candidates."""
 
     def fit(self, X, y=None):
@@ -439,7 +433,7 @@ def test_a_scorer_without_finite_values_never_ends_a_search(value):
     assert "no candidate got a finite score" in ours.report()
 
 
-class Counting(Fake):
+class Counting(Hill):
     fits = 0
 
     def fit(self, X, y=None):
@@ -460,7 +454,7 @@ class Counting(Fake):
         ({"param_space": {"a": "rbf"}}, "Parameter 'a': the string 'rbf'"),
         ({"param_space": {"a": []}}, "Parameter 'a': .*empty"),
         ({"param_space": {"a": 3}}, r"Parameter 'a': .*write \[3\]"),
-        ({"param_space": [FAKE_SPACE, 3]}, "Expected a dict from parameter names"),
+        ({"param_space": [SPACE, 3]}, "Expected a dict from parameter names"),
         ({"n_iter": 0}, "The 'n_iter' parameter"),
         ({"n_initial_points": 0}, "The 'n_initial_points' parameter"),
         ({"policy": "robsut"}, "did you mean 'robust'"),
@@ -478,7 +472,7 @@ class Counting(Fake):
 )
 def test_mistakes_are_caught_before_the_first_fit(change, culprit):
     Counting.fits = 0
-    settings = {"param_space": FAKE_SPACE, "n_iter": 5, "cv": 2, **change}
+    settings = {"param_space": SPACE, "n_iter": 5, "cv": 2, **change}
     with pytest.raises(ValueError, match=culprit):
         RobustBayesSearchCV(Counting(), **settings).fit(X, y)
     assert Counting.fits == 0

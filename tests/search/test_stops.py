@@ -2,64 +2,34 @@
 
 import math
 import os
-import signal
 import sys
 import threading
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import KFold
 
-from skrobustbo import Real, RobustBayesSearchCV
+from fake_estimators import Marked, hang, marks_of, processes_of, search_of
 from skrobustbo.evaluation import Stops, _timed
 from skrobustbo.model_selection._source import OptimizerSource
 
 X, y = load_iris(return_X_y=True)
 
 
-class Slow(ClassifierMixin, BaseEstimator):
-    """Takes as long as it is told to; leaves a mark for each fit."""
-
-    def __init__(self, a=0.0, seconds=0.0, marks=None):
-        self.a = a
-        self.seconds = seconds
-        self.marks = marks
-
-    def fit(self, X, y=None):
-        if self.marks is not None:
-            with (Path(self.marks) / f"{self.a:.12f}").open("a") as file:
-                file.write(f"{os.getpid()} {time.monotonic()}\n")
-        time.sleep(self.seconds)
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.classes_[0])
-
-    def score(self, X, y=None):
-        return -((self.a - 0.3) ** 2)
-
-
 def search(estimator=None, **settings):
-    given = {"n_iter": 200, "cv": 3, "random_state": 0, "refit": False, **settings}
-    return RobustBayesSearchCV(estimator or Slow(), {"a": Real(-1, 1)}, **given)
+    given = {"n_iter": 200, "refit": False, **settings}
+    return search_of(estimator or Marked(), **given)
 
 
 def timed(ours):
     start = time.monotonic()
     ours.fit(X, y)
     return time.monotonic() - start
-
-
-def marks_of(folder):
-    return {path.name: path.read_text().splitlines() for path in folder.iterdir()}
 
 
 # max_time -----------------------------------------------------------------------------
@@ -92,7 +62,7 @@ def clock(monkeypatch):
     return made
 
 
-class Timed(Slow):
+class Timed(Marked):
     """Takes longer the larger its parameter is, on a clock of its own."""
 
     clock = None
@@ -145,7 +115,7 @@ def test_no_candidate_is_begun_that_would_not_be_finished(clock, monkeypatch):
 def test_the_time_is_met_with_workers(batch_size, tmp_path):
     search(n_jobs=2, n_iter=2).fit(X, y)  # starts the workers
     settings = {"n_jobs": 2, "batch_size": batch_size, "max_time": 2.0}
-    ours = search(Slow(seconds=0.1, marks=str(tmp_path)), **settings)
+    ours = search(Marked(seconds=0.1, marks=str(tmp_path)), **settings)
     assert timed(ours) < 25  # and not the 30 s that all would take, at least
     assert ours.stop_reason_ == "max_time"
     fits = marks_of(tmp_path)
@@ -164,7 +134,7 @@ def test_time_to_spare_changes_nothing():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_no_candidate_finished_in_time_is_an_error(n_jobs):
-    ours = search(Slow(seconds=0.2), max_time=0.1, n_jobs=n_jobs)
+    ours = search(Marked(seconds=0.2), max_time=0.1, n_jobs=n_jobs)
     with pytest.raises(TimeoutError, match="No candidate was finished within max_time"):
         ours.fit(X, y)
 
@@ -196,14 +166,14 @@ def test_the_estimate_follows_recent_folds():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_ten_seconds_are_met(seed):
-    class Varied(Slow):
+    class Varied(Marked):
         def fit(self, X, y=None):
             self.seconds = 0.1 + 2.9 * (self.a + 1) / 2
             return super().fit(X, y)
 
     n_jobs = 1 + seed % 2
     # Workers that have not been started could take all of the ten seconds to come.
-    Parallel(n_jobs)(delayed(Slow)() for _ in range(2 * n_jobs))
+    Parallel(n_jobs)(delayed(Marked)() for _ in range(2 * n_jobs))
     settings = {"n_jobs": n_jobs, "batch_size": 1 + seed // 2 % 3}
     ours = search(Varied(), max_time=10.0, random_state=seed, **settings)
     assert timed(ours) < 10.0 + 3.0 + 0.5
@@ -213,19 +183,17 @@ def test_ten_seconds_are_met(seed):
 # fit_timeout --------------------------------------------------------------------------
 
 
-class Hangs(Slow):
-    """Never comes back for large values, holding the interpreter's lock."""
+class Hangs(Marked):
+    """Never comes back for large values."""
 
     def fit(self, X, y=None):
         super().fit(X, y)
         if self.a > 0.5:
-            import re
-
-            re.match(r"(a+)+b", "a" * 60)
+            hang()
         return self
 
 
-class HangsInScoring(Slow):
+class HangsInScoring(Marked):
     def score(self, X, y=None):
         while self.a > 0.5:
             pass
@@ -252,7 +220,7 @@ def test_a_fit_that_never_ends_is_a_failure(estimator, n_jobs, tmp_path):
     # Nobody else's fold was begun twice, and ours was not the process that fitted.
     marks = marks_of(tmp_path)
     assert {len(lines) for lines in marks.values()} == {2}
-    workers = {int(line.split()[0]) for lines in marks.values() for line in lines}
+    workers = processes_of(tmp_path)
     assert os.getpid() not in workers
     assert not any(map(alive, workers))
 
@@ -266,7 +234,7 @@ def alive(pid):
 
 
 def test_only_the_fold_that_hangs_is_charged():
-    class OneFold(Slow):
+    class OneFold(Marked):
         def fit(self, X, y=None):
             if self.a > 0.5 and X[0, 0] > 5.2:
                 time.sleep(60)
@@ -321,7 +289,7 @@ def test_no_spare_process_for_folds_that_are_quick(events):
     assert events == ["start", "end"]
 
 
-class Brittle(Slow):
+class Brittle(Marked):
     """Ends its process a moment after its only fold."""
 
     def score(self, X, y=None):
@@ -355,12 +323,12 @@ def test_a_time_limit_for_folds_changes_nothing_else():
 
 
 def test_error_score_raise_raises_for_a_fold_that_takes_too_long():
-    ours = search(Slow(seconds=30), fit_timeout=0.3, error_score="raise")
+    ours = search(Marked(seconds=30), fit_timeout=0.3, error_score="raise")
     with pytest.raises(TimeoutError, match=r"fit_timeout=0.3 s with \{'a'"):
         ours.fit(X, y)
 
 
-class Refuses(Slow):
+class Refuses(Marked):
     def fit(self, X, y=None):
         raise RuntimeError("never in time nor out of it")
 
@@ -372,7 +340,7 @@ def test_errors_of_fits_come_back_from_workers_with_a_time_limit():
 
 
 def test_other_backends_are_refused_before_the_first_fit(tmp_path):
-    ours = search(Slow(marks=str(tmp_path)), fit_timeout=1)
+    ours = search(Marked(marks=str(tmp_path)), fit_timeout=1)
     with (
         parallel_config(backend="threading"),
         pytest.raises(ValueError, match=r"'fit_timeout'.*processes on this machine"),
@@ -382,15 +350,8 @@ def test_other_backends_are_refused_before_the_first_fit(tmp_path):
 
 
 def test_a_worker_that_dies_with_a_time_limit(tmp_path):
-    class Deadly(Slow):
-        def fit(self, X, y=None):
-            super().fit(X, y)
-            if self.a > 0.5:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return self
-
     settings = {"n_iter": 4, "n_initial_points": 4, "cv": 2, "fit_timeout": 30}
-    ours = search(Deadly(marks=str(tmp_path)), **settings)
+    ours = search(Marked(marks=str(tmp_path), kill_above=0.5), **settings)
     with pytest.warns((FitFailedWarning, UserWarning)):
         ours.fit(X, y)
     asked = np.array([params["a"] for params in ours.cv_results_["params"]])

@@ -235,6 +235,7 @@ print(dimension.index("c150"), dimension.index(math.sqrt))
 """
 
 
+@pytest.mark.process
 def test_choices_are_found_in_another_process():
     """Where texts have other hashes, and functions are at other places."""
     dimension = Categorical([f"c{i}" for i in range(300)] + [math.sqrt])

@@ -1,11 +1,10 @@
 """The active set: a bounded part of the told points, the same whoever asks."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
+from runs import read_back
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, RobustUCB
 from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models, View, _active
@@ -124,7 +123,7 @@ def test_a_search_beyond_the_limit_resumes_identically(few_rows, policy):
     optimizer = Optimizer(space, policy, random_state=0)
     for i in range(90):
         if i == 75:
-            resumed = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+            resumed = read_back(optimizer)
         params = optimizer.ask()
         if i >= 75:
             assert resumed.ask() == params

@@ -16,7 +16,6 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import (
     Candidate,
     FactorBank,
@@ -26,6 +25,8 @@ from skrobustbo.surrogate import (
     View,
 )
 from skrobustbo.surrogate import _bank as bank_module
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
@@ -44,12 +45,6 @@ KERNELS = {
     "pairwise": PairwiseKernel(gamma=1.0, metric="rbf"),
     "composite": 0.5 * Matern(LENGTHS, nu=2.5) + WhiteKernel(1e-3) + 0.2 * RBF(0.3),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def at_once(candidate, X, noise=0.01):

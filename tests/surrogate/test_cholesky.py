@@ -14,19 +14,14 @@ from sklearn.gaussian_process.kernels import (
     Matern,
 )
 
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate._cholesky import CholeskyFactor
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def positive_definite(rng, n):

@@ -20,8 +20,9 @@ from sklearn.gaussian_process.kernels import (
 )
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import IncrementalGPR
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
@@ -46,12 +47,6 @@ KERNELS = {
     "linear": DotProduct(0.5) + RationalQuadratic(0.4, 1.0),
     "default": None,
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def points(rng, n):

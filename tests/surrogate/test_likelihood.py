@@ -18,9 +18,10 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import FlatPrior, GammaPrior, LogNormalPrior
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
@@ -48,12 +49,6 @@ PRIORS = {
     "log-normal": LogNormalPrior(0.5, 0.8),
     "gamma": GammaPrior(3.0, 6.0),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def likelihood(kernel, X, z, groups, prior, noise=0.1):

@@ -18,8 +18,9 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+
+pytestmark = pytest.mark.usefixtures("one_blas")
 
 #: The same examples at every run, however busy the machine.
 REPEATABLE = settings(
@@ -41,12 +42,6 @@ SMOOTH = {
 }
 KERNELS = SMOOTH | {"matern-1/2": Matern(LENGTHS, nu=0.5)}
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_blas_thread():
-    with one_blas_thread():  # small matrices run faster, and to the same bits
-        yield
 
 
 def data(rng, n):

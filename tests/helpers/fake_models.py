@@ -1,0 +1,64 @@
+"""What policies see of models, of values and of a maximiser, in numbers for hands."""
+
+import numpy as np
+
+
+class Told:
+    """A history with the given values, nan for failures."""
+
+    def __init__(self, values=()):
+        self.list = list(values)
+
+    @property
+    def values(self):
+        return np.array(self.list, dtype=float)
+
+
+class FakePosterior:
+    """The same mean and deviation everywhere."""
+
+    noise, n_told, information_gain, n_points = 0.1, 3, 1.0, None
+    mu, sigma = 0.0, 0.5
+
+    def __init__(self, candidate):
+        self.candidate = candidate
+
+    def predict(self, Z):
+        return np.full(len(Z), self.mu), np.full(len(Z), self.sigma)
+
+    def told_deviation(self, x):
+        return self.sigma
+
+
+class FakeModels:
+    """The objective's unit is 4 of the model's, and its zero at 1."""
+
+    shift, scale, noise = 1.0, 4.0, 0.1
+    #: Returns the posterior of a candidate.
+    posterior = FakePosterior
+
+    def __getitem__(self, candidate):
+        return self.posterior(candidate)
+
+    at = __getitem__
+
+    def spread(self, theta):
+        return theta
+
+
+def argmax(acq, *, inner=False):
+    return np.zeros(1), 0.0
+
+
+class Probe:
+    """An argmax that keeps what it was to maximise, inside and at last."""
+
+    def __init__(self, d=1, best=0.0):
+        self.d, self.best = d, best
+
+    def __call__(self, acq, *, inner=False):
+        if inner:
+            self.inner = acq
+        else:
+            self.acq = acq
+        return np.zeros(self.d), self.best

@@ -1,0 +1,45 @@
+"""Optimizers at work: asked and told, and written and read back."""
+
+import json
+import math
+
+from skrobustbo import Optimizer, Real
+
+#: A space of all kinds of parameters, and what has a value on it and on parts of it.
+MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
+#: The same ranges, finite and endless.
+GRID = {"a": [0, 1, 2, 3, 4, 5, 6], "b": [0, 1, 2, 3, 4]}
+CUBE = {"a": Real(0, 6), "b": Real(0, 4)}
+
+
+def mixed_value(params):
+    known = {"b": 1, "c": "x", **params}
+    return math.sin(5 * known["a"]) + known["b"] / 9 - (known["c"] == "y")
+
+
+def run(optimizer, n, values):
+    """Ask and tell n times the values of a function; return what was asked."""
+    return run_over_time(optimizer, n, lambda params, t: values(params))
+
+
+def run_over_time(optimizer, n, values):
+    """The same with a function of the parameters and of the time, 0 at first."""
+    asked = []
+    for t in range(n):
+        asked.append(optimizer.ask())
+        optimizer.tell(asked[-1], values(asked[-1], t))
+    return asked
+
+
+def read_back(optimizer, **given):
+    """Return the optimizer as a later process would read it."""
+    text = json.dumps(optimizer.to_dict(), allow_nan=False)
+    return Optimizer.from_dict(json.loads(text), **given)
+
+
+def assert_modelled(records):
+    """See that points are those of a model, which has predicted each of them."""
+    assert records
+    for record in records:
+        assert math.isfinite(record["model_mean"]), record
+        assert 0 < record["model_std"] < math.inf, record
