@@ -76,6 +76,10 @@ def record(value=0.0, label="random", params=None, **fields):
         "value": value,
         "time": None,
         "model_label": label,
+        "kind": "model",
+        "length_scales": None,
+        "divisor": None,
+        "alive_length_scales": [],
         "model_mean": math.nan,
         "model_std": math.nan,
         "alive": [],
@@ -233,69 +237,105 @@ class TestConvergence:
         assert drawn == ([pytest.approx((2.0, 2.5))] if bound == 0.5 else [])
 
 
+def chosen(label, theta=None, alive=(), divisor=None):
+    """A record of a query of a model; `alive` are pairs of a label and scales."""
+    return record(
+        label=label,
+        length_scales=theta,
+        divisor=divisor,
+        alive=[name for name, _ in alive],
+        alive_length_scales=[scales for _, scales in alive],
+    )
+
+
 class TestLengthScale:
-    def display(self, pairs):
-        records = [record(label=label, alive=alive) for label, alive in pairs]
+    def display(self, *records):
         space = {"x": Real(0, 10)}
-        return LengthScaleDisplay.from_optimizer(known(space, records=records))
+        return LengthScaleDisplay.from_optimizer(known(space, records=list(records)))
 
     def test_models_held_side_by_side(self):
-        a, b = "theta=0.5", "theta=0.25"
-        pairs = [
-            ("initial", []),
-            (a, [a]),
-            (b, [a, b]),
-            ("told", []),
-            (b, [b]),
-            (b, [b]),
-        ]
-        display = self.display(pairs)
+        a, b = ("long", [0.5]), ("short", [0.25])
+        display = self.display(
+            record(label="initial", kind="initial"),
+            chosen(*a, [a]),
+            chosen(*b, [a, b]),
+            record(label="told", kind="told"),
+            chosen(*b, [b]),
+            chosen(*b, [b]),
+        )
         np.testing.assert_array_equal(display.numbers, [2, 3, 5, 6])
-        assert display.labels == [a, b, b, b]
+        assert display.labels == ["long", "short", "short", "short"]
         np.testing.assert_array_equal(display.length_scales, [0.5, 0.25, 0.25, 0.25])
         assert display.axis == "length scale"
-        assert display.share == {a: 0.25, b: 0.75}
-        assert display.introduced_at == {a: 2, b: 3}
-        assert display.eliminated_at == {a: 5}
+        assert display.share == {"long": 0.25, "short": 0.75}
+        assert display.introduced_at == {"long": 2, "short": 3}
+        assert display.eliminated_at == {"long": 5}
+
+    def test_a_model_that_never_chose_has_a_height(self):
+        a, b = ("long", [0.5]), ("short", [0.25])
+        display = self.display(chosen(*a, [a, b]))
+        assert display.length_scale_of == {"long": 0.5, "short": 0.25}
 
     def test_one_moving_estimate_eliminates_nothing(self):
-        pairs = [
-            ("theta=0.5", []),
-            ("theta=0.4", ["theta=0.5"]),
-            ("theta=0.4", ["theta=0.4"]),
-        ]
-        display = self.display(pairs)
+        display = self.display(
+            chosen("a", [0.5]),
+            chosen("b", [0.4], [("a", [0.5])]),
+            chosen("b", [0.4], [("b", [0.4])]),
+        )
         assert display.introduced_at == display.eliminated_at == {}
 
     def test_several_length_scales_are_averaged(self):
-        display = self.display([("theta=(0.1,0.4)", []), ("theta=1e-05", [])])
+        display = self.display(chosen("a", [0.1, 0.4]), chosen("b", [1e-5]))
         np.testing.assert_allclose(display.length_scales, [0.2, 1e-5])
 
     def test_divisors_of_the_estimate(self):
-        display = self.display([("theta/1", []), ("theta/4", [])])
+        records = [chosen("a", [0.8], divisor=1.0), chosen("b", [0.2], divisor=4.0)]
+        display = self.display(*records)
         np.testing.assert_allclose(display.length_scales, [1.0, 0.25])
         assert display.axis == "length scale / estimate"
 
-    def test_changing_objectives_have_a_rate_as_well(self):
-        display = self.display([("theta=0.2,epsilon=0.03", [])])
-        np.testing.assert_allclose(display.length_scales, [0.2])
-
-    def test_other_labels_are_names(self):
-        display = self.display([("theta=0.2, N=1", []), ("my model", [])])
+    def test_models_of_another_kind_are_names(self):
+        display = self.display(chosen("theta=0.2", [0.2]), chosen("my model"))
         assert display.axis == "model"
         texts = [t.get_text() for t in display.axes_[0].get_yticklabels()]
-        assert texts == ["theta=0.2, N=1", "my model"]
+        assert texts == ["theta=0.2", "my model"]
         assert np.isnan(display.length_scales).all()
 
     def test_bars_are_the_shares(self):
-        display = self.display([("a", []), ("a", []), ("a", []), ("b", [])])
+        display = self.display(*[chosen("a")] * 3, chosen("b"))
         widths = [bar.get_width() for bar in display.axes_[1].patches]
         assert widths == [75.0, 25.0]
 
     def test_no_queries_yet(self):
-        display = self.display([("initial", [])])
+        display = self.display(record(label="initial", kind="initial"))
         assert display.share == {}
         assert display.axes_[0].texts[0].get_text() == "no model has chosen yet"
+
+    @pytest.mark.parametrize(
+        ("policy", "axis"),
+        [
+            ("robust", "length scale / estimate"),
+            ("lb-gp-ucb", "length scale"),
+            ("mcmc-gp-ucb", "length scale"),
+            ("ui-tvbo", "length scale"),
+            ("lnb-gp-ucb", "model"),
+            ("random", "model"),
+        ],
+    )
+    def test_what_policies_say_of_their_models(self, policy, axis):
+        optimizer = Optimizer(
+            {"x": Real(0, 1), "y": Real(0, 1)}, policy, random_state=0
+        )
+        for _ in range(9):
+            params = optimizer.ask()
+            optimizer.tell(params, params["x"] - params["y"])
+        display = LengthScaleDisplay.from_optimizer(optimizer)
+        assert display.axis == axis
+        labels = [r["model_label"] for r in optimizer.history_ if r["kind"] == "model"]
+        assert display.labels == labels
+        if policy == "lb-gp-ucb":  # one length scale for all parameters
+            for label, theta in display.length_scale_of.items():
+                assert label == f"theta={theta:.3g}"
 
 
 class TestReset:
