@@ -77,6 +77,9 @@ INSTEAD = {
     "python tests/benchmarks/reproduce_bands.py": (
         "python tests/benchmarks/reproduce_bands.py boho-fig1"
     ),
+    "python tests/optimizer/bounded_memory.py": (
+        "python tests/optimizer/bounded_memory.py random 2"
+    ),
     "python tests/mutate.py": (
         "python tests/mutate.py skrobustbo/policies/_fixed.py -- "
         "tests/policies/test_policies.py"
@@ -122,6 +125,9 @@ def changed(words, option, value):
 
 def quick(words):
     """Return the quick form of a command, where it has one."""
+    given = [word for word in words if re.match(r"[A-Z_]+=", word)]
+    if given:
+        return given + quick(words[len(given) :])
     name = " ".join(words)
     for beginning, other in INSTEAD.items():
         if name.startswith(beginning):
