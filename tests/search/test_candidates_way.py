@@ -3,6 +3,7 @@
 import inspect
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from sklearn.datasets import load_iris
@@ -19,7 +20,7 @@ TWO = [{**ONE, "weights": ["uniform"]}, {**ONE, "weights": ["distance"]}]
 class Watched(RobustUCB):
     """Notes the functions of the package that called `suggest`, outermost first."""
 
-    calls = []
+    calls: ClassVar = []
 
     def suggest(self, state, models, argmax, pending):
         frames = inspect.stack()
