@@ -35,7 +35,7 @@ STUDIES = "python docs/studies"
 QUICK: dict[str, dict[str, str | None]] = {
     "python -m pytest": {"-n": "0", "--collect-only": ""},
     "sphinx-build": {"-D": "plot_gallery=0"},
-    "python tests/golden/golden.py": {"--cases": "robust"},
+    "python tests/golden/golden.py": {"--cases": "problem/branin/0"},
     "python tests/checkpoint/kill_series.py": {"--n": "1"},
     "python tests/optimizer/soak.py": {"--policy": "robust", "--steps": "30"},
     "python tests/search/killed_dask.py": {"--runs": "1"},
@@ -80,10 +80,7 @@ INSTEAD = {
     "python tests/optimizer/bounded_memory.py": (
         "python tests/optimizer/bounded_memory.py random 2"
     ),
-    "python tests/mutate.py": (
-        "python tests/mutate.py skrobustbo/policies/_fixed.py -- "
-        "tests/policies/test_policies.py"
-    ),
+    "python tests/mutate.py": "python tests/mutate.py --help",
 }
 #: What stands for a name.
 PLACES = {"NAME": "boho-fig1"}
