@@ -19,9 +19,9 @@ and resuming, is the package's, and works with a policy of yours as with its own
 # - ``state_type`` is what it remembers: a dataclass of numbers, strings and lists of
 #   them, which can be written as JSON. ``start`` gives the first one; the inherited
 #   method, with all defaults, will do here.
-# - ``suggest`` returns a point and a memo, and changes nothing. ``models.fit`` has the
-#   likeliest length scales, ``models[candidate]`` is a posterior, ``argmax`` maximises
-#   an acquisition function.
+# - ``suggest`` returns a point and metadata, and changes nothing. ``models.fit`` has
+#   the likeliest length scales, ``models[candidate]`` is a posterior, ``argmax``
+#   maximises an acquisition function.
 # - ``learn`` changes the state, once the value of that point is in the history. Failed
 #   evaluations are nan there.
 
@@ -61,7 +61,7 @@ class Impatient(Policy):
         self.noise = noise
 
     def suggest(self, state, models, argmax, pending):
-        """Return a point, encoded, and a memo whose label is in the history."""
+        """Return a point, encoded, and metadata whose label is in the history."""
         prior, bounds = LogNormalPrior(median=0.7, sigma=1.5), (0.005, 20.0)
         kernel = self.base_kernel()
         theta = models.fit(kernel, prior, bounds, [0.5], per_parameter=True)
@@ -73,10 +73,10 @@ class Impatient(Policy):
         x, _ = argmax(EI(posterior, incumbent=models.z.max()))
         return x, {"label": "improvement"}
 
-    def learn(self, state, memo, history):
+    def learn(self, state, metadata, history):
         """Count the queries in vain."""
         best = np.nanmax(history.values)
-        if best > state.best or memo["label"] == "elsewhere":
+        if best > state.best or metadata["label"] == "elsewhere":
             state.in_vain = 0
         else:
             state.in_vain += 1

@@ -56,7 +56,7 @@ class Trial:
         That model's prediction before the evaluation, in units of the objective.
     alive : list of dict
         The models surviving at the time: `label` and `length_scales` of each.
-    memo : dict or None
+    metadata : dict or None
         What the policy noted when it proposed the point, in JSON types; None where no
         model chose it.
     width : float
@@ -85,7 +85,7 @@ class Trial:
     mean: float = math.nan
     std: float = math.nan
     alive: list[Survivor] = field(default_factory=list)
-    memo: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
     width: float = math.nan
     folds: Sequence[FoldResult] = ()
     value: float | None = None

@@ -38,11 +38,11 @@ def watched(kind):
                 asked.append(acquisition)
                 return argmax(acquisition, **settings)
 
-            x, memo = super().suggest(state, models, watch, pending)
-            if memo.get("plain"):
+            x, metadata = super().suggest(state, models, watch, pending)
+            if metadata.get("raw"):
                 models = self._as_they_are(models)
-            VIEWS.append(View(models, asked[-1], x, memo["label"]))
-            return x, memo
+            VIEWS.append(View(models, asked[-1], x, metadata["label"]))
+            return x, metadata
 
     return Watched()
 

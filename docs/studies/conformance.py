@@ -51,7 +51,7 @@ def build_parser():
     parser.add_argument("--out", type=Path, metavar="CSV", help="file of the answers")
     parser.add_argument("--page", type=Path, metavar="MD", help="page to be written")
     parser.add_argument(
-        "--only-page", action="store_true", help="ask nothing, write the page anew"
+        "--only-page", action="store_true", help="ask nothing, write the page again"
     )
     parser.add_argument(
         "--timeout",

@@ -14,7 +14,7 @@ other packages' searches by small programs that run each promise. A search that 
 parameter for what a row asks does not meet it. Nothing here says which search finds the
 better candidate; the [benchmarks](benchmarks.md) do.
 
-Where a package is installed, its column is made anew by
+Where a package is installed, its column is made again by
 
 ```sh
 pip install . scikit-optimize optuna optuna-integration sklearn-genetic-opt sambo \\

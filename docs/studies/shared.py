@@ -8,7 +8,7 @@ from skrobustbo.benchmarks._threads import is_one_thread, one_thread_environment
 
 
 def run(parser, main):
-    """Run a study as a script, anew with one thread unless it has one, and exit.
+    """Run a study as a script, again with one thread unless it has one, and exit.
 
     Small matrices lose time to threads, and libraries read the limit when loaded.
     """
@@ -19,7 +19,7 @@ def run(parser, main):
 
 
 def status(parser, main, words=None):
-    """Return the exit status of a command line; what the user should mend ends it."""
+    """Return the exit status of a command line; what the user should fix ends it."""
     args = parser.parse_args(words)
     try:
         return main(args) or 0

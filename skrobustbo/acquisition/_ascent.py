@@ -40,7 +40,9 @@ _LEAST_CURVATURE = 1e-4
 _WIDE = 256
 
 
-def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Array:
+def ascend(
+    function: Function, X: Array, length_scales: Array, tolerance: float
+) -> Array:
     """Return the ends of climbs, no lower than where they start.
 
     Parameters
@@ -49,7 +51,7 @@ def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Arra
         What to climb, with its gradient; differentiable.
     X : array of shape (k, d)
         Where to start, in the unit cube.
-    reach : array of shape (d,)
+    length_scales : array of shape (d,)
         Distance over which the function varies in each coordinate, 0 for one to be kept
         as it is. It takes the place of the Hessian until steps have told more.
     tolerance : float
@@ -60,8 +62,8 @@ def ascend(function: Function, X: Array, reach: Array, tolerance: float) -> Arra
     ends : array of shape (k, d)
     """
     ends, live = X.copy(), np.arange(len(X))
-    moved: Any = np.flatnonzero(reach) if X.shape[1] > _WIDE else slice(None)
-    metric, x = reach[moved] ** 2, X[:, moved]
+    moved: Any = np.flatnonzero(length_scales) if X.shape[1] > _WIDE else slice(None)
+    metric, x = length_scales[moved] ** 2, X[:, moved]
 
     def whole(x: Array) -> Array:
         points = X[live]

@@ -33,7 +33,7 @@ class UnionMax:
     acqs: Sequence[Acquisition]
 
     @property
-    def reach(self) -> Array:
+    def length_scales(self) -> Array:
         """Distance over which the largest value varies."""
         return _least_reach(self.acqs)
 
@@ -70,7 +70,7 @@ class WeightedSum:
     weights: Array
 
     @property
-    def reach(self) -> Array:
+    def length_scales(self) -> Array:
         """Distance over which the sum varies."""
         return _least_reach(self.acqs)
 
@@ -106,7 +106,7 @@ class WorstCase:
     ball: Callable[[Array], Array]
 
     @property
-    def reach(self) -> Array:
+    def length_scales(self) -> Array:
         """Distance over which the smallest value varies."""
         return reach_of(self.acq)
 

@@ -15,7 +15,7 @@ class Belief(Protocol):
     """What an acquisition function needs of a posterior."""
 
     @property
-    def reach(self) -> Array:
+    def length_scales(self) -> Array:
         """Distance over which it varies in each column, shape (n_columns,)."""
         ...
 
@@ -31,8 +31,8 @@ class Belief(Protocol):
 class Acquisition(Protocol):
     """A function of encoded points to be maximised.
 
-    One that knows over which distance it varies says so in an attribute `reach`, of
-    shape (n_columns,). Climbs then take fewer steps.
+    One that knows over which distance it varies says so in an attribute
+    `length_scales`, of shape (n_columns,). Climbs then take fewer steps.
     """
 
     def __call__(self, Z: Array) -> Array:
@@ -46,8 +46,8 @@ class Acquisition(Protocol):
 
 def reach_of(acq: Acquisition) -> Array:
     """Return the distance over which a function varies: the cube's if it is silent."""
-    reach: Array = getattr(acq, "reach", np.ones(1))
-    return reach
+    length_scales: Array = getattr(acq, "length_scales", np.ones(1))
+    return length_scales
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class OfPosterior:
     posterior: Belief
 
     @property
-    def reach(self) -> Array:
+    def length_scales(self) -> Array:
         """Distance over which the function varies: that of the posterior."""
-        return self.posterior.reach
+        return self.posterior.length_scales
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class Domain(Protocol):
 
 
 def neighbours(domain: Domain, X: Array, rng: np.random.Generator) -> Array:
-    """Return a point near each of `X`: some columns moved, some drawn anew."""
+    """Return a point near each of `X`: some columns moved, some drawn again."""
     X, spread = X.copy(), np.array(_SPREADS)[np.arange(len(X)) % len(_SPREADS)]
     columns = domain.climbed
     moved = rng.random((len(X), len(columns))) < max(0.5, 1 / max(len(columns), 1))
@@ -93,7 +93,7 @@ class Maximizer:
         Whether a point, shape (n_columns,), is not to be proposed (again).
     rng : numpy.random.Generator
         Source of the sample and of the choice of starts.
-    around : array of shape (k, n_columns), optional
+    incumbents : array of shape (k, n_columns), optional
         Incumbents, sampled around as well.
     n_sample : int, default=256
         Space-filling points.
@@ -114,7 +114,7 @@ class Maximizer:
         taken: Callable[[Array], bool] | None = None,
         *,
         rng: np.random.Generator,
-        around: Array | None = None,
+        incumbents: Array | None = None,
         n_sample: int = 256,
         n_around: int = 80,
         n_starts: int = 4,
@@ -124,7 +124,7 @@ class Maximizer:
         self.domain = domain
         self._taken = taken
         none = np.empty((0, domain.n_columns))
-        self._around = none if around is None else around
+        self._incumbents = none if incumbents is None else incumbents
         self._pool = none if pool is None else pool
         self._seen = none if seen is None else seen
         self._n_sample, self._n_around, self._n_starts = n_sample, n_around, n_starts
@@ -172,9 +172,9 @@ class Maximizer:
 
     def _neighbours(self) -> Array:
         """Return points around the incumbents."""
-        if not len(self._around):
-            return self._around
-        X = self._around[np.arange(self._n_around) % len(self._around)]
+        if not len(self._incumbents):
+            return self._incumbents
+        X = self._incumbents[np.arange(self._n_around) % len(self._incumbents)]
         return neighbours(self.domain, X, self._sample_rng)
 
     def _feasible(self, X: Array) -> Array:
@@ -279,10 +279,10 @@ class Maximizer:
         if not len(columns):
             return X, values
         # Columns of no reach stay as they are.
-        reach = np.zeros(X.shape[1])
+        length_scales = np.zeros(X.shape[1])
         own = np.minimum(reach_of(acq), 1.0)
-        reach[columns] = np.broadcast_to(own, reach.shape)[columns]
-        ends = self.domain.snap(ascend(acq.with_gradient, X, reach, tolerance))
+        length_scales[columns] = np.broadcast_to(own, length_scales.shape)[columns]
+        ends = self.domain.snap(ascend(acq.with_gradient, X, length_scales, tolerance))
         if self.domain.constrained:
             X = self._nearer(acq, X, ends)
             return X, acq(X)

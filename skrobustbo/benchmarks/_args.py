@@ -15,7 +15,7 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 class CommandError(Exception):
-    """What the user should mend; its message is shown and the exit status is 2."""
+    """What the user should fix; its message is shown and the exit status is 2."""
 
 
 def name_list(tokens: Iterable[str]) -> list[str]:

@@ -23,7 +23,7 @@ Styles = dict[str, dict[str, Any]]
 FLOOR = 1e-8
 #: Okabe and Ito's colours, told apart by colour-blind readers too.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
-#: One after the other as the colours begin anew, so that no two methods look alike.
+#: One after the other as the colours start again, so that no two methods look alike.
 _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 #: The method that is drawn in black, wider and on top of the others.
 _FOREMOST = "robust"

@@ -21,7 +21,7 @@ def check_can_write(path: Path, option: str = "--out") -> None:
         )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise CommandError(
-            f"{path} cannot be written: mend its permissions, or give another {option}."
+            f"{path} cannot be written: fix its permissions, or give another {option}."
         )
 
 
@@ -32,7 +32,7 @@ def read_text(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(
             f"{path} should hold text in UTF-8, but {error}: give another file, or "
-            "mend or remove it."
+            "fix or remove it."
         ) from error
 
 

@@ -170,7 +170,7 @@ class Table:
     def _damaged(self, what: str) -> CommandError:
         return CommandError(
             f"{self.path} should hold results of the '{self._command}' command, but "
-            f"{what}: give another --out, or mend or remove the file."
+            f"{what}: give another --out, or fix or remove the file."
         )
 
     def open(self) -> set[tuple[Any, ...]]:

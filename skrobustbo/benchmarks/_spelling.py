@@ -1,4 +1,4 @@
-"""Policies with settings as words of a command: ``robust(gain=0.0)``."""
+"""Policies with settings as words of a command: ``robust(min_improvement=0.0)``."""
 
 from __future__ import annotations
 

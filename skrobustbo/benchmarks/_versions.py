@@ -69,7 +69,7 @@ class VersionNotes:
             notes: list[Note] = json.loads(read_text(self.path))
         except ValueError as error:
             raise CommandError(
-                f"{self.path} should hold notes of versions as JSON, but {error}: mend "
+                f"{self.path} should hold notes of versions as JSON, but {error}: fix "
                 "or remove the file."
             ) from error
         return notes

@@ -117,7 +117,7 @@ def damaged(path: str, what: str) -> CheckpointError:
     """Return the error of a file that is not as it was written."""
     return CheckpointError(
         f"The checkpoint {path!r} is damaged ({what}): restore it from a copy, or give "
-        "another path to start anew."
+        "another path to start again."
     )
 
 

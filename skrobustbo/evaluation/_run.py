@@ -53,7 +53,7 @@ def run_search(
     params: Mapping[str, Any] | None = None,
     stops: Stops | None = None,
     journal: NoJournal | None = None,
-    begun: Callable[[], None] | None = None,
+    on_start: Callable[[], None] | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
@@ -72,7 +72,7 @@ def run_search(
         What may end the search early; None lets it go on to its end.
     journal : NoJournal, default=None
         Keeps what is done, and gives back what an earlier run did.
-    begun : callable, default=None
+    on_start : callable, default=None
         Called once all that needs no fit has been checked.
 
     Returns
@@ -88,8 +88,8 @@ def run_search(
     """
     stops = stops or Stops()
     run = _Run(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
-    if begun is not None:
-        begun()
+    if on_start is not None:
+        on_start()
     with stops.watched():
         stopped = run.search()
         run.conclude()

@@ -96,12 +96,12 @@ class _Process:
         Done when it is ready for a fold.
     """
 
-    def __init__(self, parcel: bytes) -> None:
+    def __init__(self, payload: bytes) -> None:
         # Getting ready is no part of a fold, which starts when that is done. After its
         # first task a worker of loky looks to its memory, so there is a second one.
         with signals_held():
             self.executor = ProcessPoolExecutor(
-                1, initializer=_prepare, initargs=(parcel,)
+                1, initializer=_prepare, initargs=(payload,)
             )
             self.executor.submit(_warm_up)
             self.ready: Future[Any] = self.executor.submit(_warm_up)
@@ -119,8 +119,8 @@ class _Processes:
         How many were ended while there was a fold in them.
     """
 
-    def __init__(self, parcel: bytes) -> None:
-        self._parcel = parcel
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
         self._spare: _Process | None = None
         self._ending: list[threading.Thread] = []
         self.n_ended = 0
@@ -128,11 +128,11 @@ class _Processes:
     def stand_by(self) -> None:
         """See to it that there is a spare process."""
         if self._spare is None:
-            self._spare = _Process(self._parcel)
+            self._spare = _Process(self._payload)
 
     def take(self) -> _Process:
         """Return the spare process, or else a new one."""
-        process, self._spare = self._spare or _Process(self._parcel), None
+        process, self._spare = self._spare or _Process(self._payload), None
         return process
 
     def end(self, process: _Process) -> None:
@@ -277,10 +277,10 @@ def _check_local() -> None:
 _settings: tuple[Any, ...] = ()
 
 
-def _prepare(parcel: bytes) -> None:
+def _prepare(payload: bytes) -> None:
     """Unpack what all folds share, once, and take on the settings of the session."""
     global _settings
-    job, nested, config, filters = reduction.loads(parcel)
+    job, nested, config, filters = reduction.loads(payload)
     _settings = (job, nested)
     sklearn.set_config(**config)
     warnings.resetwarnings()

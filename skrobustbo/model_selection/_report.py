@@ -234,7 +234,7 @@ def _look_at_failures(found: Findings) -> list[str]:
     if found.notes.n_read_failed:
         again = "; retry_failed=True fits those of the checkpoint again"
     return [
-        "look at the failures: mend what raises, or forbid it by the space or "
+        "look at the failures: fix what raises, or forbid it by the space or "
         f"constraints; error_score='raise' shows the traceback{again}"
     ]
 

@@ -92,7 +92,7 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
         End when `optimizer_.regret_bound()`, what is left to gain under the policy's
         assumptions, falls to it, in score units. "noise": to the standard error of the
         best candidate's mean score. Policy "robust" then is
-        ``RobustUCB(n_ucb=4, beta=1.0, plain_every=0)``, under which the bound falls
+        ``RobustUCB(n_ucb=4, beta=1.0, raw_every=0)``, under which the bound falls
         sooner.
     checkpoint : str or path, default=None
         File that keeps what is done: splits, seed, candidates and the results of every
@@ -124,7 +124,7 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
         Whether `cv_results_` has training scores.
     retry_failed : bool, default=False
         Whether folds of the checkpoint that raised, or got no finite score, are fitted
-        again, as after the mending of what failed. The candidates there stay.
+        again, as after the fixing of what failed. The candidates there stay.
 
     Attributes
     ----------
@@ -286,8 +286,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
             source = self._source(journal, {"X": X, "y": y, **params})
-            begun = partial(self._forget, source)
-            reason = run_search(self, source, X, y, params, stops, journal, begun)
+            on_start = partial(self._forget, source)
+            reason = run_search(self, source, X, y, params, stops, journal, on_start)
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         self.tuner_time_ = source.seconds
@@ -367,7 +367,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             n_iter=self.n_iter,
             drawn=drawn,
         )
-        anew = partial(
+        fresh = partial(
             Optimizer,
             space,
             policy_of(self.policy, self.tol),
@@ -377,7 +377,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             horizon=int(min(horizon, space.size)),
             random_state=seed,
         )
-        optimizer = anew()
+        optimizer = fresh()
         if self.tol is not None and not optimizer.policy.seeks_maximum:
             raise ValueError(
                 "The 'tol' of RobustBayesSearchCV must be None for policies whose "
@@ -392,7 +392,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             refit=self.refit,
             tol=self.tol,
             name=type(self.estimator).__name__,
-            anew=anew,
+            fresh=fresh,
             gives_up=isinstance(self.error_score, str) or np.isnan(self.error_score),
             journal=journal,
         )

@@ -46,7 +46,7 @@ class OptimizerSource:
         candidate's mean score.
     name : str
         Name of the estimator that is tuned, for messages.
-    anew : callable
+    fresh : callable
         Returns an optimizer like the given one that has not been asked yet; needed to
         resume an earlier run.
     gives_up : bool, default=True
@@ -76,7 +76,7 @@ class OptimizerSource:
         refit: Any = True,
         tol: float | str | None = None,
         name: str = "estimator",
-        anew: Callable[[], Optimizer] | None = None,
+        fresh: Callable[[], Optimizer] | None = None,
         gives_up: bool = True,
         journal: NoJournal | None = None,
     ) -> None:
@@ -91,7 +91,7 @@ class OptimizerSource:
         self.trials: list[Trial] = []
         self._batch_size, self._name = batch_size, name
         self._given, self._tol = search_metric is not None, tol
-        self._anew, self._strayed = anew, False
+        self._fresh, self._strayed = fresh, False
         self._gives_up, self._journal = gives_up, journal or NoJournal()
 
     @contextmanager
@@ -176,7 +176,7 @@ class OptimizerSource:
 
         The optimizer then is where it was, to the last bit, and nothing of it needs to
         be kept or trusted. If it asks for others, as another version may, what was done
-        counts: the optimizer starts anew and is told.
+        counts: the optimizer starts again and is told.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class OptimizerSource:
         read = [self._read(record) for record in noted]
         trials = [] if self._strayed else self._ask(len(noted))
         if not self._strayed and not self._are(trials, noted):
-            self._start_anew()
+            self._start_over()
         if self._strayed:
             trials = [self.optimizer._enter(trial.params) for trial in read]
         for trial, earlier in zip(trials, read, strict=True):
@@ -212,9 +212,9 @@ class OptimizerSource:
         asked = [_canonical(write(trial.params)) for trial in trials]
         return asked == [_canonical(record["params"]) for record in noted]
 
-    def _start_anew(self) -> None:
-        if self._anew is None:
-            raise RuntimeError("Expected 'anew' to be given.")
+    def _start_over(self) -> None:
+        if self._fresh is None:
+            raise RuntimeError("Expected 'fresh' to be given.")
         if not self._journal.retries:
             warn(
                 "The candidates in the checkpoint are not those that would be asked "
@@ -224,7 +224,7 @@ class OptimizerSource:
                 stacklevel=2,
             )
         self._strayed, self.reason = True, "n_iter"
-        self.optimizer, earlier, self.trials = self._anew(), self.trials, []
+        self.optimizer, earlier, self.trials = self._fresh(), self.trials, []
         for trial in earlier:
             again = self.optimizer._enter(trial.params)
             again.folds = trial.folds
@@ -270,7 +270,7 @@ class OptimizerSource:
             again = ", and repeat the call with retry_failed=True"
         return (
             f"All {n_folds} fits of the first {n} candidates failed{read} the last "
-            f"with {error!r}: mend {self._name}, the data or 'param_space'{again}; "
+            f"with {error!r}: fix {self._name}, the data or 'param_space'{again}; "
             "error_score='raise' shows the traceback, with a number the search goes on."
         )
 

@@ -64,7 +64,7 @@ class BranchState:
 
 
 @dataclass(frozen=True)
-class Promise:
+class OptimisticBound:
     """What a branch promises in one ask, in units of the objective.
 
     Attributes

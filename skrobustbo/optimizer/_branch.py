@@ -15,7 +15,7 @@ from skrobustbo._forms import has_items
 from skrobustbo._sobol import sobol
 from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.optimizer._balancer import BETA, Promise
+from skrobustbo.optimizer._balancer import BETA, OptimisticBound
 from skrobustbo.optimizer._design import Design
 from skrobustbo.optimizer._regret_bound import Band, bands
 from skrobustbo.optimizer._streams import Purpose, stream
@@ -24,12 +24,12 @@ from skrobustbo.policies._candidates import numbered
 from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
 from skrobustbo.surrogate import (
-    FactorBank,
+    FactorCache,
     IncrementalGPR,
     Models,
     View,
 )
-from skrobustbo.surrogate._posterior import Ground
+from skrobustbo.surrogate._posterior import ReferencePoints
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
@@ -37,11 +37,11 @@ Params = dict[str, Any]
 #: What a numerical failure of a model raises, as of a kernel that is not positive
 #: definite, and the label of the query that takes the place of the model's.
 NUMERICAL, FALLBACK = (np.linalg.LinAlgError, ArithmeticError), "fallback"
-#: What a trial has of a memo, where it is there; and what the memo then loses.
+#: What a trial has of metadata, where it is there; and what the metadata then loses.
 _SAID = ("label", "length_scales", "divisor", "mean", "std")
 _NOT_KEPT = ("length_scales", "divisor")
 #: What predicts where the kernel of a policy fails: Matern-5/2.
-_PLAIN = Policy()
+_DEFAULT = Policy()
 #: Finite spaces up to this size are bounded whole, others on a Sobol sample.
 _GROUND, _GROUND_SAMPLE = 4096, 512
 
@@ -96,19 +96,19 @@ class Branch:
         self.history = BranchTrials(space.n_columns)
         self.design = Design(region, seed, index)
         self.state: Any = None
-        self._bank = FactorBank(policy.noise, space.nominal)
-        self._promise: tuple[object, Promise] | None = None
+        self._cache = FactorCache(policy.noise, space.nominal)
+        self._optimistic_bound: tuple[object, OptimisticBound] | None = None
 
     # Points --------------------------------------------------------------------------
 
     def learn(self, trial: Trial) -> None:
         """Let the policy learn from a trial that has just been told."""
-        if trial.memo is not None:
-            learnt = self.policy.learn(self.state, trial.memo, self.history)
+        if trial.metadata is not None:
+            learnt = self.policy.learn(self.state, trial.metadata, self.history)
             trial.reset = bool(learnt)
 
     @cached_property
-    def barren(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether no point of the branch may be proposed, so far as is known."""
         if self.region.constrained:
             return not len(self.design.pool)
@@ -121,7 +121,7 @@ class Branch:
 
     def holds(self, n: int) -> bool:
         """Tell whether the branch has `n` points, or all that it may have."""
-        return self.barren or len(self.history.trials) >= min(n, self.region.size)
+        return self.is_empty or len(self.history.trials) >= min(n, self.region.size)
 
     def initial_point(self, position: int, n_asked: int) -> Array:
         """Return a point of the initial design; SpaceExhausted if none is new."""
@@ -153,15 +153,17 @@ class Branch:
 
     def check_restored(self) -> None:
         """Raise a ValueError unless the policy can go on from what was read back."""
-        noted = [t for t in self.history.trials if t.memo is not None]
-        memos = [t.memo for t in self.history.pending if t.memo is not None]
+        noted = [t for t in self.history.trials if t.metadata is not None]
+        pending = [t.metadata for t in self.history.pending if t.metadata is not None]
         n_told, policy = len(self.history.told), self.policy
         if self.state is None:
             known = not noted
         else:
-            formed = all(has_items(memo, policy.memo_type) for memo in memos)
+            formed = all(
+                has_items(metadata, policy.metadata_type) for metadata in pending
+            )
             known = formed and policy.consistent(
-                self.state, memos, self._setup(), n_told
+                self.state, pending, self._setup(), n_told
             )
         if not known:
             raise ValueError(f"a state of {type(policy).__name__} out of place")
@@ -186,12 +188,12 @@ class Branch:
             scale=scale,
             groups=self.space.groups,
             values=self.history.values,
-            ground=self._ground,
+            reference_points=self._reference_points,
             ball=self.region.ball,
             n_elsewhere=len(self._every.trials) - len(self.history.trials),
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
-        return Models(self._bank, view, rng)
+        return Models(self._cache, view, rng)
 
     def _stream(
         self, n_asked: int, purpose: Purpose = Purpose.POINTS
@@ -233,15 +235,15 @@ class Branch:
         )
 
     @cached_property
-    def _ground(self) -> Ground:
+    def _reference_points(self) -> ReferencePoints:
         """The feasible points, or the same sample of them whatever the seed."""
         region, n_points = self.region, self._setup().n_points
         if n_points is not None and n_points <= _GROUND:
-            return Ground(region.enumerate(), n_points)
+            return ReferencePoints(region.enumerate(), n_points)
         X = region.from_uniform(sobol(_GROUND_SAMPLE, region.n_uniform, 0))
         if region.constrained:
             X = np.concatenate([X[region.allows(X)], self.design.pool])
-        return Ground(X, n_points)
+        return ReferencePoints(X, n_points)
 
     # Proposals -----------------------------------------------------------------------
 
@@ -253,7 +255,7 @@ class Branch:
             self.region,
             history.is_pending if repeats else history.seen,
             rng=self._stream(n_asked),
-            around=None if best is None else history.X[[best]],
+            incumbents=None if best is None else history.X[[best]],
             pool=self.design.pool if self.region.constrained else None,
             seen=self._seen,
         )
@@ -275,14 +277,14 @@ class Branch:
         if self.state is None:
             told = self.models(n_asked, pending=False)
             self.state = self.policy.start(self._setup(), told)
-        pending = [t.memo for t in self.history.pending if t.memo is not None]
+        pending = [t.metadata for t in self.history.pending if t.metadata is not None]
         argmax = self.maximizer(n_asked, repeats=self.policy.repeats)
-        x, memo = self.policy.suggest(self.state, models, argmax, pending)
+        x, metadata = self.policy.suggest(self.state, models, argmax, pending)
         return self.trial(
             x,
             "model",
-            **{key: memo[key] for key in _SAID if key in memo},
-            memo={key: v for key, v in memo.items() if key not in _NOT_KEPT},
+            **{key: metadata[key] for key in _SAID if key in metadata},
+            metadata={key: v for key, v in metadata.items() if key not in _NOT_KEPT},
             alive=self.policy.alive(self.state),
         )
 
@@ -292,7 +294,7 @@ class Branch:
         try:
             return self.policy.recommend(self.state, models, self.history)
         except NUMERICAL:
-            return _PLAIN.recommend(None, models, self.history)
+            return _DEFAULT.recommend(None, models, self.history)
 
     def params_of(self, x: Array) -> Params:
         """Return a point as the user sees it, as it was told if it was."""
@@ -312,9 +314,9 @@ class Branch:
     def _predict(self, X: Array, *, shaped: bool) -> tuple[Array, Array]:
         models = self.models(0, pending=False, shaped=shaped)
         try:
-            mu, sigma = models[self.policy.overall(models)].predict(X)
+            mu, sigma = models[self.policy.map_model(models)].predict(X)
         except NUMERICAL:
-            mu, sigma = models[_PLAIN.overall(models)].predict(X)
+            mu, sigma = models[_DEFAULT.map_model(models)].predict(X)
         return mu * models.scale + models.shift, sigma * models.scale
 
     def bands(self, n_asked: int, delta: float) -> list[Band] | None:
@@ -340,38 +342,38 @@ class Branch:
         try:
             posteriors = self.policy.posteriors(self.state, models)
         except NUMERICAL:
-            posteriors = [models[_PLAIN.overall(models)]]
+            posteriors = [models[_DEFAULT.map_model(models)]]
         labels = numbered([posterior.candidate.label for posterior in posteriors])
         copies = [copy.deepcopy(posterior.regressor) for posterior in posteriors]
         for regressor in copies:
             regressor.shift_, regressor.scale_ = models.shift, models.scale
         return dict(zip(labels, copies, strict=True))
 
-    def worth(self, x: Array) -> float:
+    def mean_at(self, x: Array) -> float:
         """Return the mean at a point, the worst of those met where it is deployed."""
-        X = self.policy.met(x, self.models(0, pending=False))
+        X = self.policy.perturbations(x, self.models(0, pending=False))
         return float(self._predict(X, shaped=True)[0].min())
 
-    def promise(self) -> Promise:
+    def optimistic_bound(self) -> OptimisticBound:
         """Return what the branch promises, by a MAP model of the values told here.
 
         It depends on those values and their units alone, and is kept until they change.
         """
         z, *units = self._units(shaped=True)
         key = (z.tobytes(), *units)
-        if self._promise is None or self._promise[0] != key:
-            self._promise = key, self._new_promise(len(z))
-        return self._promise[1]
+        if self._optimistic_bound is None or self._optimistic_bound[0] != key:
+            self._optimistic_bound = key, self._new_optimistic_bound(len(z))
+        return self._optimistic_bound[1]
 
-    def _new_promise(self, n_told: int) -> Promise:
+    def _new_optimistic_bound(self, n_told: int) -> OptimisticBound:
         models = self.models(n_told, pending=False)
-        posterior = models[self.policy.overall(models)]
+        posterior = models[self.policy.map_model(models)]
         argmax = self.maximizer(n_told, repeats=True)
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
         mu, _ = posterior.predict(self.history.X)
         reached = mu.max(where=np.isfinite(self.history.values), initial=-np.inf)
         shift, scale = models.shift, models.scale
-        return Promise(
+        return OptimisticBound(
             upper * scale + shift,
             float(reached) * scale + shift,  # line 4
             posterior,

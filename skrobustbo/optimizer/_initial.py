@@ -129,7 +129,7 @@ def check_first(first: Sequence[Trial], constraint: Constraint | None) -> None:
 
 def check_feasible(branches: Sequence[Branch]) -> None:
     """Raise a ValueError if no branch has a point that may be asked."""
-    if not all(branch.barren for branch in branches):
+    if not all(branch.is_empty for branch in branches):
         return
     tried = sum(branch.design.n_tried for branch in branches)
     raise ValueError(

@@ -143,7 +143,7 @@ def settings_read(
 def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
     """Bring an optimizer that has just been set up to where the written one was.
 
-    Trials enter as they came and were told: nothing is learnt from them anew.
+    Trials enter as they came and were told: nothing is learnt from them again.
     """
     optimizer._n_asked = d["n_asked"]
     for branch, state in zip(optimizer._branches, d["states"], strict=True):

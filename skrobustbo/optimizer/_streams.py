@@ -19,7 +19,7 @@ class Purpose(IntEnum):
 def stream(
     seed: int, branch: int, ask: int, purpose: Purpose = Purpose.POINTS
 ) -> np.random.Generator:
-    """Return the stream of random numbers of one purpose, anew at each call.
+    """Return the stream of random numbers of one purpose, the same at each call.
 
     There is no generator whose state would have to be kept: the same four numbers give
     the same stream, and no two branches or seeds share one.

@@ -9,7 +9,7 @@ import numpy as np
 
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.optimizer._balancer import BranchBalancer, Promise
+from skrobustbo.optimizer._balancer import BranchBalancer, OptimisticBound
 from skrobustbo.optimizer._branch import NUMERICAL, Branch, warn_of_failure
 from skrobustbo.optimizer._initial import InitialDesign
 from skrobustbo.policies._base import Policy
@@ -48,19 +48,19 @@ class Turns:
         """Return what the branch whose turn it is asks; SpaceExhausted at the end."""
         if len(self._branches) == 1:
             return self._branches[0].propose(n_asked)
-        left = [i for i, branch in enumerate(self._branches) if not branch.barren]
-        promises: dict[int, Promise] = {}
+        left = [i for i, branch in enumerate(self._branches) if not branch.is_empty]
+        bounds: dict[int, OptimisticBound] = {}
         while left:
-            i = self._turn(self._eligible(left), promises)
+            i = self._turn(self._eligible(left), bounds)
             try:
                 trial = self._proposed(i, n_asked)  # line 8
             except SpaceExhausted:
                 left.remove(i)
             else:
                 # Where a single branch is left there is no promise, nor a test.
-                if i in promises:
+                if i in bounds:
                     with suppress(*NUMERICAL):
-                        trial.width = promises[i].width(trial.x)
+                        trial.width = bounds[i].width(trial.x)
                 return trial
         raise self._design.exhausted()
 
@@ -79,32 +79,34 @@ class Turns:
         among = alive or list(left)
         return [i for i in among if len(self._branches[i].history)] or among
 
-    def _turn(self, among: Sequence[int], promises: dict[int, Promise]) -> int:
+    def _turn(self, among: Sequence[int], bounds: dict[int, OptimisticBound]) -> int:
         """Return the branch to ask; its promise and those compared are noted."""
         if not any(len(self._branches[i].history) for i in among):
             return min(among, key=self._design.fill)
         if len(among) == 1:
             return among[0]
         try:
-            return self._balanced(among, promises)
+            return self._balanced(among, bounds)
         except NUMERICAL as error:
             warn_of_failure(error)
             return min(among, key=self._design.fill)
 
-    def _balanced(self, among: Sequence[int], promises: dict[int, Promise]) -> int:
+    def _balanced(
+        self, among: Sequence[int], bounds: dict[int, OptimisticBound]
+    ) -> int:
         """Return the branch whose turn it is, going by what each promises."""
-        promises |= {i: self._branches[i].promise() for i in among}
-        pending = [t.branch for t in self._trials.pending if t.memo is not None]
+        bounds |= {i: self._branches[i].optimistic_bound() for i in among}
+        pending = [t.branch for t in self._trials.pending if t.metadata is not None]
         return self.balancer.choose(
-            {i: promises[i].upper for i in among},
-            max(promises[i].reached for i in among),
+            {i: bounds[i].upper for i in among},
+            max(bounds[i].reached for i in among),
             pending,
             [i for i in among if self._branches[i].failing],
         )
 
     def learn(self, trial: Trial) -> None:
         """Credit a trial that has just been told to its branch."""
-        if len(self._branches) == 1 or trial.memo is None:
+        if len(self._branches) == 1 or trial.metadata is None:
             return
         values = self._trials.values
         z, _, scale = self._policy.targets(values)

@@ -95,7 +95,7 @@ class Views:
             points = [branch.recommend(self._n_asked) for branch in found]
             i = 0
             if len(found) > 1:
-                means = [b.worth(x) for b, x in zip(found, points, strict=True)]
+                means = [b.mean_at(x) for b, x in zip(found, points, strict=True)]
                 i = int(np.argmax(means))
             return found[i].params_of(points[i])
 
@@ -105,7 +105,7 @@ class Views:
 
         Each is a `GaussianProcessRegressor` of scikit-learn's, fitted to all that the
         policy goes by: those of the models that survive, under "robust" those of its
-        rungs, and the one of MAP length scales where a policy estimates or draws them.
+        levels, and the one of MAP length scales where a policy estimates or draws them.
         Labels are as in the results, such as ``"theta=0.25"``; with several branches,
         ``"branch 0: theta=0.25"``. Empty while the initial design goes on. What is done
         to them does not touch the optimizer.
@@ -239,7 +239,7 @@ class Views:
             )
         self._best()
         with self._lock, one_blas_thread():
-            branches = [branch for branch in self._branches if not branch.barren]
+            branches = [branch for branch in self._branches if not branch.is_empty]
             share = delta / len(branches)
             found = [branch.bands(self._n_asked, share) for branch in branches]
         known = [models for models in found if models is not None]

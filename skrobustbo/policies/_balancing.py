@@ -20,8 +20,8 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, check_candidates
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Credited
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Credited
 from skrobustbo.policies._models import (
     initial_length_scale,
     is_usable,
@@ -43,7 +43,7 @@ class BalancingState:
     n_parameters : int
         Dimension d.
     theta0 : float
-        The longest length scale of a ladder; 1 where there is none.
+        The longest length scale of a grid; 1 where there is none.
     t : int
         Queries told so far.
     introduced : list of list of int
@@ -95,7 +95,7 @@ class Balancing(UCBPolicy):
     """
 
     state_type: ClassVar[type] = BalancingState
-    memo_type: ClassVar[type] = Credited
+    metadata_type: ClassVar[type] = Credited
 
     def propose(self, state: BalancingState, t: int) -> Iterable[list[int]]:
         """Return a(t): the candidates due after `t` queries, old ones may be among."""
@@ -125,8 +125,8 @@ class Balancing(UCBPolicy):
         state: BalancingState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Return the query of the candidate of least suspected regret."""
         chosen = self._balanced(state, pending)
         posterior = models[self.candidate(state, chosen)]
@@ -136,24 +136,28 @@ class Balancing(UCBPolicy):
         width = beta * posterior.told_deviation(x) * models.scale  # line 11
         return x, note(models, posterior, x, candidate=chosen, width=width)
 
-    def _balanced(self, state: BalancingState, pending: Sequence[Memo]) -> int:
+    def _balanced(self, state: BalancingState, pending: Sequence[Metadata]) -> int:
         """Return the candidate whose turn it is; ties go to the first introduced."""
-        under_way = [memo["candidate"] for memo in pending]
+        under_way = [metadata["candidate"] for metadata in pending]
         n = RegretBalancer.counts(state.members, under_way)  # line 3
         R = {i: self.suspected_regret(state, i, n[i]) for i in state.alive}
         return RegretBalancer.turn(R)  # line 3
 
-    def learn(self, state: BalancingState, memo: Memo, history: Told) -> None:
+    def learn(self, state: BalancingState, metadata: Metadata, history: Told) -> None:
         """Credit the query to its candidate, eliminate, and introduce."""
         state.t += 1  # line 2
         queries = history.values  # line 5, line 6
-        state.members[memo["candidate"]].append(len(queries) - 1)  # line 7
-        state.widths[memo["candidate"]].append(memo["width"])
+        state.members[metadata["candidate"]].append(len(queries) - 1)  # line 7
+        state.widths[metadata["candidate"]].append(metadata["width"])
         self._eliminate(state, queries)
         self._expand(state)
 
     def consistent(
-        self, state: BalancingState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self,
+        state: BalancingState,
+        pending: Sequence[Metadata],
+        setup: Setup,
+        n_told: int,
     ) -> bool:
         """Tell whether a state is one of this problem, and of candidates there are."""
         n = state.n_introduced
@@ -165,7 +169,7 @@ class Balancing(UCBPolicy):
             and list(map(len, state.members)) == list(map(len, state.widths))
             and len(state.members) == n
             and all(q < n_told for q in queries)
-            and all(memo["candidate"] < n for memo in memos)
+            and all(metadata["candidate"] < n for metadata in pending)
             and all(is_usable(self.candidate(state, i)) for i in range(n))
         )
 
@@ -322,7 +326,7 @@ class HBGPUCB(Balancing):
         if self.candidates is None:
             theta = state.theta0 * 0.5**index  # line 1
             norm = 2 ** (index * state.n_parameters / 2) * self.norm_bound  # line 1
-            return rung_model(self.base_kernel(), theta, norm)
+            return grid_model(self.base_kernel(), theta, norm)
         u = self.candidates[index]
         return u if isinstance(u, Candidate) else Candidate(u, None, self.norm_bound)
 
@@ -343,6 +347,6 @@ def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
     return math.sqrt(n) * (norm * math.sqrt(gamma) + gamma)  # line 3
 
 
-def rung_model(kernel: Kernel, theta: float, norm: float) -> Candidate:
-    """Return the model of one length scale of a ladder."""
+def grid_model(kernel: Kernel, theta: float, norm: float) -> Candidate:
+    """Return the model of one length scale of a grid."""
     return length_scale_candidate(kernel, theta, norm_bound=norm)

@@ -17,9 +17,9 @@ from skrobustbo.policies._beta import (
     gain_of,
     resolve_beta,
 )
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._kinds import check_kinds
-from skrobustbo.policies._memos import Named
+from skrobustbo.policies._metadata import Named
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -40,9 +40,9 @@ class Policy(BaseEstimator):
     """Base class of policies: how the next point is chosen.
 
     A policy object holds settings only. `start` gives its run-time state, plain data
-    of JSON types; `suggest` proposes a point and a memo, without changing the state;
-    `learn` changes the state once the value of that point is in the history. Memos may
-    come back in any order, and never for points that fail to be evaluated at all.
+    of JSON types; `suggest` proposes a point and metadata, without changing the state;
+    `learn` changes the state once the value of that point is in the history. Metadata
+    may come back in any order, and never for points that are not evaluated at all.
 
     A policy never maximises, factorises or owns a random generator: `suggest` is handed
     the models and the maximiser.
@@ -65,8 +65,8 @@ class Policy(BaseEstimator):
 
     #: Class of the run-time state: a dataclass of JSON types.
     state_type: ClassVar[type] = _Stateless
-    #: A TypedDict of what memos have at least.
-    memo_type: ClassVar[type] = Named
+    #: A TypedDict of what pending have at least.
+    metadata_type: ClassVar[type] = Named
     #: Whether it is the maximum of one fixed objective that is sought.
     seeks_maximum: ClassVar[bool] = True
 
@@ -88,9 +88,9 @@ class Policy(BaseEstimator):
         return self.state_type()
 
     def suggest(
-        self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Memo]
-    ) -> tuple[Array, Memo]:
-        """Return the point to evaluate next, encoded, and a memo.
+        self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Metadata]
+    ) -> tuple[Array, Metadata]:
+        """Return the point to evaluate next, encoded, and metadata.
 
         Parameters
         ----------
@@ -101,19 +101,19 @@ class Policy(BaseEstimator):
         argmax : callable
             Maximises an acquisition function over the feasible points.
         pending : list of dict
-            Memos of the points asked and not yet told.
+            Metadata of the points asked and not yet told.
 
         Returns
         -------
         x : array of shape (n_columns,)
-        memo : dict
+        metadata : dict
             In JSON types; `label` names the model, `mean` and `std` are its prediction
             in units of the objective.
         """
         raise NotImplementedError
 
-    def learn(self, state: Any, memo: Memo, history: Told) -> bool | None:
-        """Update the state: the last value of `history` is that of the memo's point.
+    def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
+        """Update the state: the last value of `history` is of the metadata's point.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class Policy(BaseEstimator):
         return None
 
     def consistent(
-        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether the parts of a state that was read back fit together.
 
@@ -131,8 +131,8 @@ class Policy(BaseEstimator):
         ----------
         state : object
             Of `state_type`, its fields as annotated.
-        memos : list of dict
-            Those of pending points, each with what `memo_type` asks for.
+        pending : list of dict
+            Those of pending points, each with what `metadata_type` asks for.
         setup : Setup
             The problem that it is to go on with.
         n_told : int
@@ -145,7 +145,7 @@ class Policy(BaseEstimator):
 
         `state` is None while the initial design goes on.
         """
-        mu, _ = models[self.overall(models)].predict(models.X)
+        mu, _ = models[self.map_model(models)].predict(models.X)
         mu[~np.isfinite(history.values)] = -np.inf
         x: Array = models.X[int(np.argmax(mu))]
         return x
@@ -154,7 +154,7 @@ class Policy(BaseEstimator):
         """Return the candidate models that survive, by their names."""
         return []
 
-    def met(self, x: Array, models: Models) -> Array:
+    def perturbations(self, x: Array, models: Models) -> Array:
         """Return the points that may be met where `x` is deployed: here, it alone."""
         return x[None, :]
 
@@ -162,7 +162,7 @@ class Policy(BaseEstimator):
         """Return the index of the oldest of `n` told values that is remembered."""
         return 0
 
-    def overall(self, models: Models) -> Candidate:
+    def map_model(self, models: Models) -> Candidate:
         """Return the one model of all the values that predictions are made with.
 
         By default that of MAP length scales, whatever the policy goes by itself.
@@ -176,7 +176,7 @@ class Policy(BaseEstimator):
 
         By default that of MAP length scales.
         """
-        return [self.overall(models)]
+        return [self.map_model(models)]
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
         """Return those of the models in use: by default of the plausible ones."""
@@ -338,7 +338,7 @@ class OneModelUCB(UCBPolicy):
         return [self.candidate(state)]
 
     def consistent(
-        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether a state is one of this problem."""
         return fits_problem(state, setup, n_told)

@@ -14,8 +14,8 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB, WeightedSum
 from skrobustbo.policies._base import UCBPolicy, fits_problem
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     estimated,
@@ -50,7 +50,7 @@ class ChainState:
 
 
 class _Drawn(Predicted):
-    """The memo of `MCMCGPUCB`."""
+    """The metadata of `MCMCGPUCB`."""
 
     thetas: list[list[Positive]]
 
@@ -113,7 +113,7 @@ class MCMCGPUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = ChainState
-    memo_type: ClassVar[type] = _Drawn
+    metadata_type: ClassVar[type] = _Drawn
 
     prior: Prior | None = None
     anisotropic: bool = False
@@ -139,8 +139,12 @@ class MCMCGPUCB(UCBPolicy):
         return ChainState(setup.n_parameters)
 
     def suggest(
-        self, state: ChainState, models: Models, argmax: Argmax, pending: Sequence[Memo]
-    ) -> tuple[Array, Memo]:
+        self,
+        state: ChainState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Draw length scales, then return the maximiser of the mean of their bounds."""
         # A batch is one stretch of the chain: the latest point asked has its end.
         before = pending[-1]["thetas"] if pending else state.thetas
@@ -178,19 +182,19 @@ class MCMCGPUCB(UCBPolicy):
         columns = models.spread(np.array(theta)) if self.anisotropic else theta[0]
         return length_scale_candidate(self.base_kernel(), columns, theta)
 
-    def learn(self, state: ChainState, memo: Memo, history: Told) -> None:
+    def learn(self, state: ChainState, metadata: Metadata, history: Told) -> None:
         """Keep the end of the chain."""
-        state.thetas = memo["thetas"]
+        state.thetas = metadata["thetas"]
         state.t += 1  # line 5
 
     def consistent(
-        self, state: ChainState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self, state: ChainState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether a state is one of this problem, and draws are of its kind."""
         n = setup.n_parameters if self.anisotropic else 1
-        several = [state.thetas, *(memo["thetas"] for memo in memos)]
+        several = [state.thetas, *(metadata["thetas"] for metadata in pending)]
         shaped = all(len(theta) == n for thetas in several for theta in thetas)
-        drawn = all(memo["thetas"] for memo in memos)
+        drawn = all(metadata["thetas"] for metadata in pending)
         return fits_problem(state, setup, n_told) and shaped and drawn
 
     def alive(self, state: ChainState) -> list[Survivor]:

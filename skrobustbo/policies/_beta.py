@@ -160,14 +160,14 @@ def checked_smoothness(kernel: Any) -> float:
 
 
 def _bound_gain_of(posterior: Posterior, d: int) -> float:
-    ground = posterior.ground
-    if ground is None:
+    reference = posterior.reference_points
+    if reference is None:
         raise ValueError(
             "The 'information_gain' of a policy may be 'bound' for models of points "
             "alone, on a known set of them. Got another model instead; use 'posterior'."
         )
     n = posterior.n_told
-    return bound_gain(posterior.kernel, ground.points, n, posterior.noise)
+    return bound_gain(posterior.kernel, reference.points, n, posterior.noise)
 
 
 _GAINS: dict[str, Callable[[Posterior, int], float]] = {

@@ -13,8 +13,8 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     estimated,
@@ -53,7 +53,7 @@ class BOHOState:
 
 
 class _Fitted(Predicted):
-    """The memo of `BOHO`."""
+    """The metadata of `BOHO`."""
 
     theta: list[Positive]
     confident: bool
@@ -124,7 +124,7 @@ class BOHO(Policy):
     """
 
     state_type: ClassVar[type] = BOHOState
-    memo_type: ClassVar[type] = _Fitted
+    metadata_type: ClassVar[type] = _Fitted
 
     lower: float | Sequence[float] = LENGTH_SCALE_BOUNDS[0]
     upper: float | Sequence[float] | None = None
@@ -168,8 +168,12 @@ class BOHO(Policy):
         return BOHOState(np.maximum(upper, lower).tolist())  # line 1
 
     def suggest(
-        self, state: BOHOState, models: Models, argmax: Argmax, pending: Sequence[Memo]
-    ) -> tuple[Array, Memo]:
+        self,
+        state: BOHOState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Estimate inside the bounds, then return the best expected improvement."""
         theta = self._estimate(state, models)
         columns = models.spread(theta) if self.anisotropic else theta[0]
@@ -179,8 +183,8 @@ class BOHO(Policy):
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
         variance = posterior.told_deviation(x) ** 2
         confident = variance < self.threshold * posterior.noise**2  # line 4
-        memo = note(models, posterior, x, theta=theta.tolist(), confident=confident)
-        return x, memo
+        metadata = note(models, posterior, x, theta=theta.tolist(), confident=confident)
+        return x, metadata
 
     def _estimate(self, state: BOHOState, models: Models) -> Array:
         upper = np.array(state.upper)
@@ -214,11 +218,11 @@ class BOHO(Policy):
         log = math.log(t**2 * math.pi**2 / (3 * self.delta))
         return gain + math.sqrt((math.log(2) + log) * gain) + log
 
-    def learn(self, state: BOHOState, memo: Memo, history: Told) -> None:
+    def learn(self, state: BOHOState, metadata: Metadata, history: Told) -> None:
         """Count over-confident steps, and lower the bounds after five in a row."""
         state.t += 1  # line 9, line 16
-        state.theta = memo["theta"]
-        if memo["confident"]:  # line 4
+        state.theta = metadata["theta"]
+        if metadata["confident"]:  # line 4
             state.confident += 1  # line 5
         else:  # line 6
             state.confident = 0  # line 7, line 8
@@ -227,11 +231,11 @@ class BOHO(Policy):
             state.confident = 0  # line 12, line 13
 
     def consistent(
-        self, state: BOHOState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self, state: BOHOState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether bounds and estimates are as many as there are length scales."""
         n = setup.n_parameters if self.anisotropic else 1
-        estimates = [memo["theta"] for memo in memos]
+        estimates = [metadata["theta"] for metadata in pending]
         return (
             state.t <= n_told
             and len(state.upper) == n

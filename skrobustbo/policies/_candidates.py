@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.policies._base import UCBPolicy, fits_problem
-from skrobustbo.policies._interface import Memo, Setup
+from skrobustbo.policies._interface import Metadata, Setup
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -142,7 +142,7 @@ class CandidatePolicy(UCBPolicy):
         return [every[i] for i in state.survivors]
 
     def bands(
-        self, state: CandidateState, models: Models, pending: Sequence[Memo]
+        self, state: CandidateState, models: Models, pending: Sequence[Metadata]
     ) -> list[tuple[Posterior, float]]:
         """Return the posterior and beta of every survivor at the next query."""
         t = state.t + len(pending) + 1
@@ -151,7 +151,11 @@ class CandidatePolicy(UCBPolicy):
         return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
 
     def consistent(
-        self, state: CandidateState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self,
+        state: CandidateState,
+        pending: Sequence[Metadata],
+        setup: Setup,
+        n_told: int,
     ) -> bool:
         """Tell whether a state is one of this problem, and of candidates there are."""
         n = self.n_candidates(state)

@@ -12,8 +12,8 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB
 from skrobustbo.policies._beta import log_beta
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import Models, Posterior
@@ -54,7 +54,7 @@ class ChangingUCB(OneModelUCB):
     """
 
     state_type: ClassVar[type] = ChangingState
-    memo_type: ClassVar[type] = Predicted
+    metadata_type: ClassVar[type] = Predicted
     seeks_maximum: ClassVar[bool] = False  # of one objective: it changes
 
     repeats: bool = True
@@ -92,19 +92,19 @@ class ChangingUCB(OneModelUCB):
         return [self.posterior(state, models)]
 
     def suggest(
-        self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Memo]
-    ) -> tuple[Array, Memo]:
+        self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Metadata]
+    ) -> tuple[Array, Metadata]:
         """Return the maximiser of the bound given what is remembered."""
         posterior = self.posterior(state, models)
         t = state.t + len(pending) + 1  # line 2
         beta = self.width(state, posterior, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
-        memo = note(models, posterior, x)
-        return x, {**memo, **self._evidence(state, models, posterior, x)}
+        metadata = note(models, posterior, x)
+        return x, {**metadata, **self._evidence(state, models, posterior, x)}
 
     def _evidence(
         self, state: Any, models: Models, posterior: Posterior, x: Array
-    ) -> Memo:
+    ) -> Metadata:
         """Return what `learn` will need of this step, besides the prediction."""
         return {}
 
@@ -172,11 +172,11 @@ class ResettingUCB(ChangingUCB):
         """Return the index of the value of the last reset."""
         return state.first
 
-    def learn(self, state: ResetState, memo: Memo, history: Told) -> bool:
+    def learn(self, state: ResetState, metadata: Metadata, history: Told) -> bool:
         """Add the value to the data, or reset them to it."""
         state.t += 1
         values = history.values  # line 4
-        reset = self._event(state, memo, values) or state.step == state.up  # line 5
+        reset = self._event(state, metadata, values) or state.step == state.up  # line 5
         if reset:
             state.first, state.step = len(values) - 1, 1  # line 6
             state.n_resets += 1
@@ -185,12 +185,12 @@ class ResettingUCB(ChangingUCB):
         return reset
 
     def consistent(
-        self, state: ResetState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self, state: ResetState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether a state is one of this problem, its memory one of its values."""
-        known = super().consistent(state, memos, setup, n_told)
+        known = super().consistent(state, pending, setup, n_told)
         return known and state.first <= n_told and state.step > 0
 
-    def _event(self, state: ResetState, memo: Memo, values: Array) -> bool:
+    def _event(self, state: ResetState, metadata: Metadata, values: Array) -> bool:
         """Tell whether the last value contradicts the data before it."""
         return False

@@ -13,8 +13,8 @@ from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
 from skrobustbo.policies._candidates import CandidatePolicy, CandidateState
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Credited, Promised
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Credited, QueryBound
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
@@ -33,22 +33,22 @@ class EliminationState(CandidateState):
         Whether the last survivor has failed the test, too.
     """
 
-    queries: list[Promised] = field(default_factory=list)
+    queries: list[QueryBound] = field(default_factory=list)
     implausible: bool = False
 
 
-def promised(query: int, memo: Mapping[str, Any]) -> Promised:
-    """Return what a memo says that a model promised of a query."""
-    return Promised(
+def query_bound(query: int, metadata: Mapping[str, Any]) -> QueryBound:
+    """Return what metadata says that a model promised of a query."""
+    return QueryBound(
         query=query,
-        candidate=memo["candidate"],
-        mean=memo["mean"],
-        width=memo["width"],
+        candidate=metadata["candidate"],
+        mean=metadata["mean"],
+        width=metadata["width"],
     )
 
 
 def contradicted(
-    queries: Sequence[Promised], values: Array, scale: float, xi: float
+    queries: Sequence[QueryBound], values: Array, scale: float, xi: float
 ) -> bool:
     """Return whether a model's errors add up to more than band and noise allow.
 
@@ -88,18 +88,18 @@ class Eliminating(CandidatePolicy):
         return 2 * self.noise**2 * log  # line 7
 
     def consistent(
-        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether a state is one of this problem, and of queries there were."""
         n = self.n_candidates(state)
         return (
-            super().consistent(state, memos, setup, n_told)
+            super().consistent(state, pending, setup, n_told)
             and all(entry["query"] < n_told for entry in state.queries)
-            and all(memo["candidate"] < n for memo in memos)
+            and all(metadata["candidate"] < n for metadata in pending)
         )
 
     def eliminate(
-        self, state: Any, queries: Sequence[Promised], values: Array, n_sums: int
+        self, state: Any, queries: Sequence[QueryBound], values: Array, n_sums: int
     ) -> None:
         """Test the candidate of the last query, and remove it unless it is the last."""
         u = queries[-1]["candidate"]
@@ -193,7 +193,7 @@ class HEGPUCB(Eliminating):
     """
 
     state_type: ClassVar[type] = EliminationState
-    memo_type: ClassVar[type] = Credited
+    metadata_type: ClassVar[type] = Credited
 
     beta: float | str = 2.0
 
@@ -207,8 +207,8 @@ class HEGPUCB(Eliminating):
         state: EliminationState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Return the maximiser of the most optimistic survivor's bound."""
         bands = self.bands(state, models, pending)
         union = UnionMax([UCB(posterior, beta) for posterior, beta in bands])
@@ -219,11 +219,11 @@ class HEGPUCB(Eliminating):
         u = state.survivors[best]
         return x, note(models, posterior, x, candidate=u, width=width)
 
-    def learn(self, state: EliminationState, memo: Memo, history: Told) -> None:
+    def learn(self, state: EliminationState, metadata: Metadata, history: Told) -> None:
         """Credit the query to its candidate, and test that one."""
         state.t += 1  # line 2
         values = history.values  # line 4
-        state.queries.append(promised(len(values) - 1, memo))  # line 5, line 6
+        state.queries.append(query_bound(len(values) - 1, metadata))  # line 5, line 6
         n = self.n_candidates(state)
         self.eliminate(state, state.queries, values, n)  # line 7, line 8
 
@@ -260,8 +260,8 @@ class ExpectedUCB(CandidatePolicy):
         state: CandidateState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Return the maximiser of the expected bound."""
         bands = self.bands(state, models, pending)  # line 1
         posteriors = [posterior for posterior, _ in bands]
@@ -271,15 +271,15 @@ class ExpectedUCB(CandidatePolicy):
         x, _ = argmax(WeightedSum(bounds, P))  # line 3
         return x, _mixture_note(models, posteriors, P, x)
 
-    def learn(self, state: CandidateState, memo: Memo, history: Told) -> None:
+    def learn(self, state: CandidateState, metadata: Metadata, history: Told) -> None:
         """Count the query: the data are in the history already."""
         state.t += 1  # line 4
 
 
 def _mixture_note(
     models: Models, posteriors: Sequence[Posterior], P: Array, x: Array
-) -> Memo:
-    """Return a memo with the prediction of the mixture, named after its chief part."""
+) -> Metadata:
+    """Return metadata with the prediction of the mixture, named by its chief part."""
     notes = [note(models, posterior, x) for posterior in posteriors]
     means = np.array([each["mean"] for each in notes])
     stds = np.array([each["std"] for each in notes])

@@ -17,8 +17,8 @@ from skrobustbo.policies._candidates import (
     candidate_models,
     check_candidates,
 )
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     estimated,
@@ -70,7 +70,7 @@ class _EstimatingUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = EstimateState
-    memo_type: ClassVar[type] = Predicted
+    metadata_type: ClassVar[type] = Predicted
 
     anisotropic: bool = False
 
@@ -87,8 +87,8 @@ class _EstimatingUCB(UCBPolicy):
         state: EstimateState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Estimate the length scales, then return the maximiser of the bound."""
         theta = self._estimate(state, models)  # line 2
         columns = models.spread(theta) if self.anisotropic else theta[0]
@@ -110,19 +110,23 @@ class _EstimatingUCB(UCBPolicy):
         )
 
     def consistent(
-        self, state: EstimateState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self,
+        state: EstimateState,
+        pending: Sequence[Metadata],
+        setup: Setup,
+        n_told: int,
     ) -> bool:
         """Tell whether a state is one of this problem, with estimates of its kind."""
         n = setup.n_parameters if self.anisotropic else 1
-        estimates = [state.theta, *(memo.get("theta", []) for memo in memos)]
+        estimates = [state.theta, *(metadata.get("theta", []) for metadata in pending)]
         return fits_problem(state, setup, n_told) and all(
             has_form(theta, list[Positive]) and len(theta) in (0, n)
             for theta in estimates
         )
 
-    def learn(self, state: EstimateState, memo: Memo, history: Told) -> None:
+    def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
         """Keep the estimate as the next warm start."""
-        state.theta = memo["theta"]
+        state.theta = metadata["theta"]
         state.t += 1  # line 4
 
     def alive(self, state: EstimateState) -> list[Survivor]:
@@ -174,8 +178,8 @@ class MLEGPUCB(_EstimatingUCB):
         state: EstimateState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Estimate the model, then return the maximiser of its bound."""
         if self.candidates is None:
             return super().suggest(state, models, argmax, pending)
@@ -187,19 +191,23 @@ class MLEGPUCB(_EstimatingUCB):
         x, _ = argmax(UCB(posterior, beta))  # line 3
         return x, note(models, posterior, x, chosen=chosen)
 
-    def learn(self, state: EstimateState, memo: Memo, history: Told) -> None:
+    def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
         """Keep the estimate."""
-        super().learn(state, {"theta": [], **memo}, history)
-        state.chosen = memo.get("chosen")
+        super().learn(state, {"theta": [], **metadata}, history)
+        state.chosen = metadata.get("chosen")
 
     def consistent(
-        self, state: EstimateState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self,
+        state: EstimateState,
+        pending: Sequence[Metadata],
+        setup: Setup,
+        n_told: int,
     ) -> bool:
         """Tell whether a state is one of this problem, its choice one there is."""
-        choices = [state.chosen, *(memo.get("chosen") for memo in memos)]
+        choices = [state.chosen, *(metadata.get("chosen") for metadata in pending)]
         n = len(self.candidates or ())
         known = all(i is None or (type(i) is int and 0 <= i < n) for i in choices)
-        return known and super().consistent(state, memos, setup, n_told)
+        return known and super().consistent(state, pending, setup, n_told)
 
     def alive(self, state: EstimateState) -> list[Survivor]:
         """Return the latest estimate."""

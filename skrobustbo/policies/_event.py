@@ -15,20 +15,20 @@ from skrobustbo.policies._changing import (
     ResetState,
     ResettingUCB,
 )
-from skrobustbo.policies._interface import Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Array, Metadata, Setup, Told
 from skrobustbo.policies._memory import (
     BudgetedUCB,
     block_length,
     check_block_length,
     is_count,
 )
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 
 
 class _Evidence(Predicted):
-    """The memo of `ETGPUCB`: what its trigger needs."""
+    """The metadata of `ETGPUCB`: what its trigger needs."""
 
     deviation: float
     unit: float
@@ -98,7 +98,7 @@ class ETGPUCB(ResettingUCB):
     ETGPUCB(epsilon_bounds=(0.01, 0.05), kernel=RBF(length_scale=0.2))
     """
 
-    memo_type: ClassVar[type] = _Evidence
+    metadata_type: ClassVar[type] = _Evidence
 
     delta_b: float | None = 0.1
     n_low: int | None = None
@@ -134,15 +134,15 @@ class ETGPUCB(ResettingUCB):
 
     def _evidence(
         self, state: ResetState, models: Models, posterior: Posterior, x: Array
-    ) -> Memo:
+    ) -> Metadata:
         deviation = posterior.told_deviation(x) * models.scale
         return {"deviation": deviation, "unit": models.scale, "block": state.n_resets}
 
-    def _event(self, state: ResetState, memo: Memo, values: Array) -> bool:
-        if memo["block"] != state.n_resets or state.step < state.low:
+    def _event(self, state: ResetState, metadata: Metadata, values: Array) -> bool:
+        if metadata["block"] != state.n_resets or state.step < state.low:
             return False
-        gap: float = abs(float(values[-1]) - memo["mean"])  # nan after a failure
-        return gap > self.threshold(state.step, memo["deviation"], memo["unit"])
+        gap: float = abs(float(values[-1]) - metadata["mean"])  # nan after a failure
+        return gap > self.threshold(state.step, metadata["deviation"], metadata["unit"])
 
     def threshold(self, step: int, deviation: float, unit: float) -> float:
         """Return what the prediction error must exceed to be an event.
@@ -233,7 +233,7 @@ class BRGPUCB(ResettingUCB, BudgetedUCB):
 
         H = ceil(gamma_T**(1/4) sqrt(T / B_T))
 
-    balances what is lost by learning anew, T gamma_T / sqrt(H), and by trusting old
+    balances what is lost by learning again, T gamma_T / sqrt(H), and by trusting old
     data, B_T sqrt(gamma_T) H**(3/2): each is gamma_T**(7/8) B_T**(1/4) T**(3/4) then.
     gamma_T is the growth rate of the information gain, at most T/2 ln(1 + noise**-2).
 
@@ -348,6 +348,6 @@ class SWGPUCB(BudgetedUCB):
         """Return the index of the oldest value in the window."""
         return max(0, n - state.window)  # line 5
 
-    def learn(self, state: _WindowState, memo: Memo, history: Told) -> None:
+    def learn(self, state: _WindowState, metadata: Metadata, history: Told) -> None:
         """Count the query: its value is in the history already."""
         state.t += 1  # line 4

@@ -9,7 +9,7 @@ from typing import ClassVar
 from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
@@ -29,8 +29,8 @@ class RandomPolicy(Policy):
         """Take no settings."""
 
     def suggest(
-        self, state: object, models: Models, argmax: Argmax, pending: Sequence[Memo]
-    ) -> tuple[Array, Memo]:
+        self, state: object, models: Models, argmax: Argmax, pending: Sequence[Metadata]
+    ) -> tuple[Array, Metadata]:
         """Return a random point."""
         return argmax.random(), {"label": "random"}
 
@@ -88,8 +88,12 @@ class GPUCB(OneModelUCB):
         return FixedState(setup.n_parameters, self.first_theta(setup, models))
 
     def suggest(
-        self, state: FixedState, models: Models, argmax: Argmax, pending: Sequence[Memo]
-    ) -> tuple[Array, Memo]:
+        self,
+        state: FixedState,
+        models: Models,
+        argmax: Argmax,
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Return the maximiser of the bound."""
         posterior = models[self.candidate(state)]
         t = state.t + len(pending) + 1  # line 1
@@ -97,7 +101,7 @@ class GPUCB(OneModelUCB):
         x, _ = argmax(UCB(posterior, beta))  # line 2
         return x, note(models, posterior, x)
 
-    def learn(self, state: FixedState, memo: Memo, history: Told) -> None:
+    def learn(self, state: FixedState, metadata: Metadata, history: Told) -> None:
         """Count the query: the data are in the history already."""
         state.t += 1  # line 3
 

@@ -19,9 +19,9 @@ from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import named, note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -48,7 +48,7 @@ class ForgettingState(ChangingState):
 
 
 class _Rated(Predicted):
-    """The memo of a policy that forgets by degrees."""
+    """The metadata of a policy that forgets by degrees."""
 
     rate: Finite
 
@@ -58,7 +58,7 @@ class _FadingUCB(ChangingUCB):
     """GP-UCB with a model in which old values say less of the present."""
 
     state_type: ClassVar[type] = ForgettingState
-    memo_type: ClassVar[type] = _Rated
+    metadata_type: ClassVar[type] = _Rated
 
     information_gain: str = field(default="posterior", init=False)
 
@@ -67,8 +67,8 @@ class _FadingUCB(ChangingUCB):
         state: ForgettingState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Return the maximiser of the bound on the present objective."""
         rate = self._rate(state, models)
         posterior = self._believed(state, models, rate)
@@ -77,17 +77,21 @@ class _FadingUCB(ChangingUCB):
         x, _ = argmax(UCB(posterior, beta))  # line 3
         return x, note(models, posterior, x, rate=rate)
 
-    def learn(self, state: ForgettingState, memo: Memo, history: Told) -> None:
+    def learn(self, state: ForgettingState, metadata: Metadata, history: Told) -> None:
         """Count the query and keep the rate: the data are in the history already."""
         state.t += 1  # line 4
-        state.rate = memo["rate"]
+        state.rate = metadata["rate"]
 
     def consistent(
-        self, state: ForgettingState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self,
+        state: ForgettingState,
+        pending: Sequence[Metadata],
+        setup: Setup,
+        n_told: int,
     ) -> bool:
         """Tell whether a state is one of this problem, its rate in range."""
-        rates = [state.rate, *(memo["rate"] for memo in memos)]
-        known = super().consistent(state, memos, setup, n_told)
+        rates = [state.rate, *(metadata["rate"] for metadata in pending)]
+        known = super().consistent(state, pending, setup, n_told)
         return known and all(map(self._is_rate, rates))
 
     def _is_rate(self, rate: float) -> bool:

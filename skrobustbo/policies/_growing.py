@@ -13,8 +13,8 @@ from skrobustbo._forms import Count, Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -64,7 +64,7 @@ class GrowingState:
 
 
 class _Grown(Predicted):
-    """The memo of `AGPUCB`."""
+    """The metadata of `AGPUCB`."""
 
     h: Positive
     width: Finite
@@ -148,7 +148,7 @@ class AGPUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = GrowingState
-    memo_type: ClassVar[type] = _Grown
+    metadata_type: ClassVar[type] = _Grown
 
     theta0: float | None = 1.0
     norm_bound: float = 2.0
@@ -198,8 +198,8 @@ class AGPUCB(UCBPolicy):
         state: GrowingState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Grow the class if it is time to, and maximise its bound."""
         step = _Step(self, state, models, argmax, pending)
         if self.matching is None:
@@ -211,22 +211,26 @@ class AGPUCB(UCBPolicy):
         beta = step.beta(posterior)
         x, _ = argmax(UCB(posterior, beta))  # line 7
         width = step.width(posterior, beta, x) * models.scale
-        memo = note(models, posterior, x, h=h, width=width, estimate=step.estimate)
-        return x, memo
+        metadata = note(models, posterior, x, h=h, width=width, estimate=step.estimate)
+        return x, metadata
 
-    def learn(self, state: GrowingState, memo: Memo, history: Told) -> None:
+    def learn(self, state: GrowingState, metadata: Metadata, history: Told) -> None:
         """Keep the growth, the width and the estimate of the query."""
         state.t += 1  # line 8
-        state.h = max(state.h, memo["h"])
-        state.width += memo["width"]
-        state.estimate = memo["estimate"]
+        state.h = max(state.h, metadata["h"])
+        state.width += metadata["width"]
+        state.estimate = metadata["estimate"]
 
     def consistent(
-        self, state: GrowingState, memos: Sequence[Memo], setup: Setup, n_told: int
+        self,
+        state: GrowingState,
+        pending: Sequence[Metadata],
+        setup: Setup,
+        n_told: int,
     ) -> bool:
         """Tell whether a state is one of this problem, with estimates of its kind."""
         sizes = {0, setup.n_parameters if self.combine is not None else 0}
-        estimates = [state.estimate, *(memo["estimate"] for memo in memos)]
+        estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
         shaped = all(len(theta) in sizes for theta in estimates)
         return fits_problem(state, setup, n_told) and shaped
 
@@ -258,13 +262,13 @@ class _Step:
         state: GrowingState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
+        pending: Sequence[Metadata],
     ) -> None:
         self.policy, self.models, self.argmax = policy, models, argmax
         self.d, self.theta0 = state.n_parameters, state.theta0
         self.t = state.t + len(pending)  # line 1
-        self.h = max([state.h, *(memo["h"] for memo in pending)])
-        widths: list[float] = [memo["width"] for memo in pending]
+        self.h = max([state.h, *(metadata["h"] for metadata in pending)])
+        widths: list[float] = [metadata["width"] for metadata in pending]
         self.spent = state.width + sum(widths)
         self.estimate: list[float] = []
         if policy.combine is not None:

@@ -1,4 +1,4 @@
-"""What a policy is handed: the problem, the maximiser, the history, memos."""
+"""What a policy is handed: the problem, the maximiser, the history, pending."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skrobustbo.acquisition import Acquisition
 
 Array = NDArray[np.float64]
-Memo = dict[str, Any]
+Metadata = dict[str, Any]
 
 
 class Argmax(Protocol):

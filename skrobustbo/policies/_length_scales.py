@@ -1,4 +1,4 @@
-"""Balancing the length scales of a ladder, and norms (LB- and LNB-GP-UCB)."""
+"""Balancing the length scales of a grid, and norms (LB- and LNB-GP-UCB)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._balancing import (
     Balancing,
     BalancingState,
+    grid_model,
     rate_regret,
-    rung_model,
 )
 from skrobustbo.policies._beta import checked_smoothness
 from skrobustbo.policies._interface import Setup
@@ -125,8 +125,8 @@ class LBGPUCB(Balancing):
 
     def theta(self, state: BalancingState, i: int) -> float:
         """Return the length scale of candidate `i`, one of the q."""
-        rung, _ = state.introduced[i]
-        return float(state.theta0 * self.step(state.n_parameters) ** -rung)  # line 13
+        level, _ = state.introduced[i]
+        return float(state.theta0 * self.step(state.n_parameters) ** -level)  # line 13
 
     def step(self, d: int) -> float:
         """Return the ratio of successive length scales."""
@@ -161,7 +161,7 @@ class LBGPUCB(Balancing):
     def candidate(self, state: BalancingState, i: int) -> Candidate:
         """Return the model of candidate `i`."""
         theta, B = self.theta(state, i), self.norm(state, i)
-        return rung_model(self.base_kernel(), theta, B)
+        return grid_model(self.base_kernel(), theta, B)
 
 
 @settings
@@ -254,5 +254,5 @@ def _check_growth(policy: LBGPUCB, name: str) -> None:
 
 def _admitted(g: float, ratio: float) -> int:
     """Return the number of i = 0, 1, ... with ratio**i <= g, 0 always among them."""
-    rungs = math.log(max(g, 1.0)) / math.log(ratio)  # line 12
-    return math.floor(rungs + _TIE) + 1  # line 12
+    levels = math.log(max(g, 1.0)) / math.log(ratio)  # line 12
+    return math.floor(levels + _TIE) + 1  # line 12

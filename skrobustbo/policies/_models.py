@@ -1,4 +1,4 @@
-"""Models by their length scales: labels, estimates, and memos of what they predict."""
+"""Models by their length scales: labels, estimates, and what they predict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Positive, has_form
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import with_length_scale
-from skrobustbo.policies._interface import Array, Memo, Setup
+from skrobustbo.policies._interface import Array, Metadata, Setup
 from skrobustbo.surrogate import (
     Candidate,
     FlatPrior,
@@ -91,8 +91,8 @@ def length_scales_of(candidate: Candidate) -> list[float] | None:
     return None
 
 
-def note(models: Models, posterior: Posterior, x: Array, **extra: Any) -> Memo:
-    """Return a memo with the name and the prediction of the model that chose `x`."""
+def note(models: Models, posterior: Posterior, x: Array, **extra: Any) -> Metadata:
+    """Return metadata with the name and the prediction of the model that chose `x`."""
     mu, sigma = posterior.predict(x[None, :])
     return {
         "label": posterior.candidate.label,

@@ -12,9 +12,9 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Count, Finite
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given
-from skrobustbo.policies._elimination import Eliminating, EliminationState, promised
-from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Credited, Promised
+from skrobustbo.policies._elimination import Eliminating, EliminationState, query_bound
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Credited, QueryBound
 from skrobustbo.policies._models import initial_length_scale, note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
@@ -36,7 +36,7 @@ class StableState(EliminationState):
         The points x_t around which has been asked.
     """
 
-    adversarial: list[Promised] = field(default_factory=list)
+    adversarial: list[QueryBound] = field(default_factory=list)
     centres: list[list[Finite]] = field(default_factory=list)
 
 
@@ -49,7 +49,7 @@ class _Adversary(TypedDict):
 
 
 class _Attacked(Credited):
-    """The memo of a robust policy: the centre, and who chose the perturbation."""
+    """The metadata of a robust policy: the centre, and who chose the perturbation."""
 
     centre: list[Finite]
     adversary: _Adversary
@@ -71,7 +71,7 @@ class _Stable(Eliminating):
     """
 
     state_type: ClassVar[type] = StableState
-    memo_type: ClassVar[type] = _Attacked
+    metadata_type: ClassVar[type] = _Attacked
     seeks_maximum: ClassVar[bool] = False  # but the best worst case
 
     eps: float | Mapping[str, float] = 0.05
@@ -96,7 +96,7 @@ class _Stable(Eliminating):
     def _ball(self, models: Models) -> Ball:
         return models.ball(self.eps, self.metric, self.units)
 
-    def met(self, x: Array, models: Models) -> Array:
+    def perturbations(self, x: Array, models: Models) -> Array:
         """Return the feasible perturbations of `x`."""
         around: Array = self._ball(models)(x[None, :])[0]
         return around
@@ -106,8 +106,8 @@ class _Stable(Eliminating):
         state: StableState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Memo],
-    ) -> tuple[Array, Memo]:
+        pending: Sequence[Metadata],
+    ) -> tuple[Array, Metadata]:
         """Return the worst perturbation of the point of best worst case."""
         bands, ball = self.bands(state, models, pending), self._ball(models)
         robust = UnionMax([WorstCase(UCB(p, beta), ball) for p, beta in bands])
@@ -121,17 +121,17 @@ class _Stable(Eliminating):
             if argmax.free(around[i])
         )
         v, x = int(np.argmin(lower[:, worst])), around[worst]
-        memo = note(models, bands[u][0], x, **_promise(models, bands[u], x))
-        memo |= {
+        metadata = note(models, bands[u][0], x, **_bound(models, bands[u], x))
+        metadata |= {
             "candidate": state.survivors[u],
             "adversary": {
                 "candidate": state.survivors[v],
-                **_promise(models, bands[v], x),
+                **_bound(models, bands[v], x),
             },
             "centre": centre.tolist(),
             "lcb": float(lower.min()) * models.scale + models.shift,
         }
-        return x, memo
+        return x, metadata
 
     def _centre(self, argmax: Argmax, robust: UnionMax, ball: Ball) -> Array:
         """Return x_t: a centre may come again, as long as a query is left around it."""
@@ -142,20 +142,20 @@ class _Stable(Eliminating):
         return x
 
     def consistent(
-        self, state: Any, memos: Sequence[Memo], setup: Setup, n_told: int
+        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
         """Tell whether a state is one of this problem, of queries there were."""
-        centres = [*state.centres, *(memo["centre"] for memo in memos)]
+        centres = [*state.centres, *(metadata["centre"] for metadata in pending)]
         return (
-            super().consistent(state, memos, setup, n_told)
+            super().consistent(state, pending, setup, n_told)
             and all(entry["query"] < n_told for entry in state.adversarial)
             and all(len(centre) == setup.n_columns for centre in centres)
         )
 
-    def learn(self, state: StableState, memo: Memo, history: Told) -> None:
+    def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
         """Count the query and keep its centre."""
         state.t += 1  # line 2
-        state.centres.append(memo["centre"])  # line 6: the history holds the value
+        state.centres.append(metadata["centre"])  # line 6: the history holds the value
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the centre, encoded, whose worst case is surely best.
@@ -172,7 +172,7 @@ class _Stable(Eliminating):
         return x
 
 
-def _promise(models: Models, band: tuple[Posterior, float], x: Array) -> Memo:
+def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
     """Return the mean and width that a model promises, in objective units."""
     posterior, beta = band
     mean = float(posterior.predict(x[None, :])[0][0]) * models.scale + models.shift
@@ -236,15 +236,15 @@ class HEStableOpt(_Stable):
 
     beta: float | str = 2.0
 
-    def learn(self, state: StableState, memo: Memo, history: Told) -> None:
+    def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
         """Credit the query to both models, and test them."""
-        super().learn(state, memo, history)
+        super().learn(state, metadata, history)
         values, n_sums = history.values, 2 * self.n_candidates(state)
         for entries, promise in [
-            (state.queries, memo),  # line 5, line 7
-            (state.adversarial, memo["adversary"]),
+            (state.queries, metadata),  # line 5, line 7
+            (state.adversarial, metadata["adversary"]),
         ]:
-            entries.append(promised(len(values) - 1, promise))
+            entries.append(query_bound(len(values) - 1, promise))
         self.eliminate(state, state.queries, values, n_sums)  # line 8
         self.eliminate(state, state.adversarial, values, n_sums)  # line 9
 

@@ -94,7 +94,7 @@ def unknown_period() -> Problem:
         space=space,
         func=OfNumber(_periodic),
         source="four sine waves in a row, repeated with period 1 on [0, 2] "
-        "(Ziomek et al. 2024, eq. 14, mended)",
+        "(Ziomek et al. 2024, eq. 14, corrected)",
         optimum=1.5,
         optimum_params={"x": 7 / 16},
         n_initial=5,

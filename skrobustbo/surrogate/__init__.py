@@ -7,7 +7,7 @@ from skrobustbo.kernels import (
     SubsetKernel,
     WienerKernel,
 )
-from skrobustbo.surrogate._bank import FactorBank
+from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._models import Models
 from skrobustbo.surrogate._posterior import Candidate, Posterior
@@ -18,7 +18,7 @@ __all__ = [
     "AdditiveKernel",
     "Candidate",
     "EmpiricalKernel",
-    "FactorBank",
+    "FactorCache",
     "FlatPrior",
     "ForgettingKernel",
     "GammaPrior",

@@ -3,7 +3,7 @@
 A factor takes memory and time in proportion to the square of its rows. So beyond
 `MOST_ROWS` told points a model sees a part of them: those of highest value, where
 precision matters, then those that leave the least of the space uncovered, and all that
-came since these were chosen. They are chosen anew when `REFRESH` more have come, so
+came since these were chosen. They are chosen again when `REFRESH` more have come, so
 that factors grow by rows in between.
 """
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.surrogate._bank import FactorBank
+from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
 from skrobustbo.surrogate._noise import strong_noise
 from skrobustbo.surrogate._posterior import Candidate
@@ -30,13 +30,13 @@ class Fits:
     shift: float
     scale: float
     groups: list[Indices]
-    _bank: FactorBank
+    _cache: FactorCache
     _rng: np.random.Generator | Callable[[], np.random.Generator] | None
 
     @property
     def noise(self) -> float:
         """Standard deviation of the noise, in the units that the model sees."""
-        return self._bank.noise
+        return self._cache.noise
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -150,7 +150,7 @@ class Fits:
             As for `fit`.
         theta : array of shape (n_parameters,)
             What `fit` returned, one length scale per parameter.
-        evidence : float
+        noise_margin : float
             Nats of log posterior by which they must be ahead of `theta` and `noise`.
         start : (array of shape (n_parameters,), float), optional
             An earlier result to begin with.
@@ -173,7 +173,7 @@ class Fits:
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
         X, z = self._fitted
         return LengthScaleLikelihood(
-            self._bank.kernel_of(kernel, X.shape[1]),
+            self._cache.kernel_of(kernel, X.shape[1]),
             X,
             z,
             noise=self.noise,
@@ -227,7 +227,7 @@ class Fits:
         X, z = self._fitted
         mean = self._mean(candidate)
         targets = z if mean is None else z - mean(X)
-        regressor = self._bank.new(candidate, X.shape[1])._refactor(X)
+        regressor = self._cache.new(candidate, X.shape[1])._refactor(X)
         return regressor._given(targets).log_marginal_likelihood_value_
 
     def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:

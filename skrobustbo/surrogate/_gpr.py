@@ -18,7 +18,7 @@ from skrobustbo.surrogate._cholesky import CholeskyFactor
 
 Array = NDArray[np.float64]
 
-#: Rows that a bank has factored at once. Up to the last multiple the factor comes from
+#: Rows that a cache has factored at once. Up to the last multiple the factor comes from
 #: one Cholesky decomposition, beyond it row by row: its bits then depend on the rows
 #: alone, not on when each came, and a resumed run equals the unbroken one exactly.
 _CHUNK = 32
@@ -188,7 +188,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         if not 1 <= n <= len(self.X_train_):
             raise ValueError(
                 f"Expected to keep between 1 and {len(self.X_train_)} points, got {n}; "
-                "use fit to start anew."
+                "use fit to start again."
             )
         self._factor.truncate(n)
         self.X_train_ = self.X_train_[:n]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.surrogate._active import chosen_at, fitted_rows, latest_rows
-from skrobustbo.surrogate._bank import FactorBank
+from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._fits import Fits
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import Candidate, Posterior, PresentPosterior
@@ -23,13 +23,13 @@ Indices = NDArray[np.intp]
 class Models(Fits):
     """What a policy sees of the surrogate during one `suggest`.
 
-    ``models[candidate]`` is the candidate's posterior, by a regressor of which the bank
-    keeps the factor, grown row by row. Where there are thousands of told points, a
-    posterior is that of an active set of them.
+    ``models[candidate]`` is the candidate's posterior, by a regressor of which the
+    cache keeps the factor, grown row by row. Where there are thousands of told points,
+    a posterior is that of an active set of them.
 
     Parameters
     ----------
-    bank : FactorBank
+    cache : FactorCache
         The regressors.
     view : View
         The points, their values and their units. What it says of `X`, `z`, `values`,
@@ -40,11 +40,11 @@ class Models(Fits):
 
     def __init__(
         self,
-        bank: FactorBank,
+        cache: FactorCache,
         view: View,
         rng: np.random.Generator | Callable[[], np.random.Generator] | None = None,
     ) -> None:
-        self._bank, self._view, self._rng = bank, view, rng
+        self._cache, self._view, self._rng = cache, view, rng
         self.X, self.z, self.values = view.X, view.z, view.told
         self.shift, self.scale = view.shift, view.scale
         self.groups = [np.arange(self.X.shape[1])]
@@ -59,7 +59,7 @@ class Models(Fits):
             rows, n_told = self._seen, len(self._active)
             timed = self._view.now is not None
             name = (self._view.start, timed, chosen_at(self.n))
-            regressor = self._bank.regressor(candidate, rows, n_told, name)
+            regressor = self._cache.regressor(candidate, rows, n_told, name)
             self._posteriors[candidate] = self._posterior(candidate, regressor)
         return self._posteriors[candidate]
 
@@ -68,7 +68,7 @@ class Models(Fits):
         """Which of the told points posteriors go by."""
         if self._view.now is not None:
             return latest_rows(self.n)
-        return self._bank.active.rows(self.X, self.values, self._view.start)
+        return self._cache.active.rows(self.X, self.values, self._view.start)
 
     @property
     def _fitted(self) -> tuple[Array, Array]:
@@ -85,17 +85,24 @@ class Models(Fits):
         self, candidate: Candidate, regressor: IncrementalGPR, log_weight: float = 0.0
     ) -> Posterior:
         z, mean = self.z[self._active], self._mean(candidate)
-        n_told, noise = len(z), self._bank.noise_of(candidate)
+        n_told, noise = len(z), self._cache.noise_of(candidate)
         if mean is not None:
             z = z - mean(regressor.X_train_[:n_told])
-        parts = (candidate, regressor._given(z), n_told, noise, mean, self._view.ground)
+        parts = (
+            candidate,
+            regressor._given(z),
+            n_told,
+            noise,
+            mean,
+            self._view.reference_points,
+        )
         if self._view.now is not None:
             return PresentPosterior(*parts, log_weight, now=self._view.now)
         return Posterior(*parts, log_weight)
 
     def at(self, candidate: Candidate) -> Posterior:
         """Return the posterior of a candidate to be looked at once: nothing is kept."""
-        regressor = self._bank.new(candidate, self.X.shape[1])
+        regressor = self._cache.new(candidate, self.X.shape[1])
         regressor._hold(self._seen, len(self._active))
         return self._posterior(candidate, regressor)
 
@@ -111,7 +118,7 @@ class Models(Fits):
         """
         weights = weights[self._active]
         each = np.concatenate([weights, np.ones(len(self._seen) - len(weights))])
-        regressor = self._bank.new(candidate, self.X.shape[1], each)
+        regressor = self._cache.new(candidate, self.X.shape[1], each)
         regressor._refactor(self._seen)
         return self._posterior(candidate, regressor, float(np.log(weights).sum()))
 
@@ -140,7 +147,7 @@ class Models(Fits):
         return self._of(self._view.timed())
 
     def _of(self, view: View) -> Models:
-        return Models(self._bank, view, lambda: self.rng)
+        return Models(self._cache, view, lambda: self.rng)
 
     def ball(
         self, eps: float | Mapping[str, float], metric: str, units: str

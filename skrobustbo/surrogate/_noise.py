@@ -35,7 +35,7 @@ def strong_noise(
         Length scales of highest posterior with the noise assumed.
     bounds : (float, float)
         Shortest and longest length scale allowed.
-    evidence : float
+    noise_margin : float
         Nats of log posterior that the noise has to gain.
     start : (array of shape (n_groups,), float), optional
         An earlier result to begin with.

@@ -90,7 +90,7 @@ def _frozen(value: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class ReferencePoints:
     """The points that a model speaks of.
 
     Attributes
@@ -126,7 +126,7 @@ class Posterior:
         Standard deviation of the noise, in the units of the targets.
     mean : callable, optional
         Prior mean in those units.
-    space : Ground, optional
+    space : ReferencePoints, optional
         The feasible points, or a sample of them, where they are known.
     log_weight : float, default=0.0
         Sum of the logarithms of the weights that divide each row's noise variance.
@@ -137,11 +137,11 @@ class Posterior:
     n_told: int
     noise: float
     mean: Callable[[Array], Array] | None = None
-    space: Ground | None = None
+    space: ReferencePoints | None = None
     log_weight: float = 0.0
 
     @property
-    def ground(self) -> Ground | None:
+    def reference_points(self) -> ReferencePoints | None:
         """The feasible points, or a sample of them, where they are known."""
         return self.space
 
@@ -175,7 +175,7 @@ class Posterior:
         return self.regressor.alpha_
 
     @property
-    def reach(self) -> Array:
+    def length_scales(self) -> Array:
         """Length scale of each column, shape (n_columns,); inf where there is none."""
         return length_scales(self.kernel, self.X.shape[1])
 
@@ -302,14 +302,14 @@ class PresentPosterior(Posterior):
     now: float = field(kw_only=True)
 
     @property
-    def ground(self) -> None:
+    def reference_points(self) -> None:
         """None: what is known are points without a time."""
         return None
 
     @property
-    def reach(self) -> Array:
+    def length_scales(self) -> Array:
         """Length scale of each column but that of time."""
-        return super().reach[:-1]
+        return super().length_scales[:-1]
 
     def _at_present(self, Z: Array) -> Array:
         return np.column_stack([Z, np.full(len(Z), self.now)])

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.surrogate._posterior import Ground
+from skrobustbo.surrogate._posterior import ReferencePoints
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -33,7 +33,7 @@ class View:
         Encoded columns of each parameter that varies (default: all are of one).
     values : array of shape (n,), optional
         The told values themselves, nan where there is none; `z` if not given.
-    ground : Ground, optional
+    reference_points : ReferencePoints, optional
         The feasible points, or a sample of them, for bounds of the information gain.
     ball : callable, optional
         Radius, metric and units to the function from points to their perturbations.
@@ -52,7 +52,7 @@ class View:
     scale: float = 1.0
     groups: Sequence[Indices] | None = None
     values: Array | None = None
-    ground: Ground | None = None
+    reference_points: ReferencePoints | None = None
     ball: Callable[..., Callable[[Array], Array]] | None = None
     n_elsewhere: int = 0
     start: int = 0

@@ -99,8 +99,8 @@ def test_gives_up_what_cannot_become_the_best(seed):
 
 def test_columns_without_reach_stay():
     X = starts(0, 4, 3)
-    reach = np.array([1.0, 0.0, 1.0])
-    ends = ascend(paraboloid(np.full(3, 0.5), np.ones(3)), X, reach, 1e-14)
+    length_scales = np.array([1.0, 0.0, 1.0])
+    ends = ascend(paraboloid(np.full(3, 0.5), np.ones(3)), X, length_scales, 1e-14)
     np.testing.assert_array_equal(ends[:, 1], X[:, 1])
     np.testing.assert_allclose(ends[:, [0, 2]], 0.5, atol=1e-6)
 
@@ -120,10 +120,12 @@ def test_a_known_reach_saves_calls_in_a_narrow_valley():
 @pytest.mark.parametrize("scale", [1e-100, 1e-9, 1e9, 1e100])
 def test_the_unit_of_the_function_does_not_matter(scale):
     top, curvatures = np.array([0.3, 0.6]), np.array([1.0, 40.0])
-    X, reach = starts(2, 3, 2), np.ones(2)
+    X, length_scales = starts(2, 3, 2), np.ones(2)
     f, g = paraboloid(top, curvatures), paraboloid(top, curvatures, scale)
-    plain = ascend(f, X, reach, 1e-12)
-    np.testing.assert_allclose(ascend(g, X, reach, 1e-12 * scale), plain, atol=1e-6)
+    plain = ascend(f, X, length_scales, 1e-12)
+    np.testing.assert_allclose(
+        ascend(g, X, length_scales, 1e-12 * scale), plain, atol=1e-6
+    )
 
 
 def test_values_that_are_not_finite_end_a_climb_and_nothing_else():
@@ -183,20 +185,22 @@ def test_columns_of_no_reach_are_left_out_where_there_are_many(seed, monkeypatch
         gradient[:, [5, 100, 399]] = -2 * difference
         return -(difference**2).sum(axis=1), gradient
 
-    reach = np.zeros(400)
-    reach[[5, 100, 399]] = 0.5
-    ends = ascend(hill, held, reach, 1e-12)
+    length_scales = np.zeros(400)
+    length_scales[[5, 100, 399]] = 0.5
+    ends = ascend(hill, held, length_scales, 1e-12)
     np.testing.assert_allclose(ends[:, [5, 100, 399]], np.tile(top, (4, 1)), atol=1e-4)
-    others = reach == 0
+    others = length_scales == 0
     np.testing.assert_array_equal(ends[:, others], held[:, others])
     monkeypatch.setattr("skrobustbo.acquisition._ascent._WIDE", 400)
-    np.testing.assert_allclose(ascend(hill, held, reach, 1e-12), ends, atol=1e-7)
+    np.testing.assert_allclose(
+        ascend(hill, held, length_scales, 1e-12), ends, atol=1e-7
+    )
 
 
 def test_matrices_of_climbs_do_not_grow_with_columns_of_no_reach():
-    X, reach = np.full((4, 5000), 0.5), np.zeros(5000)
-    reach[:2] = 1.0
+    X, length_scales = np.full((4, 5000), 0.5), np.zeros(5000)
+    length_scales[:2] = 1.0
     tracemalloc.start()
-    ascend(lambda X: (-(X**2).sum(axis=1), -2 * X), X, reach, 1e-9)
+    ascend(lambda X: (-(X**2).sum(axis=1), -2 * X), X, length_scales, 1e-9)
     assert tracemalloc.get_traced_memory()[1] < 20 * X.nbytes
     tracemalloc.stop()

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo.acquisition import EI, LogEI
 from skrobustbo.acquisition._improvement import log_improvement
-from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -33,7 +33,7 @@ EXACT = np.array(
 def posterior(seed=0, n=15):
     rng = np.random.default_rng(seed)
     X, z = rng.random((n, 3)), rng.standard_normal(n)
-    return Models(FactorBank(0.1), View(X, z))[Candidate(Matern(0.4, nu=2.5))]
+    return Models(FactorCache(0.1), View(X, z))[Candidate(Matern(0.4, nu=2.5))]
 
 
 @pytest.fixture

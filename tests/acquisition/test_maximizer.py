@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import Categorical, Integer, Real, Space
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
-from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -36,7 +36,7 @@ def bound(space, seed, n=12, beta=1.0):
     X = space.from_uniform(rng.random((n, space.n_uniform)))
     kernel = Matern(np.exp(rng.uniform(-2, 1, space.n_columns)), nu=2.5)
     z = rng.standard_normal(n)
-    return UCB(Models(FactorBank(0.05), View(X, z))[Candidate(kernel)], beta)
+    return UCB(Models(FactorCache(0.05), View(X, z))[Candidate(kernel)], beta)
 
 
 class Function:
@@ -196,14 +196,14 @@ def test_result_is_feasible_and_no_worse_than_the_sample(
     acq = bound(space, seed, n, beta)
     around = acq.posterior.X[:n_around] if n_around else None
     # The best sampled points are taken: those that the search would go for.
-    sample = maximizer(space, seed, around=around).sample
+    sample = maximizer(space, seed, incumbents=around).sample
     values = acq(sample)
     taken = sample[np.argsort(-values)[:n_taken]]
     keys = {point.tobytes() for point in taken}
     free = np.array([point.tobytes() not in keys for point in sample])
     assume(free.any())
 
-    x, value = maximizer(space, seed, taken, around=around)(acq, inner=inner)
+    x, value = maximizer(space, seed, taken, incumbents=around)(acq, inner=inner)
     assert feasible(space, x)
     assert value == pytest.approx(acq(x[None, :])[0], rel=1e-9, abs=1e-9)
     assert value >= (values.max() if inner else values[free].max())
@@ -215,8 +215,8 @@ def test_equal_seeds_give_equal_results(name):
     space = LARGE[name]
     acq = bound(space, 0)
     around = acq.posterior.X[:1]
-    first, again = (maximizer(space, 7, around=around) for _ in range(2))
-    other = maximizer(space, 8, around=around)
+    first, again = (maximizer(space, 7, incumbents=around) for _ in range(2))
+    other = maximizer(space, 8, incumbents=around)
     np.testing.assert_array_equal(first(acq)[0], again(acq)[0])
     np.testing.assert_array_equal(first.random(), again.random())
     assert not np.array_equal(first.sample, other.sample)
@@ -226,7 +226,7 @@ def test_equal_seeds_give_equal_results(name):
 def test_all_calls_see_one_sample(name):
     space = LARGE[name]
     acq, other = bound(space, 0), bound(space, 1)
-    argmax = maximizer(space, around=acq.posterior.X[:2])
+    argmax = maximizer(space, incumbents=acq.posterior.X[:2])
     sample = argmax.sample.copy()
     x, value = argmax(acq)
     argmax(other, inner=True)
@@ -243,7 +243,7 @@ def test_all_calls_see_one_sample(name):
 def test_sample_is_feasible_and_spread_out(name):
     space = LARGE[name]
     around = space.from_uniform(np.full((1, space.n_uniform), 0.3))
-    sample = maximizer(space, around=around, n_sample=100, n_around=30).sample
+    sample = maximizer(space, incumbents=around, n_sample=100, n_around=30).sample
     assert sample.shape == (130, space.n_columns)
     assert all(feasible(space, x) for x in sample)
     for columns in space.groups:
@@ -257,7 +257,7 @@ def test_incumbents_are_left_alone():
     space = LARGE["six"]
     around = space.from_uniform(np.random.default_rng(0).random((2, 6)))
     given = around.copy()
-    maximizer(space, around=around)(bound(space, 0))
+    maximizer(space, incumbents=around)(bound(space, 0))
     np.testing.assert_array_equal(around, given)
 
 
@@ -383,7 +383,7 @@ def test_climbs_from_the_incumbents():
     acq = Function(lambda Z: parts(Z)[0], lambda Z: parts(Z)[1])
     assert maximizer(LARGE["six"])(acq)[1] < 0.5  # a needle for the sample
     around = LARGE["six"].snap(peak[None, :] + 0.02)
-    assert maximizer(LARGE["six"], around=around)(acq)[1] > 1 - 1e-6
+    assert maximizer(LARGE["six"], incumbents=around)(acq)[1] > 1 - 1e-6
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -422,7 +422,7 @@ def nominal_bound(space, seed, n=30):
     X = space.from_uniform(rng.random((n, space.n_uniform)))
     X[n // 2 :, space.nominal] = X[: n - n // 2, space.nominal]  # choices come again
     kernel = Matern(np.exp(rng.uniform(-1, 1, space.n_columns)), nu=2.5)
-    models = Models(FactorBank(0.05, space.nominal), View(X, rng.standard_normal(n)))
+    models = Models(FactorCache(0.05, space.nominal), View(X, rng.standard_normal(n)))
     return UCB(models[Candidate(kernel)], rng.choice([0.0, 0.5, 2.0])), X
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo.acquisition import UCB
-from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -21,7 +21,7 @@ def posterior(seed, kernel, n=15, n_pending=0):
     rng = np.random.default_rng(seed)
     X, z = rng.random((n, 3)), rng.standard_normal(n)
     pending = rng.random((n_pending, 3))
-    return Models(FactorBank(0.1), View(X, z, X_pending=pending))[Candidate(kernel)]
+    return Models(FactorCache(0.1), View(X, z, X_pending=pending))[Candidate(kernel)]
 
 
 @pytest.mark.parametrize("beta", [2.5, 0.0, -1.0])

@@ -11,7 +11,7 @@ import mutate_state
 import pytest
 from cases import policy_cases
 
-#: Cases that failed once, whatever was mended then.
+#: Cases that failed once, whatever was corrected then.
 FUZZED = [
     *("a-gp-ucb:1069", "sw-gp-ucb:1157", "robust:1224", "lnb-gp-ucb:1333"),
     *("w-gp-ucb:1344", "w-gp-ucb:1459", "he-stableopt:1652", "lnb-gp-ucb:1471"),

@@ -127,7 +127,7 @@ NO_SETTINGS = {
     "nu": [0, -1, math.nan, math.inf, "x"],
     "nu_range": [3, (1,), (0, 1), (2, 1), (1.0, math.inf), "ab"],
     "period": [0, 1.5, "x", True],
-    "plain_every": [-1, 1.5, "x", None],
+    "raw_every": [-1, 1.5, "x", None],
     "prior": ["x", 3],
     "ratio": [1, math.inf, "x", None],
     "repeats": ["x", None, 1],
@@ -418,8 +418,8 @@ def test_memos_of_pending_points_that_cannot_be(policy, item, value):
         made.tell(made.ask(), float(i))
     made.ask()
     written = json.loads(state(made))
-    assert item in written["trials"][-1]["memo"]
-    written["trials"][-1]["memo"][item] = value
+    assert item in written["trials"][-1]["metadata"]
+    written["trials"][-1]["metadata"][item] = value
     assert "do not fit together" in refusal(lambda: Optimizer.from_dict(written))
 
 

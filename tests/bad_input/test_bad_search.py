@@ -389,7 +389,7 @@ def test_data_that_the_estimator_refuses(estimator, space, data, says):
     message = refused(data, estimator=estimator, space=space, cv=KFold(2))
     assert "fits of the first" in message
     assert says in message
-    assert f"mend {type(estimator).__name__}, the data or 'param_space'" in message
+    assert f"fix {type(estimator).__name__}, the data or 'param_space'" in message
 
 
 # Nothing is lost ----------------------------------------------------------------------

@@ -238,7 +238,7 @@ ALSO = {
     "scoring": ("scor", "metric"),
     "n_jobs": ("n_jobs",),
     "checkpoint": ("checkpoint",),
-    "estimator": ("candidates of", "mend"),
+    "estimator": ("candidates of", "fix"),
     "refit": ("best_index_", "metric"),
 }
 SEARCH = sorted(RobustBayesSearchCV(Counting(), {}).get_params(deep=False))

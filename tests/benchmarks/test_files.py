@@ -75,7 +75,7 @@ def test_folder_that_does_not_exist(words, tmp_path, capsys):
 def test_file_that_may_not_be_written(tmp_path, monkeypatch):
     check_can_write(tmp_path / "x.csv")
     monkeypatch.setattr(_files.os, "access", lambda path, mode: mode != os.W_OK)
-    with pytest.raises(CommandError, match="mend its permissions"):
+    with pytest.raises(CommandError, match="fix its permissions"):
         check_can_write(tmp_path / "x.csv")
 
 

@@ -517,7 +517,7 @@ def test_the_documentation_has_the_page_of_its_files():
     page = Path(__file__).parents[2] / "docs" / "papers.md"
     folder = page.with_suffix("")
     assert page.read_text(encoding="utf-8") == page_text(page, folder), (
-        "make it anew: python -m skrobustbo.benchmarks reproduce --page docs/papers.md"
+        "make it again: python -m skrobustbo.benchmarks reproduce --page docs/papers.md"
     )
     assert all(path.stat().st_size < 120_000 for path in folder.glob("*.png"))
     assert sum(path.stat().st_size for path in folder.glob("*.csv")) < 1_000_000

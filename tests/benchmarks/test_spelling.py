@@ -12,7 +12,7 @@ from skrobustbo.surrogate import LogNormalPrior
 
 def test_names_and_settings_are_told_apart():
     assert split_method("lb-gp-ucb") == ("lb-gp-ucb", {})
-    name, settings = split_method("robust(weights=(1, 0.5), tail=None)")
+    name, settings = split_method("robust(weights=(1, 0.5), winsorize=None)")
     assert name == "robust"
     assert settings == {"weights": (1, 0.5), "tail": None}
     prior = split_method("robust(prior=LogNormalPrior(0.5, sigma=0.75))")[1]["prior"]

@@ -13,7 +13,7 @@ X, y = np.zeros((30, 1)), np.arange(30) % 2
 
 
 class Moody(BaseEstimator):
-    """Fails where it is told to, or for as long as it is not mended."""
+    """Fails where it is told to, or for as long as it is not corrected."""
 
     fits: list = []  # noqa: RUF012 - of all of them
     failing = staticmethod(lambda a: False)
@@ -25,7 +25,7 @@ class Moody(BaseEstimator):
     def fit(self, X, y=None):
         Moody.fits.append(self.a)
         if Moody.failing(self.a):
-            raise RuntimeError("not mended yet")
+            raise RuntimeError("not corrected yet")
         return self
 
     def score(self, X, y=None):
@@ -33,7 +33,7 @@ class Moody(BaseEstimator):
 
 
 @pytest.fixture(autouse=True)
-def mended():
+def corrected():
     Moody.fits = []
     Moody.failing = Moody.nan_scores = staticmethod(lambda a: False)
 
@@ -64,7 +64,7 @@ def quietly(search):
 
 def test_the_same_error_over_and_over_is_from_the_file_and_says_so(path):
     Moody.failing = staticmethod(lambda a: True)
-    with pytest.raises(ValueError, match=r"All 9 fits .* first 3 .*not mended") as e:
+    with pytest.raises(ValueError, match=r"All 9 fits .* first 3 .*not corrected") as e:
         make(path).fit(X, y)
     assert "checkpoint" not in str(e.value)
     begun = Moody.fits.copy()

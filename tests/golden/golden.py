@@ -3,7 +3,7 @@
 ``python tests/golden/golden.py compare [REF]`` makes all traces with the package as it
 is here and as it was at a commit (default: the last one), on this machine, and prints
 what differs. ``python tests/golden/golden.py store`` makes the hashes in
-``hashes.json`` anew for this machine and its libraries, and prints which changed. The
+``hashes.json`` again for this machine and its libraries, and prints which changed. The
 tests compare with these hashes where the machine is one of theirs; bits depend on both.
 """
 
@@ -123,7 +123,7 @@ def stored() -> dict[str, str]:
 
 
 def store(names: list[str], jobs: int) -> int:
-    """Write the hashes of this machine anew, and print which changed."""
+    """Write the hashes of this machine again, and print which changed."""
     kept = json.loads(HASHES.read_text()) if HASHES.exists() else {}
     old = kept.get(machine(), {})
     new = {name: hashed(lines) for name, lines in traces(names, jobs).items()}

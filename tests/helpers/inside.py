@@ -8,7 +8,7 @@ def engine(optimizer, branch=0):
 
 def promises(optimizer):
     """What the branches promise."""
-    return [one.promise() for one in optimizer._branches]
+    return [one.optimistic_bound() for one in optimizer._branches]
 
 
 def balancer(optimizer):
@@ -27,9 +27,9 @@ def models(optimizer, branch=0, *, pending=True):
     return engine(optimizer, branch).models(n_asked, pending=pending)
 
 
-def ground(optimizer, branch=0):
+def reference_points(optimizer, branch=0):
     """The feasible points of a branch, or a sample of them."""
-    return engine(optimizer, branch)._ground
+    return engine(optimizer, branch)._reference_points
 
 
 def log(optimizer):
@@ -42,9 +42,9 @@ def trials(optimizer):
     return log(optimizer).trials
 
 
-def memo(optimizer):
+def metadata(optimizer):
     """What the policy noted about the point asked last."""
-    return trials(optimizer)[-1].memo
+    return trials(optimizer)[-1].metadata
 
 
 def first_points(optimizer):

@@ -166,7 +166,7 @@ class Count:
 class Counting(policies.RandomPolicy):
     state_type = Count
 
-    def learn(self, state, memo, history):
+    def learn(self, state, metadata, history):
         state.n += 1
 
 

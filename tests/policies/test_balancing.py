@@ -27,10 +27,10 @@ def label(policy, state, i):
 
 def step(policy, state, history, value, pending=()):
     """Run one suggest and learn; return the candidate chosen."""
-    _, memo = policy.suggest(state, FakeModels(), argmax, list(pending))
+    _, metadata = policy.suggest(state, FakeModels(), argmax, list(pending))
     history.list.append(value)
-    policy.learn(state, memo, history)
-    return memo["candidate"]
+    policy.learn(state, metadata, history)
+    return metadata["candidate"]
 
 
 def fixed(n_candidates=3, **settings):
@@ -172,9 +172,9 @@ def test_pending_queries_count():
     state = start(policy)
     pending = []
     for expected in EXPECTED[:6]:
-        _, memo = policy.suggest(state, FakeModels(), argmax, pending)
-        assert memo["candidate"] == expected
-        pending.append(memo)
+        _, metadata = policy.suggest(state, FakeModels(), argmax, pending)
+        assert metadata["candidate"] == expected
+        pending.append(metadata)
     assert state.t == 0
     assert state.members == [[], [], []]
 
@@ -191,10 +191,10 @@ def test_band_of_each_query_by_hand(monkeypatch):
     state, history = start(policy, d=2), Told()
     assert step(policy, state, history, 0.0) == 0
     assert state.t == 1
-    _, memo = policy.suggest(state, FakeModels(), argmax, [{"candidate": 1}] * 3)
+    _, metadata = policy.suggest(state, FakeModels(), argmax, [{"candidate": 1}] * 3)
     assert calls == [("theta=1", 2, 1, 0.5), ("theta=0.368", 2, 5, 0.5)]
     # beta sigma before the query, in units of the objective
-    assert memo["width"] == pytest.approx(0.25 * 0.5 * 4)
+    assert metadata["width"] == pytest.approx(0.25 * 0.5 * 4)
 
 
 def test_schedules_get_half_of_delta():
@@ -229,9 +229,9 @@ def test_every_survivor_stays_balanced():
         params = optimizer.ask()
         optimizer.tell(params, math.sin(7 * params["x"]) * params["y"])
         state = inside.state(optimizer)
-        if state is None or inside.memo(optimizer) is None:
+        if state is None or inside.metadata(optimizer) is None:
             continue
-        chosen = inside.memo(optimizer)["candidate"]
+        chosen = inside.metadata(optimizer)["candidate"]
         after = policy.suspected_regret(state, chosen, len(state.members[chosen]))
         for other in state.alive:
             if len(state.members[other]):  # was there when the choice was made
@@ -261,8 +261,8 @@ def xi_by_hand(noise, introduced, t, delta=0.1):
 
 @pytest.mark.parametrize(("excess", "survives"), [(-1e-9, True), (1e-9, False)])
 def test_elimination_at_the_threshold(excess, survives):
-    # Candidate 0 has y = 0 and the memo's width beta sigma = 0.5 * 4 (scale) = 2; the
-    # model's units are raw, so its slack is 2 * 2 / 1. After t = 2:
+    # Candidate 0 has y = 0 and a width beta sigma = 0.5 * 4 (scale) = 2; the model's
+    # units are raw, so its slack is 2 * 2 / 1. After t = 2:
     noise = 0.3
     r = math.sqrt(xi_by_hand(noise, 2, 2) / 1)
     threshold = 0.0 + r + 2 * 2.0 + r  # y of the other minus its own r must pass it
@@ -578,14 +578,14 @@ def test_balancing_the_same_candidates_is_lb(space, beta):
     growing = LBGPUCB(theta0=0.7, growth=lambda t: min(t, math.exp(2 / d)), **settings)
     expected, plain = run(growing, space, 0)
     # q(i) = theta0 exp(-i/d) enters once g(t) = t >= exp(i/d); B = exp(i/2).
-    ladder = [growing.candidate(plain, i) for i in range(3)]
+    grid = [growing.candidate(plain, i) for i in range(3)]
     enter = [math.ceil(math.exp(i / d)) if i else 0 for i in range(3)]
-    same = HBGPUCB(candidates=ladder, proposing=enter, **settings)
+    same = HBGPUCB(candidates=grid, proposing=enter, **settings)
     asked, state = run(same, space, 0)
     assert asked == expected
     assert (state.members, state.alive) == (plain.members, plain.alive)
     assert state.n_introduced == 3
-    for i, model in enumerate(ladder):
+    for i, model in enumerate(grid):
         assert model.kernel.length_scale == pytest.approx(0.7 * math.exp(-i / d))
         assert model.norm_bound == pytest.approx(math.exp(i / 2))
 

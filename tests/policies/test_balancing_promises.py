@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from skrobustbo import Candidate
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies import HBGPUCB, LBGPUCB, LNBGPUCB, Setup
-from skrobustbo.surrogate import FactorBank, Models, View
+from skrobustbo.surrogate import FactorCache, Models, View
 
 pytestmark = pytest.mark.slow
 
@@ -41,28 +41,28 @@ def argmax(acq, *, inner=False):
 
 def survivors(policy, f, rng, steps):
     """Run the policy on noisy values of f; return the candidates that are left."""
-    bank, told = FactorBank(NOISE), Told()
+    cache, told = FactorCache(NOISE), Told()
     rows = [int(i) for i in rng.integers(len(GRID), size=2)]
     noise = NOISE * rng.standard_normal(2 + steps)
 
     def models():
         told.values = f[rows] + noise[: len(rows)]
-        return Models(bank, View(GRID[rows], told.values))
+        return Models(cache, View(GRID[rows], told.values))
 
     state = policy.start(Setup(1), models())
     for _ in range(steps):
-        x, memo = policy.suggest(state, models(), argmax, [])
+        x, metadata = policy.suggest(state, models(), argmax, [])
         rows.append(int(np.searchsorted(GRID[:, 0], x[0])))
         models()
-        policy.learn(state, memo, told)
+        policy.learn(state, metadata, told)
     return state.alive
 
 
 def longest_right(cls, kernel, norm):
     """Return a policy whose first candidate is `kernel` with this norm bound."""
     if cls is not HBGPUCB:
-        ladder = {"theta0": 1.0, "growth": 0.0, "n_candidates": 3, "norm_bound": norm}
-        return cls(kernel, **ladder, **SETTINGS)
+        grid = {"theta0": 1.0, "growth": 0.0, "n_candidates": 3, "norm_bound": norm}
+        return cls(kernel, **grid, **SETTINGS)
     candidates = [
         Candidate(with_length_scale(kernel, 3.0**-i), norm_bound=3.0 ** (i / 2) * norm)
         for i in range(3)
@@ -89,14 +89,14 @@ def test_a_well_specified_candidate_stays(kernel, cls):
 
 @pytest.mark.parametrize("cls", [LBGPUCB, LNBGPUCB])
 def test_a_grossly_long_length_scale_goes(cls):
-    """One peak of width 0.07 on a ladder from 4, by the policy's own suspected regret.
+    """One peak of width 0.07 on a grid from 4, by the policy's own suspected regret.
 
     The longest length scale takes the space for a slope and asks at its ends: once its
     turns are many, its band is narrow and its mean reward near 0, but for a peak within
     0.07 of an end, which is why some runs keep it. Others must have had turns enough to
     find the peak. In one dimension R is proportional to 1 / theta: if none went, 100
-    steps would be 63, 22, 9, 4 and 2 turns on rungs a factor e apart. With two rungs a
-    factor 100 apart they would be 99 and 1, and nothing could be told.
+    steps would be 63, 22, 9, 4 and 2 turns on levels a factor e apart. With two levels
+    a factor 100 apart they would be 99 and 1, and nothing could be told.
     """
     n, steps, gone = 5, 100, 0
     norm = math.exp((n - 1) / 2)  # B of the shortest

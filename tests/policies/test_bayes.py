@@ -46,27 +46,27 @@ class Draws(FakeModels):
 def suggest(policy, models, state=None, pending=()):
     state = policy.start(Setup(1), models) if state is None else state
     argmax = Probe()
-    _, memo = policy.suggest(state, models, argmax, list(pending))
-    return argmax.acq, memo
+    _, metadata = policy.suggest(state, models, argmax, list(pending))
+    return argmax.acq, metadata
 
 
 def test_bounds_are_averaged_by_hand():
     models = Draws()
-    acq, memo = suggest(MCMCGPUCB(beta=3.0), models)
+    acq, metadata = suggest(MCMCGPUCB(beta=3.0), models)
     # Each draw's bound is theta + 3 * 2 theta = 7 theta; the mean theta is 0.2.
     np.testing.assert_allclose(acq(np.zeros((2, 1))), [1.4, 1.4])
     # One model for each distinct draw, weighted by how often it came.
     assert [c.kernel.length_scale for c in models.built] == [0.1, 0.4]
     np.testing.assert_allclose(acq.weights, [2 / 3, 1 / 3])
-    assert memo["thetas"] == [[0.1], [0.4], [0.1]]
+    assert metadata["thetas"] == [[0.1], [0.4], [0.1]]
 
 
 def test_prediction_is_that_of_the_mixture_by_hand():
-    _, memo = suggest(MCMCGPUCB(), Draws())
+    _, metadata = suggest(MCMCGPUCB(), Draws())
     # Mean 0.2; mean of squares of mu 0.06, of sigma 4 * 0.06: variance 0.3 - 0.04.
-    assert memo["mean"] == pytest.approx(0.2 * 4 + 1)
-    assert memo["std"] == pytest.approx(math.sqrt(0.26) * 4)
-    assert memo["label"] == "theta=0.159"  # (0.1 * 0.4 * 0.1)**(1/3)
+    assert metadata["mean"] == pytest.approx(0.2 * 4 + 1)
+    assert metadata["std"] == pytest.approx(math.sqrt(0.26) * 4)
+    assert metadata["label"] == "theta=0.159"  # (0.1 * 0.4 * 0.1)**(1/3)
 
 
 def test_each_draw_has_its_own_beta():
@@ -84,31 +84,31 @@ class Counting(MCMCGPUCB):
 
 
 def test_beta_counts_queries_told_and_pending():
-    policy, models, memo = Counting(), Draws(), {"thetas": [[0.1]]}
+    policy, models, metadata = Counting(), Draws(), {"thetas": [[0.1]]}
     state = policy.start(Setup(1), models)
     assert suggest(policy, models, state)[0].acqs[0].beta == 1
     for _ in range(4):
-        policy.learn(state, memo, None)
+        policy.learn(state, metadata, None)
     assert suggest(policy, models, state)[0].acqs[0].beta == 5
-    assert suggest(policy, models, state, [memo, memo])[0].acqs[0].beta == 7
+    assert suggest(policy, models, state, [metadata, metadata])[0].acqs[0].beta == 7
 
 
 def test_chain_burns_in_once_and_goes_on():
     policy, models = MCMCGPUCB(n_samples=3, burn_in=9, thin=5), Draws()
     state = policy.start(Setup(1), models)
-    _, memo = suggest(policy, models, state)
+    _, metadata = suggest(policy, models, state)
     assert len(models.asked["starts"]) > 1
     assert (models.asked["n"], models.asked["burn_in"]) == (3, 9)
     assert models.asked["thin"] == 5
     assert models.asked["bounds"] == LENGTH_SCALE_BOUNDS
 
-    policy.learn(state, memo, None)
+    policy.learn(state, metadata, None)
     models.thetas = np.array([[0.2], [0.3], [0.6]])
-    _, memo = suggest(policy, models, state)
+    _, metadata = suggest(policy, models, state)
     assert models.asked["starts"] == [[0.1]]  # the last draw of the step before
     assert models.asked["burn_in"] == 0
 
-    suggest(policy, models, state, [memo])
+    suggest(policy, models, state, [metadata])
     assert models.asked["starts"] == [[0.6]]  # that of the latest point asked
 
 
@@ -183,7 +183,7 @@ def test_draws_follow_the_data():
     points = optimizer.space.sample(40, 0)
     optimizer.tell(points, [math.sin(15 * p["a"]) + 0.1 * p["b"] for p in points])
     optimizer.ask()
-    thetas = np.array(inside.memo(optimizer)["thetas"])
+    thetas = np.array(inside.metadata(optimizer)["thetas"])
     assert thetas.shape == (8, 2)
     assert np.median(thetas[:, 1]) > 2 * np.median(thetas[:, 0])
     assert len(np.unique(thetas)) == 16
@@ -196,7 +196,7 @@ def test_chain_differs_from_ask_to_ask():
     for params in optimizer.ask(3):
         optimizer.tell(params, wave(params))
     optimizer.ask(3)
-    draws = [trial.memo["thetas"] for trial in inside.trials(optimizer)[3:]]
+    draws = [trial.metadata["thetas"] for trial in inside.trials(optimizer)[3:]]
     assert len(np.unique(draws)) == 3 * 8
 
 

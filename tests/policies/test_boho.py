@@ -17,7 +17,7 @@ from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.policies import BOHO, Policy, Setup
 from skrobustbo.policies._boho import BOHOState
 from skrobustbo.policies._models import length_scale_candidate, note
-from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, FlatPrior, Models, View
 
 
 class Scaled(FakePosterior):
@@ -42,9 +42,9 @@ class ScaledModels(FakeModels):
 
 
 def step(policy, state, models):
-    _, memo = policy.suggest(state, models, Probe(d=2, best=0.7), [])
-    policy.learn(state, memo, None)
-    return memo
+    _, metadata = policy.suggest(state, models, Probe(d=2, best=0.7), [])
+    policy.learn(state, metadata, None)
+    return metadata
 
 
 # Shrinking --------------------------------------------------------------------------
@@ -85,17 +85,17 @@ def test_five_confident_steps_in_a_row():
 def test_threshold_of_confidence(threshold, confident):
     # sigma^2 = 0.0081 beside t_sigma 0.01.
     models = ScaledModels(0.09)
-    memo = step(BOHO(threshold=threshold), BOHOState([1.0, 1.0]), models)
-    assert memo["confident"] is confident
+    metadata = step(BOHO(threshold=threshold), BOHOState([1.0, 1.0]), models)
+    assert metadata["confident"] is confident
 
 
 def test_the_next_estimate_is_inside_the_new_bounds():
     policy, state = BOHO(lower=0.05), BOHOState([1.0, 1.0])
     models = ScaledModels(0.01)
     for t in range(1, 12):
-        memo = step(policy, state, models)
+        metadata = step(policy, state, models)
         expected = 1.0 if t <= 5 else 0.5 if t <= 10 else 0.25
-        assert memo["theta"] == [expected, expected]
+        assert metadata["theta"] == [expected, expected]
     np.testing.assert_array_equal(models.bounds, [[0.05, 0.05], [0.25, 0.25]])
     assert models.prior == FlatPrior()
 
@@ -137,7 +137,7 @@ def test_scale_is_clipped(output_scale, share):
 def test_output_scale_is_the_maximum_likelihood_one():
     rng = np.random.default_rng(0)
     X, z, noise = rng.random((12, 2)), rng.standard_normal(12), 0.3
-    posterior = Models(FactorBank(noise), View(X, z, X_pending=X[:2] + 0.1))[
+    posterior = Models(FactorCache(noise), View(X, z, X_pending=X[:2] + 0.1))[
         Candidate(RBF(0.4))
     ]
     K = RBF(0.4)(X) + noise**2 * np.eye(12)
@@ -152,7 +152,7 @@ def test_output_scale_is_the_maximum_likelihood_one():
     best = log_likelihood(posterior.output_scale)
     for factor in (0.99, 1.01):
         assert log_likelihood(posterior.output_scale * factor) < best
-    empty = Models(FactorBank(noise), View(X[:0], z[:0]))[Candidate(RBF(0.4))]
+    empty = Models(FactorCache(noise), View(X[:0], z[:0]))[Candidate(RBF(0.4))]
     assert empty.output_scale == 1.0
 
 
@@ -183,7 +183,7 @@ def test_fit_inside_bounds_for_each_length_scale():
     X = rng.random((12, 2))
     z = np.sin(9 * X[:, 0]) + 0.1 * X[:, 1]
     groups = [np.array([0]), np.array([1])]
-    models = Models(FactorBank(0.1), View(X, z, groups=groups))
+    models = Models(FactorCache(0.1), View(X, z, groups=groups))
 
     def fit(low, high):
         bounds, starts = (low, high), [0.1, 0.5, 2.0]

@@ -16,7 +16,7 @@ from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.kernels import AdditiveKernel
 from skrobustbo.policies import GPUCB, HEGPUCB, MLEGPUCB, ExpectedUCB, Setup
 from skrobustbo.policies._elimination import contradicted
-from skrobustbo.surrogate import FactorBank, Models, View
+from skrobustbo.surrogate import FactorCache, Models, View
 
 
 class Labelled(FakePosterior):
@@ -41,10 +41,10 @@ def start(policy):
 
 def step(policy, state, history, value, pending=()):
     """Run one suggest and learn; return the candidate chosen."""
-    _, memo = policy.suggest(state, LabelledModels(), argmax, list(pending))
+    _, metadata = policy.suggest(state, LabelledModels(), argmax, list(pending))
     history.list.append(value)
-    policy.learn(state, memo, history)
-    return memo["candidate"]
+    policy.learn(state, metadata, history)
+    return metadata["candidate"]
 
 
 def fixed(*sigmas, **settings):
@@ -60,10 +60,10 @@ def xi_by_hand(noise, n, t, delta=0.1):
 
 def test_most_optimistic_survivor_asks():
     policy = fixed(0.5, 0.75, 0.25)
-    _, memo = policy.suggest(start(policy), LabelledModels(), argmax, [])
-    assert memo["candidate"] == 1
+    _, metadata = policy.suggest(start(policy), LabelledModels(), argmax, [])
+    assert metadata["candidate"] == 1
     # Mean 0 and beta sigma = 2 * 0.75, in units of the objective.
-    assert (memo["mean"], memo["width"], memo["std"]) == (1.0, 6.0, 3.0)
+    assert (metadata["mean"], metadata["width"], metadata["std"]) == (1.0, 6.0, 3.0)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -163,9 +163,9 @@ def test_the_last_model_stays_with_one_warning():
 def test_a_model_eliminated_meanwhile_is_not_tested_again():
     policy = fixed(0.25, 0.5, noise=1e-3)
     state, history = start(policy), Told()
-    _, memo = policy.suggest(state, LabelledModels(), argmax, [])
-    _, late = policy.suggest(state, LabelledModels(), argmax, [memo])
-    for told in (memo, late):
+    _, metadata = policy.suggest(state, LabelledModels(), argmax, [])
+    _, late = policy.suggest(state, LabelledModels(), argmax, [metadata])
+    for told in (metadata, late):
         history.list.append(100.0)
         policy.learn(state, told, history)
     assert state.survivors == [0]
@@ -180,8 +180,8 @@ def test_widths_leave_pending_points_out():
     model = GaussianProcessRegressor(RBF(0.3), alpha=1e-4, optimizer=None)
     model.fit([[0.0], [1.0]], [0.0, 0.5])
     mean, std = model.predict(trial.x[None, :], return_std=True)
-    assert trial.memo["mean"] == pytest.approx(mean[0])
-    assert trial.memo["width"] == pytest.approx(2 * std[0])
+    assert trial.metadata["mean"] == pytest.approx(mean[0])
+    assert trial.metadata["width"] == pytest.approx(2 * std[0])
     assert trial.std < std[0]
 
 
@@ -260,14 +260,14 @@ def test_log_marginal_likelihood_is_scikit_learn_s():
     for kernel in (RBF(0.4), Matern([0.2, 0.7], nu=1.5)):
         model = GaussianProcessRegressor(kernel, alpha=0.05**2, optimizer=None)
         expected = model.fit(X, z).log_marginal_likelihood_value_
-        pending = Models(FactorBank(0.05), View(X, z, X_pending=rng.random((3, 2))))
+        pending = Models(FactorCache(0.05), View(X, z, X_pending=rng.random((3, 2))))
         got = pending[Candidate(kernel)].log_marginal_likelihood
         assert got == pytest.approx(expected, rel=1e-8)
 
 
 def test_prior_mean_enters_the_likelihood():
     X, z = np.array([[0.2], [0.7]]), np.array([1.0, 2.0])
-    models = Models(FactorBank(0.1), View(X, (z - 5) / 2, shift=5.0, scale=2.0))
+    models = Models(FactorCache(0.1), View(X, (z - 5) / 2, shift=5.0, scale=2.0))
     shifted = models[Candidate(RBF(0.3), mean=lambda X: 4 * X[:, 0])]
     residual = (z - 4 * X[:, 0]) / 2
     K = RBF(0.3)(X) + 0.01 * np.eye(2)
@@ -282,7 +282,7 @@ def two_values(cls, **settings):
     optimizer = Optimizer(space, policy, n_initial_points=4, random_state=0)
     for i in (0, 6, 13, 20):
         optimizer.tell({"x": i / 20}, math.sin(i / 10))
-    return optimizer, optimizer.ask()["x"], inside.memo(optimizer)
+    return optimizer, optimizer.ask()["x"], inside.metadata(optimizer)
 
 
 def two_models():
@@ -301,15 +301,15 @@ def test_expected_bound_by_hand():
     predictions = [model.predict(grid, return_std=True) for model in models]
     value = sum(p * (m + 30 * s) for p, (m, s) in zip(P, predictions, strict=True))
     value[[0, 6, 13, 20]] = -np.inf
-    _, x, memo = two_values(ExpectedUCB, beta=30.0)
+    _, x, metadata = two_values(ExpectedUCB, beta=30.0)
     best = int(np.argmax(value))
     assert x == pytest.approx(grid[best, 0])
-    np.testing.assert_allclose(memo["weights"], P)
+    np.testing.assert_allclose(metadata["weights"], P)
     m, s = np.array(predictions)[:, :, best].T
-    assert memo["mean"] == pytest.approx(P @ m)
+    assert metadata["mean"] == pytest.approx(P @ m)
     second = P @ (s**2 + m**2) - (P @ m) ** 2
-    assert memo["std"] == pytest.approx(math.sqrt(second))
-    assert memo["label"] == "RBF(length_scale=0.8)"
+    assert metadata["std"] == pytest.approx(math.sqrt(second))
+    assert metadata["label"] == "RBF(length_scale=0.8)"
 
 
 def test_expectation_counts_its_queries():
@@ -326,13 +326,13 @@ def test_weights_do_not_underflow():
     points = np.linspace(0, 1, 200)
     optimizer.tell([{"x": x} for x in points], np.sin(3 * points))
     optimizer.ask()
-    assert inside.memo(optimizer)["weights"] == pytest.approx([0, 1])
+    assert inside.metadata(optimizer)["weights"] == pytest.approx([0, 1])
 
 
 def test_likeliest_candidate_is_chosen():
-    optimizer, _, memo = two_values(MLEGPUCB)
+    optimizer, _, metadata = two_values(MLEGPUCB)
     L = [model.log_marginal_likelihood_value_ for model in two_models()]
-    assert memo["chosen"] == int(np.argmax(L)) == 1
+    assert metadata["chosen"] == int(np.argmax(L)) == 1
     optimizer.tell(optimizer.history_[-1]["params"], 0.0)
     optimizer.ask()
     assert optimizer.history_[-1]["alive"] == ["RBF(length_scale=0.8)"]
@@ -364,10 +364,10 @@ def test_bayes_finite_knows_the_number_of_points():
     optimizer = Optimizer(space, policy, n_initial_points=1)
     optimizer.tell({"x": 0}, 0.0)
     optimizer.ask()
-    memo = inside.memo(optimizer)
+    metadata = inside.metadata(optimizer)
     # Half of delta for the band: 3 delta for 6 delta.
     beta = math.sqrt(2 * math.log(10 * math.pi**2 / (3 * 0.2)))
-    assert memo["width"] == pytest.approx(beta * memo["std"])
+    assert metadata["width"] == pytest.approx(beta * metadata["std"])
 
 
 @pytest.mark.parametrize("given", [[], [1.0], RBF(), "rbf", [RBF(), None]])

@@ -45,9 +45,9 @@ def propose(policy, state, scale=4.0, pending=()):
     return policy.suggest(state, NarrowModels(scale), argmax, list(pending))[1]
 
 
-def tell(policy, state, history, memo, value):
+def tell(policy, state, history, metadata, value):
     history.list.append(value)
-    return policy.learn(state, memo, history)
+    return policy.learn(state, metadata, history)
 
 
 def step(policy, state, history, value):
@@ -88,10 +88,10 @@ def test_units_are_those_of_the_step_that_predicted():
     policy = ETGPUCB(KERNEL, noise=0.1)
     for scale, fires in ((4.0, False), (1.0, True)):
         state, history = begin(policy)
-        memo = propose(policy, state, scale)
-        assert memo["deviation"] == 0.5 * scale  # pending points left out
-        assert memo["std"] == pytest.approx(0.3 * scale)
-        assert tell(policy, state, history, memo, 6.0) is fires
+        metadata = propose(policy, state, scale)
+        assert metadata["deviation"] == 0.5 * scale  # pending points left out
+        assert metadata["std"] == pytest.approx(0.3 * scale)
+        assert tell(policy, state, history, metadata, 6.0) is fires
 
 
 def test_cap_on_the_noise_term():
@@ -142,8 +142,8 @@ def test_a_memo_older_than_the_reset_never_triggers():
 def test_a_memo_older_than_the_reset_counts_for_the_clock():
     policy = RGPUCB(KERNEL, period=2)
     state, history = begin(policy)
-    memos = [propose(policy, state) for _ in range(5)]
-    resets = [tell(policy, state, history, memo, 1.0) for memo in memos[::-1]]
+    pending = [propose(policy, state) for _ in range(5)]
+    resets = [tell(policy, state, history, metadata, 1.0) for metadata in pending[::-1]]
     assert resets == [False, True, False, True, False]
 
 

@@ -10,7 +10,7 @@ import inside
 from runs import CUBE, GRID, assert_modelled, read_back, run, run_over_time
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, TVGPUCB, UITVBO, WGPUCB, Setup, make_policy
-from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 KERNEL = RBF(0.2)
 NAMES = ["tv-gp-ucb", "ui-tvbo", "w-gp-ucb"]
@@ -30,7 +30,7 @@ def models(noise=0.1, n=9, n_pending=0):
     rng = np.random.default_rng(1)
     X, z = rng.random((n, 2)), rng.standard_normal(n)
     pending = rng.random((n_pending, 2))
-    return Models(FactorBank(noise), View(X, z, X_pending=pending))
+    return Models(FactorCache(noise), View(X, z, X_pending=pending))
 
 
 def by_hand(policy, view, prior_now):
@@ -176,7 +176,7 @@ def drifting(epsilon, n=120, seed=0):
     X, i = rng.random((n, 2)), np.arange(n)
     K = KERNEL(X) * (1 - epsilon) ** (np.abs(i[:, None] - i) / 2)
     z = np.linalg.cholesky(K + 0.01 * np.eye(n)) @ rng.standard_normal(n)
-    return Models(FactorBank(0.1), View(X, z))
+    return Models(FactorCache(0.1), View(X, z))
 
 
 @pytest.mark.parametrize("epsilon", [0.005, 0.1])
@@ -184,18 +184,18 @@ def test_likelihood_finds_the_rate(epsilon):
     policy, view = TVGPUCB(KERNEL, epsilon="mle", noise=0.1), drifting(epsilon)
     state = policy.start(Setup(2), view)
     assert state.rate == 0.03
-    _, memo = policy.suggest(state, view, lambda acq: (np.zeros(2), 0.0), [])
-    assert epsilon / 3 < memo["rate"] < epsilon * 3
+    _, metadata = policy.suggest(state, view, lambda acq: (np.zeros(2), 0.0), [])
+    assert epsilon / 3 < metadata["rate"] < epsilon * 3
     assert state.rate == 0.03  # changed by learn alone
-    policy.learn(state, memo, None)
-    assert (state.rate, state.t) == (memo["rate"], 1)
+    policy.learn(state, metadata, None)
+    assert (state.rate, state.t) == (metadata["rate"], 1)
 
     def likelihood(rate):
         model = policy._in_time(state, 2, rate)
         return view.timed()[model].log_marginal_likelihood
 
     rates = np.geomspace(0.0041, 0.22, 60)
-    assert likelihood(memo["rate"]) > max(map(likelihood, rates)) - 0.01
+    assert likelihood(metadata["rate"]) > max(map(likelihood, rates)) - 0.01
 
 
 def test_likelihood_search_moves_within_bounds():
@@ -203,8 +203,8 @@ def test_likelihood_search_moves_within_bounds():
     state = policy.start(Setup(2), view)
     for _ in range(4):
         before = state.rate
-        _, memo = policy.suggest(state, view, lambda acq: (np.zeros(2), 0.0), [])
-        policy.learn(state, memo, None)
+        _, metadata = policy.suggest(state, view, lambda acq: (np.zeros(2), 0.0), [])
+        policy.learn(state, metadata, None)
         assert max(1e-4, before * math.exp(-2)) <= state.rate * 1.001
     assert state.rate < 2e-4
 

@@ -40,14 +40,14 @@ class ScaledModels(FakeModels):
 
 
 def choice(policy, t, d=1, h=1.0, width=0.0, models=None, pending=()):
-    """Return what the policy maximises at t queries told, and the memo."""
+    """Return what the policy maximises at t queries told, and the metadata."""
     probe, state = Probe(), GrowingState(d, policy.theta0, t=t, h=h, width=width)
     models = ScaledModels() if models is None else models
-    _, memo = policy.suggest(state, models, probe, list(pending))
+    _, metadata = policy.suggest(state, models, probe, list(pending))
     posterior, beta = probe.acq.posterior, probe.acq.beta
     theta = np.asarray(posterior.candidate.kernel.length_scale)
     norm = posterior.candidate.norm_bound
-    return SimpleNamespace(theta=theta, norm=norm, beta=beta), memo
+    return SimpleNamespace(theta=theta, norm=norm, beta=beta), metadata
 
 
 # Given growth -----------------------------------------------------------------------
@@ -61,12 +61,12 @@ def test_length_scale_norm_and_beta_by_hand():
     # t = 4, d = 2: g = 4^0.5 = 2, b = 4^1 = 4, so theta = 0.4, B = 4 * 2^2 * 1.5 = 24;
     # beta = 24 + 0.4 sqrt(3 + 1 + ln 10).
     policy = given(theta0=0.8, norm_bound=1.5, growth=0.5, norm_growth=1.0)
-    probe, memo = choice(policy, t=4, d=2)
+    probe, metadata = choice(policy, t=4, d=2)
     assert probe.theta == pytest.approx(0.4)
     assert probe.norm == pytest.approx(24.0)
     assert probe.beta == pytest.approx(24 + 0.4 * math.sqrt(4 + math.log(10)))
-    # The memo's width is 2 beta sigma in units of the objective.
-    assert memo["width"] == pytest.approx(2 * probe.beta * 0.2 * 4)
+    # The metadata's width is 2 beta sigma in units of the objective.
+    assert metadata["width"] == pytest.approx(2 * probe.beta * 0.2 * 4)
 
 
 @pytest.mark.parametrize("t", [0, 1])
@@ -84,8 +84,8 @@ def test_callables_are_g_and_b_themselves():
 
 def test_pending_queries_count():
     policy = given(growth=1.0)
-    _, memo = choice(policy, t=3)
-    probe, _ = choice(policy, t=2, pending=[memo, memo])
+    _, metadata = choice(policy, t=3)
+    probe, _ = choice(policy, t=2, pending=[metadata, metadata])
     assert probe.theta == pytest.approx(1 / 4)
 
 
@@ -187,14 +187,14 @@ def test_matched_growth_meets_the_reference(matching):
     regret = step.regret_bound() if matching == "regret-bound" else step.one_step
     assert regret(h) == pytest.approx(200, rel=1e-2)
     assert regret(h) >= 200
-    _, memo = choice(policy, t=7, width=12.0)
-    assert memo["h"] == h
+    _, metadata = choice(policy, t=7, width=12.0)
+    assert metadata["h"] == h
 
 
 def test_growth_stays_where_the_estimate_exceeds_the_reference():
     policy = AGPUCB(RBF(), reference=0.0)
-    _, memo = choice(policy, t=50, h=3.5, width=100.0)
-    assert memo["h"] == 3.5
+    _, metadata = choice(policy, t=50, h=3.5, width=100.0)
+    assert metadata["h"] == 3.5
 
 
 def test_growth_is_bounded_by_the_ceiling():
@@ -237,10 +237,10 @@ def test_combinations_by_hand():
     for combine, expected in (("min", [0.3, 0.5]), ("divide", [0.15, 0.45])):
         policy = given(growth=0.5, combine=combine)
         models = ScaledModels([0.3, 0.9])
-        probe, memo = choice(policy, t=4, d=2, models=models)
+        probe, metadata = choice(policy, t=4, d=2, models=models)
         assert probe.theta == pytest.approx(expected)
         assert probe.norm == pytest.approx(2 * 2**2)
-        assert memo["estimate"] == [0.3, 0.9]
+        assert metadata["estimate"] == [0.3, 0.9]
 
 
 def test_before_growth_the_estimate_itself_is_used():
@@ -305,12 +305,12 @@ def test_growth_increases_and_label_follows(matching):
         Matern(nu=2.5), matching=matching, reference=lambda t: 20.0 * t, balance=0.5
     )
     _, optimizer = run(policy, {"a": Real(0, 1)}, 0, n=25)
-    memos = [trial.memo for trial in inside.trials(optimizer) if trial.memo]
-    growth = [memo["h"] for memo in memos]
+    pending = [trial.metadata for trial in inside.trials(optimizer) if trial.metadata]
+    growth = [metadata["h"] for metadata in pending]
     assert growth == sorted(growth)
     assert growth[0] == 1.0 < growth[-1]
     g, _ = policy.factors(growth[-1], 1)
-    assert memos[-1]["label"] == f"theta={1 / g:.3g}"
+    assert pending[-1]["label"] == f"theta={1 / g:.3g}"
     assert inside.state(optimizer).h == growth[-1]
     assert inside.state(optimizer).t == 22
 

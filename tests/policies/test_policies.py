@@ -1,4 +1,4 @@
-"""The other policies: estimation, the ladder, schedules, the registry."""
+"""The other policies: estimation, the grid, schedules, the registry."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from skrobustbo.policies._beta import (
     self_normalised_beta,
 )
 from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
-from skrobustbo.policies._robust import LadderState
+from skrobustbo.policies._robust import GridState
 from skrobustbo.surrogate import GammaPrior, LogNormalPrior
 
 
@@ -50,7 +50,7 @@ def test_estimates_follow_the_data(policy):
     points = optimizer.space.sample(40, 0)
     optimizer.tell(points, [math.sin(15 * p["a"]) + 0.1 * p["b"] for p in points])
     optimizer.ask()
-    theta = inside.memo(optimizer)["theta"]
+    theta = inside.metadata(optimizer)["theta"]
     assert len(theta) == (2 if policy.anisotropic else 1)
     assert 0.02 < theta[0] < 0.5
     if policy.anisotropic:
@@ -63,7 +63,7 @@ def test_map_is_drawn_to_its_prior():
         optimizer = Optimizer({"x": Real(0, 1)}, policy, n_initial_points=2)
         optimizer.tell([{"x": 0.1}, {"x": 0.8}], [0.0, 1.0])
         optimizer.ask()
-        return inside.memo(optimizer)["theta"][0]
+        return inside.metadata(optimizer)["theta"][0]
 
     assert (
         theta(LogNormalPrior(0.05, 0.1)) < 0.1 < 0.9 < theta(LogNormalPrior(1.0, 0.1))
@@ -71,12 +71,12 @@ def test_map_is_drawn_to_its_prior():
     assert theta(GammaPrior(30, 100)) == pytest.approx(0.29, abs=0.05)
 
 
-# The ladder ------------------------------------------------------------------------
+# The grid ------------------------------------------------------------------------
 
 
 def test_rungs_take_turns_by_weight():
     policy = RobustUCB()
-    state = LadderState(1, 50, [0, 0, 0, 0])
+    state = GridState(1, 50, [0, 0, 0, 0])
     turns = []
     for _ in range(15):
         turns.append(policy.turn(state, []))
@@ -88,27 +88,27 @@ def test_rungs_take_turns_by_weight():
 
 def test_pending_rungs_count():
     policy = RobustUCB()
-    state = LadderState(1, 50, [2, 0, 0, 0])
+    state = GridState(1, 50, [2, 0, 0, 0])
     assert policy.turn(state, []) == 1
-    assert policy.turn(state, [{"rung": 1}]) == 0
+    assert policy.turn(state, [{"level": 1}]) == 0
 
 
 def test_ladder_reaches_what_the_budget_resolves():
     policy = RobustUCB()
-    state = LadderState(2, 100, [0] * 4)
+    state = GridState(2, 100, [0] * 4)
     theta = np.array([0.8, 2.0])
-    divisors = [policy.divisor(state, theta, 10, rung) for rung in range(4)]
+    divisors = [policy.divisor(state, theta, 10, level) for level in range(4)]
     # Shortest: 0.5 * 100**(-1/2) = 0.05, so the longest scale is divided by 40 at most.
     np.testing.assert_allclose(divisors, 40.0 ** (np.arange(4) / 3))
 
 
 def test_ladder_collapses_where_the_estimate_is_short_already():
-    state = LadderState(1, 50, [0] * 4)
+    state = GridState(1, 50, [0] * 4)
     assert RobustUCB().divisor(state, np.array([0.005]), 10, 3) == 1.0
 
 
 def test_ladder_without_a_horizon_follows_the_evaluations():
-    state = LadderState(1, None, [0] * 4)
+    state = GridState(1, None, [0] * 4)
     policy = RobustUCB()
     assert policy.divisor(state, np.array([1.0]), 10, 3) == pytest.approx(100)
     assert policy.divisor(state, np.array([1.0]), 200, 3) == pytest.approx(400)
@@ -120,9 +120,9 @@ def test_one_rung_is_map_ucb():
         runs.run(optimizer, 15, lambda params: math.sin(9 * params["x"]))
         return [record["params"]["x"] for record in optimizer.history_]
 
-    ladder = RobustUCB(weights=(1,), tail=None, beta=1.0)
+    grid = RobustUCB(weights=(1,), winsorize=None, beta=1.0)
     plain = MAPGPUCB(prior=LogNormalPrior(0.7, 1.5))
-    np.testing.assert_allclose(run(ladder), run(plain), atol=1e-3)
+    np.testing.assert_allclose(run(grid), run(plain), atol=1e-3)
 
 
 def test_tail_is_raised_by_hand():
@@ -131,7 +131,7 @@ def test_tail_is_raised_by_hand():
     z, shift, scale = RobustUCB(normalize_y=False).targets(values)
     assert (shift, scale) == (0.0, 1.0)
     np.testing.assert_allclose(z, [-4.0, 0.0, 1.0, 2.0, -4.0])
-    z, *_ = RobustUCB(normalize_y=False, tail=None).targets(values)
+    z, *_ = RobustUCB(normalize_y=False, winsorize=None).targets(values)
     np.testing.assert_allclose(z, [-1e6, 0.0, 1.0, 2.0, -1e6])
 
 
@@ -189,7 +189,7 @@ def test_settings_are_changed_on_a_copy():
         ),
         MAPGPUCB(RBF(2.0), prior=LogNormalPrior(0.5, 0.7), beta="log"),
         MAPGPUCB(prior=GammaPrior(2, 3), normalize_y=(1.0, 2.0)),
-        RobustUCB(weights=(1, 0.2), tail=None),
+        RobustUCB(weights=(1, 0.2), winsorize=None),
         *map(policies.make_policy, policies.available()),
     ],
 )

@@ -18,8 +18,8 @@ from skrobustbo.policies._beta import (
     resolve_beta,
 )
 from skrobustbo.policies._gain import GREEDY_SHARE, bound_gain, greedy_gain
-from skrobustbo.surrogate import Candidate, FactorBank, Models, View
-from skrobustbo.surrogate._posterior import Ground
+from skrobustbo.surrogate import Candidate, FactorCache, Models, View
+from skrobustbo.surrogate._posterior import ReferencePoints
 
 # Schedules for objectives drawn from the process ------------------------------------
 
@@ -84,7 +84,9 @@ def test_bayes_finite_refuses_an_infinite_space():
 
 
 def posterior_of(kernel, X, ground, noise=0.1):
-    models = Models(FactorBank(noise), View(X, np.zeros(len(X)), ground=ground))
+    models = Models(
+        FactorCache(noise), View(X, np.zeros(len(X)), reference_points=ground)
+    )
     return models[Candidate(kernel, norm_bound=1.5)]
 
 
@@ -101,11 +103,13 @@ def resolved(beta, posterior, gain="posterior"):
 
 def test_every_posterior_knows_the_size_of_the_space():
     X = np.random.default_rng(0).random((4, 2))
-    posterior = posterior_of(RBF(0.5), X, Ground(X, 40))
+    posterior = posterior_of(RBF(0.5), X, ReferencePoints(X, 40))
     assert resolved("bayes-finite", posterior) == bayes_finite_beta(40, 5, 0.1)
-    timed = Models(FactorBank(0.1), View(X, np.zeros(4), ground=Ground(X, 9))).timed()
+    timed = Models(
+        FactorCache(0.1), View(X, np.zeros(4), reference_points=ReferencePoints(X, 9))
+    ).timed()
     present = timed[Candidate(RBF(0.5))]
-    assert present.ground is None  # its points have a time as well
+    assert present.reference_points is None  # its points have a time as well
     assert resolved("bayes-finite", present) == bayes_finite_beta(9, 5, 0.1)
     expected = bayes_continuous_beta(2, 5, 0.1)
     assert resolved("bayes-continuous", posterior) == expected
@@ -191,7 +195,7 @@ def test_schedules_take_the_bound_of_the_feasible_points():
         np.array([[0.2, 0.3], [0.8, 0.1]]),
         np.random.default_rng(0).random((9, 2)),
     )
-    posterior = posterior_of(RBF(0.5), X, Ground(points, 9))
+    posterior = posterior_of(RBF(0.5), X, ReferencePoints(points, 9))
     gain = bound_gain(RBF(0.5), points, 2, 0.1)
     expected = 1.5 + math.sqrt(2 * (gain + math.log(10)))
     assert resolved("self-normalised", posterior, "bound") == pytest.approx(expected)
@@ -203,8 +207,12 @@ def test_bound_needs_to_know_the_points():
     with pytest.raises(ValueError, match="'bound' for models of points alone"):
         resolved("igp", posterior, "bound")
     models = Models(
-        FactorBank(0.1),
-        View(np.zeros((1, 1)), np.zeros(1), ground=Ground(np.zeros((1, 1)))),
+        FactorCache(0.1),
+        View(
+            np.zeros((1, 1)),
+            np.zeros(1),
+            reference_points=ReferencePoints(np.zeros((1, 1))),
+        ),
     )
     timed = models.timed()[Candidate(RBF(0.5))]
     with pytest.raises(ValueError, match="'bound' for models of points alone"):
@@ -212,7 +220,7 @@ def test_bound_needs_to_know_the_points():
 
 
 def ground_of(space, **settings):
-    return inside.ground(Optimizer(space, "random", **settings))
+    return inside.reference_points(Optimizer(space, "random", **settings))
 
 
 def test_ground_set_of_a_space():
@@ -247,10 +255,12 @@ def test_every_schedule_with_every_gain_runs(beta, gain):
 def band_holds(beta, f, kernel, points, noise, delta, seed):
     """Whether |f - mu| <= beta sigma everywhere throughout one run of GP-UCB."""
     rng, asked, y = np.random.default_rng(seed), [], []
-    bank, ground = FactorBank(noise), Ground(points, len(points))
+    cache, ground = FactorCache(noise), ReferencePoints(points, len(points))
     for t in range(1, 31):
         X = points[asked].reshape(-1, points.shape[1])
-        posterior = Models(bank, View(X, np.array(y), ground=ground))[Candidate(kernel)]
+        posterior = Models(cache, View(X, np.array(y), reference_points=ground))[
+            Candidate(kernel)
+        ]
         mu, sigma = posterior.predict(points)
         width = resolve_beta(
             beta,

@@ -230,16 +230,16 @@ def test_centre_perturbation_and_models_by_hand():
     """The spike at 0.3 has low shoulders; the hill at 0.7 is safe."""
     policy, models = policy_of(), two_models()
     state = policy.start(Setup(1), models)
-    x, memo = policy.suggest(state, models, Argmax(), [])
+    x, metadata = policy.suggest(state, models, Argmax(), [])
     # min of UCB around 0.7: a 5.5 (at 0.6), b 9 (at 0.6).
-    assert memo["centre"] == [0.7]
-    assert (memo["candidate"], memo["label"]) == (1, "b")
+    assert metadata["centre"] == [0.7]
+    assert (metadata["candidate"], metadata["label"]) == (1, "b")
     # LCB at 0.6, 0.7, 0.8: a 4.5, 5.5, 5; b 5, 6, 5.5. The least: a at 0.6.
     assert x[0] == 0.6
-    assert memo["lcb"] == 4.5
+    assert metadata["lcb"] == 4.5
     # Both promise at the point asked.
-    assert (memo["mean"], memo["width"]) == (7.0, 2.0)
-    assert memo["adversary"] == {"candidate": 0, "mean": 5.0, "width": 0.5}
+    assert (metadata["mean"], metadata["width"]) == (7.0, 2.0)
+    assert metadata["adversary"] == {"candidate": 0, "mean": 5.0, "width": 0.5}
 
 
 def test_one_pessimist_makes_a_point_the_worst():
@@ -248,31 +248,31 @@ def test_one_pessimist_makes_a_point_the_worst():
     a[6:9], b[6:9] = (4.5, 6.5, 6.5), (9.5, 7.5, 5.5)
     models = Tables(a=(a, FLAT), b=(b, FLAT))
     policy = policy_of()
-    x, memo = policy.suggest(policy.start(Setup(1), models), models, Argmax(), [])
+    x, metadata = policy.suggest(policy.start(Setup(1), models), models, Argmax(), [])
     # LCB at 0.6, 0.7, 0.8: a 4, 6, 6; b 9, 7, 5. The least UCB: a 5, b 6.
-    assert (memo["centre"], x[0], memo["lcb"]) == ([0.7], 0.6, 4.0)
-    assert (memo["candidate"], memo["adversary"]["candidate"]) == (1, 0)
+    assert (metadata["centre"], x[0], metadata["lcb"]) == ([0.7], 0.6, 4.0)
+    assert (metadata["candidate"], metadata["adversary"]["candidate"]) == (1, 0)
 
 
 def test_pessimist_may_be_the_optimist():
     models = Tables(a=(MU, FLAT), b=(MU, 4 * FLAT))
     policy = policy_of()
-    _, memo = policy.suggest(policy.start(Setup(1), models), models, Argmax(), [])
-    assert memo["candidate"] == memo["adversary"]["candidate"] == 1
+    _, metadata = policy.suggest(policy.start(Setup(1), models), models, Argmax(), [])
+    assert metadata["candidate"] == metadata["adversary"]["candidate"] == 1
 
 
 def test_worst_of_the_untried():
     policy, models = policy_of(), two_models()
     state = policy.start(Setup(1), models)
-    x, memo = policy.suggest(state, models, Argmax({6}), [])
-    assert (memo["centre"], x[0]) == ([0.7], 0.8)
-    assert memo["lcb"] == 4.5  # of the ball, tried points included
-    x, memo = policy.suggest(state, models, Argmax({6, 8}), [])
-    assert (memo["centre"], x[0]) == ([0.7], 0.7)
+    x, metadata = policy.suggest(state, models, Argmax({6}), [])
+    assert (metadata["centre"], x[0]) == ([0.7], 0.8)
+    assert metadata["lcb"] == 4.5  # of the ball, tried points included
+    x, metadata = policy.suggest(state, models, Argmax({6, 8}), [])
+    assert (metadata["centre"], x[0]) == ([0.7], 0.7)
     # Nothing left around 0.7: the best centre that is free itself. The least UCB of
     # b within reach is 4 at 0.3 and 3 or less at the others.
-    x, memo = policy.suggest(state, models, Argmax({6, 7, 8}), [])
-    assert memo["centre"] == [0.3]
+    x, metadata = policy.suggest(state, models, Argmax({6, 7, 8}), [])
+    assert metadata["centre"] == [0.3]
 
 
 def test_one_radius_is_enough_for_a_centre_to_come_again():
@@ -280,16 +280,16 @@ def test_one_radius_is_enough_for_a_centre_to_come_again():
     ball = models.ball(0.1, "max", "cube")
     models.ball = lambda eps, metric, units: ball
     state = policy.start(Setup(1), models)
-    x, memo = policy.suggest(state, models, Argmax({7}), [])
-    assert (memo["centre"], x[0]) == ([0.7], 0.6)
+    x, metadata = policy.suggest(state, models, Argmax({7}), [])
+    assert (metadata["centre"], x[0]) == ([0.7], 0.6)
 
 
 def learnt(value, **settings):
     policy, models = policy_of(**settings), two_models()
     state, history = policy.start(Setup(1), models), Told()
-    _, memo = policy.suggest(state, models, Argmax(), [])
+    _, metadata = policy.suggest(state, models, Argmax(), [])
     history.list.append(value)
-    policy.learn(state, memo, history)
+    policy.learn(state, metadata, history)
     return policy, models, state, history
 
 
@@ -325,11 +325,11 @@ def test_both_may_go_and_the_last_stays():
     models.tables["c"] = (MU, 2 * FLAT)
     policy, history = policy_of(three), Told()
     state = policy.start(Setup(1), models)
-    _, memo = policy.suggest(state, models, Argmax(), [])
-    assert memo["candidate"] == 1
-    assert memo["adversary"]["candidate"] == 2  # 5 - 1 at 0.6
+    _, metadata = policy.suggest(state, models, Argmax(), [])
+    assert metadata["candidate"] == 1
+    assert metadata["adversary"]["candidate"] == 2  # 5 - 1 at 0.6
     history.list.append(-50.0)
-    policy.learn(state, memo, history)
+    policy.learn(state, metadata, history)
     assert state.survivors == [0]
 
 
@@ -337,10 +337,10 @@ def test_sums_of_the_two_roles_are_kept_apart():
     """One model in both roles: its errors do not add up across them."""
     policy, models, state, history = learnt(6.5)
     assert state.survivors == [1]
-    _, memo = policy.suggest(state, models, Argmax({6}), [])
-    assert memo["candidate"] == memo["adversary"]["candidate"] == 1
-    history.list.append(memo["mean"])
-    policy.learn(state, memo, history)
+    _, metadata = policy.suggest(state, models, Argmax({6}), [])
+    assert metadata["candidate"] == metadata["adversary"]["candidate"] == 1
+    history.list.append(metadata["mean"])
+    policy.learn(state, metadata, history)
     assert [q["candidate"] for q in state.queries] == [1, 1]
     assert [q["candidate"] for q in state.adversarial] == [0, 1]
 

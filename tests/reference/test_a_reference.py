@@ -1,7 +1,7 @@
 """A-GP-UCB against a second, slow writing of the paper's algorithm.
 
 Nothing of the package is used in the reference: kernel, posterior, matching and loop
-are plain NumPy, straight from the published statement with its misprints mended.
+are plain NumPy, straight from the published statement with its misprints corrected.
 """
 
 import math
@@ -135,8 +135,8 @@ def package(Z, f, start, **settings):
         x = optimizer.ask()["x"]
         asked.append(int(np.flatnonzero(x == Z)[0]))
         optimizer.tell({"x": x}, float(f[asked[-1]]))
-    memos = [t.memo for t in inside.trials(optimizer) if t.memo]
-    return asked, [memo["h"] for memo in memos]
+    pending = [t.metadata for t in inside.trials(optimizer) if t.metadata]
+    return asked, [metadata["h"] for metadata in pending]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -1,7 +1,7 @@
 """LB- and LNB-GP-UCB against a second, slow writing of the paper's algorithm.
 
 Nothing of the package is used in the reference: kernels, posterior and loop are plain
-NumPy, straight from the published statement with its inequalities mended.
+NumPy, straight from the published statement with its inequalities corrected.
 """
 
 import math
@@ -47,7 +47,7 @@ def suspected_regret(theta, B, n, d, nu):
 
 
 def reference(Z, f, start, *, theta0, N0, nu, noise, beta, delta, g, b):
-    """Return the queries, who chose them, and the survivors, as pairs of rungs."""
+    """Return the queries, who chose them, and the survivors, as pairs of levels."""
     d = Z.shape[1]
     asked, chosen, told_at_choice = list(start), [], []
     U, A = [], []
@@ -171,8 +171,8 @@ def both(d, seed, *, nu=2.5, beta=0.5, noise=0.05, b=None):
         optimizer.tell(params, f[asked[-1]])
     state = inside.state(optimizer)
     names = [tuple(u) for u in state.introduced]
-    memos = [trial.memo for trial in inside.trials(optimizer)[len(start) :]]
-    chosen = [names[memo["candidate"]] for memo in memos]
+    pending = [trial.metadata for trial in inside.trials(optimizer)[len(start) :]]
+    chosen = [names[metadata["candidate"]] for metadata in pending]
     return expected, (asked, chosen, [names[i] for i in state.alive])
 
 

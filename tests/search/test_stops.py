@@ -257,9 +257,9 @@ def events(monkeypatch):
     noted = []
 
     class Noted(_timed._Process):
-        def __init__(self, parcel):
+        def __init__(self, payload):
             noted.append("start")
-            super().__init__(parcel)
+            super().__init__(payload)
 
     class Ends(_timed._Processes):
         def end(self, process):

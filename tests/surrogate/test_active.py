@@ -7,7 +7,14 @@ from sklearn.gaussian_process.kernels import Matern
 from runs import read_back
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import GPUCB, RobustUCB
-from skrobustbo.surrogate import Candidate, FactorBank, FlatPrior, Models, View, _active
+from skrobustbo.surrogate import (
+    Candidate,
+    FactorCache,
+    FlatPrior,
+    Models,
+    View,
+    _active,
+)
 from skrobustbo.surrogate._active import ActiveSet, chosen_at, latest_rows, spread_out
 
 CANDIDATE = Candidate(Matern(0.3, nu=2.5))
@@ -15,7 +22,7 @@ CANDIDATE = Candidate(Matern(0.3, nu=2.5))
 
 @pytest.fixture
 def few_rows(monkeypatch):
-    """Let models see at most 64 points, chosen anew every 16."""
+    """Let models see at most 64 points, chosen again every 16."""
     monkeypatch.setattr(_active, "MOST_ROWS", 64)
     monkeypatch.setattr(_active, "REFRESH", 16)
     monkeypatch.setattr(_active, "MOST_FITTED", 32)
@@ -76,8 +83,8 @@ def test_posteriors_are_those_of_the_chosen_points(few_rows):
     X, y = points(100)
     rows = ActiveSet().rows(X, y, 0)
     pending = np.array([[0.5, 0.5]])
-    models = Models(FactorBank(0.01), View(X, y, X_pending=pending))
-    part = Models(FactorBank(0.01), View(X[rows], y[rows], X_pending=pending))
+    models = Models(FactorCache(0.01), View(X, y, X_pending=pending))
+    part = Models(FactorCache(0.01), View(X[rows], y[rows], X_pending=pending))
     Z = points(20, seed=1)[0]
     assert len(rows) < 100
     for ours, theirs in [
@@ -94,9 +101,9 @@ def test_posteriors_are_those_of_the_chosen_points(few_rows):
 
 def test_likelihoods_are_of_a_bounded_number_of_points(few_rows):
     X, y = points(100)
-    models = Models(FactorBank(0.01), View(X, y))
+    models = Models(FactorCache(0.01), View(X, y))
     rows = ActiveSet().rows(X, y, 0)[::2]  # up to 64 rows, at most 32 of them
-    part = Models(FactorBank(0.01), View(X[rows], y[rows]))
+    part = Models(FactorCache(0.01), View(X[rows], y[rows]))
     ours, theirs = (
         m.fit(Matern(nu=2.5), FlatPrior(), (0.01, 10.0), [0.3]) for m in (models, part)
     )
@@ -106,7 +113,7 @@ def test_likelihoods_are_of_a_bounded_number_of_points(few_rows):
 
 def test_views_of_the_recent_and_of_time_are_bounded_too(few_rows):
     X, y = points(300)
-    models = Models(FactorBank(0.01), View(X, y))
+    models = Models(FactorCache(0.01), View(X, y))
     assert models.since(100)[CANDIDATE].n_told <= 64
     timed = models.timed()[Candidate(Matern([0.3, 0.3, 50.0], nu=2.5))]
     assert timed.n_told <= 64

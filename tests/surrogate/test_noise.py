@@ -1,4 +1,4 @@
-"""Noise that a model has of its own, and the evidence for it."""
+"""Noise that a model has of its own, and the noise_margin for it."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from skrobustbo import Candidate
 from skrobustbo.policies import make_policy
 from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
-from skrobustbo.surrogate import FactorBank, LogNormalPrior, Models, View
+from skrobustbo.surrogate import FactorCache, LogNormalPrior, Models, View
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 
 KERNEL, PRIOR, BOUNDS = Matern(nu=2.5), LogNormalPrior(), (0.005, 20.0)
@@ -17,14 +17,14 @@ KERNEL, PRIOR, BOUNDS = Matern(nu=2.5), LogNormalPrior(), (0.005, 20.0)
 
 def models(z, X, noise=0.01):
     return Models(
-        FactorBank(noise), View(X, z, groups=[np.array([i]) for i in range(2)])
+        FactorCache(noise), View(X, z, groups=[np.array([i]) for i in range(2)])
     )
 
 
-def found(z, X, evidence=8.0, noise=0.01, start=None):
+def found(z, X, noise_margin=8.0, noise=0.01, start=None):
     seen = models(z, X, noise)
     theta = seen.fit(KERNEL, PRIOR, BOUNDS, [0.5], per_parameter=True)
-    return seen.strong_noise(KERNEL, PRIOR, BOUNDS, theta, evidence, start)
+    return seen.strong_noise(KERNEL, PRIOR, BOUNDS, theta, noise_margin, start)
 
 
 def noisy(n, seed=0, noise=0.6):
@@ -102,7 +102,7 @@ def test_smooth_values_are_not_taken_for_noise():
 
 
 def test_more_evidence_than_there_is_finds_nothing():
-    assert found(*noisy(60), evidence=500.0) is None
+    assert found(*noisy(60), noise_margin=500.0) is None
     assert found(*noisy(6)) is None
     assert found(np.zeros(0), np.zeros((0, 2))) is None
 

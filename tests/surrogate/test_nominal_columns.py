@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from skrobustbo.kernels import AdditiveKernel
-from skrobustbo.surrogate import Candidate, FactorBank, LogNormalPrior, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, LogNormalPrior, Models, View
 from skrobustbo.surrogate._active import spread_out
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 
@@ -41,11 +41,11 @@ GROUPS1 = [np.array([0]), np.arange(1, 1 + K), np.array([1 + K])]
 def models():
     z = (y - y.mean()) / y.std()
     some = slice(N - 3)
-    coded = FactorBank(0.05, NOMINAL)
+    coded = FactorCache(0.05, NOMINAL)
     return (
         Models(coded, View(X[some], z[some], X_pending=X[N - 3 :], groups=GROUPS)),
         Models(
-            FactorBank(0.05),
+            FactorCache(0.05),
             View(X1[some], z[some], X_pending=X1[N - 3 :], groups=GROUPS1),
         ),
     )
@@ -80,8 +80,8 @@ def test_posteriors(kernel):
 
 
 def test_a_factor_grows_as_it_would_be_made():
-    whole = FactorBank(0.05, NOMINAL)
-    steps = FactorBank(0.05, NOMINAL)
+    whole = FactorCache(0.05, NOMINAL)
+    steps = FactorCache(0.05, NOMINAL)
     candidate = Candidate(RationalQuadratic())
     for n in (5, 20, 33, 40):
         grown = steps.regressor(candidate, X[:n], n)
@@ -96,7 +96,7 @@ def test_likelihood_and_its_gradient(kernel, fits_noise):
     (coded, one_hot) = models()
     of = [
         LengthScaleLikelihood(
-            m._bank.kernel_of(kernel, m.X.shape[1]),
+            m._cache.kernel_of(kernel, m.X.shape[1]),
             m.X,
             m.z,
             noise=0.1,
@@ -149,7 +149,7 @@ def test_the_active_set_of_a_bank_knows_its_codes(monkeypatch):
         monkeypatch.setattr(f"skrobustbo.surrogate._active.{name}", size)
     X = np.column_stack([np.repeat(0.5, 50), np.linspace(0, 0.9, 50)])
     X[40:, 0] += np.linspace(0.001, 0.01, 10)
-    rows = FactorBank(0.1, np.array([0])).active.rows(X, np.arange(50.0)[::-1], 0)
+    rows = FactorCache(0.1, np.array([0])).active.rows(X, np.arange(50.0)[::-1], 0)
     assert set(range(40, 50)) <= set(rows.tolist())
-    rows = FactorBank(0.1).active.rows(X, np.arange(50.0)[::-1], 0)
+    rows = FactorCache(0.1).active.rows(X, np.arange(50.0)[::-1], 0)
     assert not set(range(40, 50)) <= set(rows.tolist())

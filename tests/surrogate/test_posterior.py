@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -50,7 +50,7 @@ def data(rng, n):
 
 
 def posterior(kernel, X, z, noise=0.05, mean=None, **others):
-    return Models(FactorBank(noise), View(X, z, **others))[Candidate(kernel, mean)]
+    return Models(FactorCache(noise), View(X, z, **others))[Candidate(kernel, mean)]
 
 
 def scikit_learn(kernel, X, z, noise=0.05):
@@ -232,7 +232,7 @@ def test_means_at_the_told_points_are_those_of_a_prediction():
     X, z = rng.uniform(size=(12, 2)), rng.standard_normal(12)
     pending = rng.uniform(size=(3, 2))
     for mean in (None, lambda X: X.sum(axis=1)):
-        models = Models(FactorBank(0.1), View(X, z, X_pending=pending))
+        models = Models(FactorCache(0.1), View(X, z, X_pending=pending))
         posterior = models[Candidate(Matern(0.4, nu=2.5), mean=mean)]
         np.testing.assert_allclose(
             posterior.told_means, posterior.predict(X)[0], rtol=1e-9, atol=1e-12

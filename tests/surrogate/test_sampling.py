@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.surrogate import (
-    FactorBank,
+    FactorCache,
     FlatPrior,
     GammaPrior,
     LogNormalPrior,
@@ -261,7 +261,7 @@ def data(n=15, seed=0, d=1):
 
 def models(X, z, noise=0.1, seed=0):
     groups = [np.array([j]) for j in range(X.shape[1])]
-    return Models(FactorBank(noise), View(X, z, groups=groups), rng=rng(seed))
+    return Models(FactorCache(noise), View(X, z, groups=groups), rng=rng(seed))
 
 
 @pytest.mark.parametrize(

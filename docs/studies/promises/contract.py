@@ -177,7 +177,7 @@ def _reprs(search):
 
 
 def fit_twice(peer):
-    """A second fit starts anew and finds the same."""
+    """A second fit starts again and finds the same."""
     search = peer.search(Instant(), LINE).fit(X, y)
     first, scores = search.best_params_, search.cv_results_["mean_test_score"]
     search.fit(X, y)

@@ -21,7 +21,9 @@ _GROWTH = 0.9
 _KAPPA, _FINER = 0.1, 1.1
 
 
-def _memo(models: Models, posterior: Posterior, x: Any, label: str) -> dict[str, Any]:
+def _metadata(
+    models: Models, posterior: Posterior, x: Any, label: str
+) -> dict[str, Any]:
     mu, sigma = posterior.predict(x[None, :])
     mean = float(mu[0]) * models.scale + models.shift
     return {"label": label, "mean": mean, "std": float(sigma[0]) * models.scale}
@@ -52,7 +54,7 @@ class RoundedGrowth(MLEGPUCB):
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))
         label = f"theta={thetas[chosen]:g}"
-        return x, {**_memo(models, posterior, x, label), "chosen": chosen}
+        return x, {**_metadata(models, posterior, x, label), "chosen": chosen}
 
 
 class SliceEI(MCMCGPUCB):
@@ -85,8 +87,8 @@ class SliceEI(MCMCGPUCB):
         weights = np.full(len(bounds), 1 / len(bounds))
         x, _ = argmax(WeightedSum(bounds, weights))
         label = f"theta={np.exp(np.log(thetas).mean()):.3g}"
-        memo = _memo(models, posteriors[-1], x, label)
-        return x, {**memo, "thetas": thetas.tolist()}
+        metadata = _metadata(models, posteriors[-1], x, label)
+        return x, {**metadata, "thetas": thetas.tolist()}
 
 
 class RestlessMAP(MAPGPUCB):
@@ -115,8 +117,8 @@ class RestlessMAP(MAPGPUCB):
             if not known or theta < _BOUNDS[0]:
                 break
             theta /= _FINER
-        memo = _memo(models, posterior, x, f"theta={theta:.3g}")
-        return x, {**memo, "theta": estimate.tolist()}
+        metadata = _metadata(models, posterior, x, f"theta={theta:.3g}")
+        return x, {**metadata, "theta": estimate.tolist()}
 
 
 class FromScratch(RGPUCB):
@@ -126,9 +128,9 @@ class FromScratch(RGPUCB):
     the event-triggered paper does for its own algorithm.
     """
 
-    def learn(self, state: Any, memo: dict[str, Any], history: Any) -> bool:
+    def learn(self, state: Any, metadata: dict[str, Any], history: Any) -> bool:
         """Count the query; forget its value, too, when the block ends."""
-        reset: bool = super().learn(state, memo, history)
+        reset: bool = super().learn(state, metadata, history)
         if reset:
             state.first = len(history.values)
         return reset

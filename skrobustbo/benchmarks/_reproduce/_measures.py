@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import problems
 from skrobustbo.problems import Problem
-from skrobustbo.surrogate import Candidate, FactorBank, Models, View
+from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 Array = NDArray[np.float64]
 
@@ -150,7 +150,7 @@ def best_thetas(problem: str) -> tuple[float, float]:
     within 2 of the highest, cut to [0.005, 20].
     """
     X, z = best_points(problem)
-    models = Models(FactorBank(0.01), View(X, z))
+    models = Models(FactorCache(0.01), View(X, z))
     thetas = np.geomspace(0.005, 20.0, 241)
     fit = np.array(
         [

@@ -1,4 +1,4 @@
-"""The default: how often it estimates, which rungs pass, how it ends."""
+"""The default: how often it estimates, which levels pass, how it ends."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from skrobustbo.acquisition import UCB, LogEI
 from skrobustbo.policies import RobustUCB
 from skrobustbo.policies import _robust as module
 from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._robust import LadderState
-from skrobustbo.surrogate import FactorBank, Models, View
+from skrobustbo.policies._robust import GridState
+from skrobustbo.surrogate import FactorCache, Models, View
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def smooth(params):
 
 
 def search(n, objective=smooth):
-    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(tail=None), random_state=0)
+    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(winsorize=None), random_state=0)
     run(optimizer, n, objective)
     return optimizer
 
@@ -81,8 +81,8 @@ def modelled(optimizer):
     return [float(text.removeprefix("theta/")) for text in labels if "/" in text]
 
 
-def finished(gain=0.01, **settings):
-    policy = RobustUCB(gain=gain, **settings)
+def finished(min_improvement=0.01, **settings):
+    policy = RobustUCB(min_improvement=min_improvement, **settings)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
     run(optimizer, 40, smooth)
     return optimizer
@@ -91,28 +91,34 @@ def finished(gain=0.01, **settings):
 def test_rungs_that_expect_nothing_leave_their_turns_to_the_shorter():
     # The parabola is known by heart soon: then the shortest length scales look around.
     searching = modelled(finished(endgame=0.0))[:30]
-    taking_turns = modelled(finished(gain=0.0, endgame=0.0))[:30]
+    taking_turns = modelled(finished(min_improvement=0.0, endgame=0.0))[:30]
     assert np.mean(np.array(searching) > 1) > np.mean(np.array(taking_turns) > 1) + 0.2
-    assert min(modelled(finished(gain=0.0, weights=(1,)))) == 1.0
+    assert min(modelled(finished(min_improvement=0.0, weights=(1,)))) == 1.0
 
 
 def test_a_rung_that_passed_rests_until_something_happens():
-    state = LadderState(1, None, [0, 0, 0], rests=[30, 0, 0])
-    assert state.awake(0, 29) == [1, 2]
-    assert state.awake(0, 30) == [0, 1, 2]
-    assert state.awake(2, 0) == [2]
-    policy = RobustUCB(weights=(1, 1, 1), tail=None, normalize_y=False)
-    memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 9, "passed": [0, 1]}
-    calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1, "plain": False}
+    state = GridState(1, None, [0, 0, 0], cooldown=[30, 0, 0])
+    assert state.active(0, 29) == [1, 2]
+    assert state.active(0, 30) == [0, 1, 2]
+    assert state.active(2, 0) == [2]
+    policy = RobustUCB(weights=(1, 1, 1), winsorize=None, normalize_y=False)
+    metadata = {
+        "level": 0,
+        "theta": [1.0],
+        "noise": None,
+        "n_fitted": 9,
+        "skipped": [0, 1],
+    }
+    calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1, "raw": False}
     told = [1.0, *[0.0] * 19]
-    policy.learn(state, memo | calm, Told(told))
-    assert state.rests == [22, 22, 0]
-    policy.learn(state, memo | calm, Told([*told, 0.5]))  # a surprise
-    assert state.rests == [0, 0, 0]
-    policy.learn(state, memo | calm | {"mean": 1.0}, Told([*told, 1.0]))  # as good
-    assert state.rests == [23, 23, 0]
-    policy.learn(state, memo | calm | {"mean": 2.0}, Told([*told, 2.0]))  # better
-    assert state.rests == [0, 0, 0]
+    policy.learn(state, metadata | calm, Told(told))
+    assert state.cooldown == [22, 22, 0]
+    policy.learn(state, metadata | calm, Told([*told, 0.5]))  # a surprise
+    assert state.cooldown == [0, 0, 0]
+    policy.learn(state, metadata | calm | {"mean": 1.0}, Told([*told, 1.0]))  # as good
+    assert state.cooldown == [23, 23, 0]
+    policy.learn(state, metadata | calm | {"mean": 2.0}, Told([*told, 2.0]))  # better
+    assert state.cooldown == [0, 0, 0]
 
 
 def test_the_end_of_the_horizon_belongs_to_the_estimate():
@@ -121,7 +127,7 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
     def noisy(params):
         return smooth(params) + 0.3 * rng.standard_normal()
 
-    policy = RobustUCB(gain=1e-6)
+    policy = RobustUCB(min_improvement=1e-6)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
     run(optimizer, 40, noisy)
     divisors = modelled(optimizer)
@@ -131,7 +137,9 @@ def test_the_end_of_the_horizon_belongs_to_the_estimate():
 
 def test_the_end_is_that_of_all_branches_together():
     space = [{"model": ["a"], "x": Real(0, 1)}, {"model": ["b"], "y": Real(0, 1)}]
-    optimizer = Optimizer(space, RobustUCB(gain=0.0), horizon=40, random_state=0)
+    optimizer = Optimizer(
+        space, RobustUCB(min_improvement=0.0), horizon=40, random_state=0
+    )
     run(optimizer, 40, lambda params: smooth({"a": params.get("x", params.get("y"))}))
     divisors = modelled(optimizer)
     assert divisors[-6:] == [1.0] * 6
@@ -154,7 +162,7 @@ def test_noise_is_estimated_where_it_is_most_of_the_values():
     again = Optimizer.from_dict(optimizer.to_dict())
     for one in (optimizer, again):
         assert 0.5 <= inside.state(one).noise <= 1.0
-    believing = jumping(RobustUCB(evidence=None))
+    believing = jumping(RobustUCB(noise_margin=None))
     assert inside.state(believing).noise is None
 
 
@@ -164,7 +172,7 @@ def test_predictions_average_what_is_mostly_noise():
     true = np.array([smooth(params) for params in points])
     errors = []
     for evidence in (8.0, None):
-        policy = RobustUCB(evidence=evidence)
+        policy = RobustUCB(noise_margin=evidence)
         optimizer = Optimizer({"a": Real(0, 1)}, policy, random_state=0)
         optimizer.tell(points, true + 0.2 * np.random.default_rng(1).normal(size=60))
         errors.append(np.abs(optimizer.predict(points) - true).mean())
@@ -175,16 +183,16 @@ def test_shorter_length_scales_believe_what_the_first_takes_for_noise():
     rng = np.random.default_rng(0)
     X = rng.random((40, 1))
     z = np.sin(3 * X[:, 0]) + rng.standard_normal(40)
-    models = Models(FactorBank(0.01), View(X, (z - z.mean()) / z.std()))
-    state = LadderState(1, 60, [0] * 4, rests=[0] * 4)
+    models = Models(FactorCache(0.01), View(X, (z - z.mean()) / z.std()))
+    state = GridState(1, 60, [0] * 4, cooldown=[0] * 4)
     seen = []
 
     def argmax(acq):
         seen.append(acq.posterior.noise)
         return X[0], 0.0
 
-    # No rung gains so much: all are asked in turn.
-    RobustUCB(gain=1e6).suggest(state, models, argmax, [])
+    # No level gains so much: all are asked in turn.
+    RobustUCB(min_improvement=1e6).suggest(state, models, argmax, [])
     assert 0.5 <= seen[0] <= 1.0
     assert seen[1:] == [0.01] * 3
 
@@ -194,35 +202,35 @@ def test_no_noise_is_estimated_of_what_is_smooth():
 
 
 def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
-    policy, state = RobustUCB(endgame=0.2), LadderState(1, 10, [0])
+    policy, state = RobustUCB(endgame=0.2), GridState(1, 10, [0])
     assert [n for n in range(15) if policy.is_endgame(state, n)] == [8, 9]
     never = RobustUCB(endgame=0.0)
     assert not any(never.is_endgame(state, n) for n in range(15))
 
 
 def test_settings_out_of_range_are_refused():
-    for name in ("evidence", "gain", "endgame", "endgame_beta"):
+    for name in ("noise_margin", "min_improvement", "endgame", "endgame_beta"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
             RobustUCB(**{name: -0.1}).start(Setup(1), None)
-    for name in ("tail", "endgame_beta"):
+    for name in ("winsorize", "endgame_beta"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB .* finite"):
             RobustUCB(**{name: np.inf}).start(Setup(1), None)
     with pytest.raises(ValueError, match="'weights' of RobustUCB"):
         RobustUCB(weights=(np.inf, 1)).start(Setup(1), None)
-    for name in ("n_ucb", "plain_every"):
+    for name in ("n_ucb", "raw_every"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB must be >= 0"):
             RobustUCB(**{name: -1}).start(Setup(1), None)
 
 
 def seen_by(policy, values, n_queries, horizon=None):
-    """Return what queries of the first point go by, and their memos.
+    """Return what queries of the first point go by, and their pending.
 
     That is the means at the told points: the values seen, noise being negligible.
     """
     X = np.linspace(0, 1, len(values))[:, None]
     z, shift, scale = policy.targets(values)
     models = Models(
-        FactorBank(1e-5), View(X, z, shift=shift, scale=scale, values=values)
+        FactorCache(1e-5), View(X, z, shift=shift, scale=scale, values=values)
     )
     state, pending, seen = policy.start(Setup(1, horizon), models), [], []
 
@@ -231,51 +239,51 @@ def seen_by(policy, values, n_queries, horizon=None):
         return X[0], 0.0
 
     for _ in range(n_queries):
-        _, memo = policy.suggest(state, models, argmax, pending)
-        pending.append(memo)
+        _, metadata = policy.suggest(state, models, argmax, pending)
+        pending.append(metadata)
     return seen, pending
 
 
 def test_every_third_query_sees_the_values_as_they_are():
     values = np.array([-1e3, 0.0, 1.0, 2.0, np.nan])
     raised, as_they_are = [-4.0, 0, 1, 2, -4.0], [-1e3, 0, 1, 2, -1e3]
-    fixed = {"gain": 0.0, "normalize_y": False}
-    seen, memos = seen_by(RobustUCB(**fixed), values, 6)
-    plain = [memo["plain"] for memo in memos]
-    assert plain == [False, False, True] * 2
-    for z, as_is in zip(seen, plain, strict=True):
+    fixed = {"min_improvement": 0.0, "normalize_y": False}
+    seen, pending = seen_by(RobustUCB(**fixed), values, 6)
+    raw = [metadata["raw"] for metadata in pending]
+    assert raw == [False, False, True] * 2
+    for z, as_is in zip(seen, raw, strict=True):
         np.testing.assert_allclose(z, as_they_are if as_is else raised, atol=1e-2)
     # The sixth comes after ten others: of a horizon of eleven, it is the last 15 %.
-    _, memos = seen_by(RobustUCB(**fixed), values, 6, horizon=11)
-    plain = [memo["plain"] for memo in memos]
-    assert plain == [False, False, True, False, False, False]
-    for z in seen_by(RobustUCB(plain_every=0, **fixed), values, 6)[0]:
+    _, pending = seen_by(RobustUCB(**fixed), values, 6, horizon=11)
+    raw = [metadata["raw"] for metadata in pending]
+    assert raw == [False, False, True, False, False, False]
+    for z in seen_by(RobustUCB(raw_every=0, **fixed), values, 6)[0]:
         np.testing.assert_allclose(z, raised, atol=1e-2)
 
 
 def test_units_of_queries_are_those_of_the_values_they_see():
     values = np.array([-1e3, 0.0, 1.0, 2.0, 1.5])
-    _, [memo] = seen_by(RobustUCB(plain_every=1, gain=0.0), values, 1)
-    assert memo["mean"] == pytest.approx(-1e3, rel=1e-2)  # not the floor, -3
+    _, [metadata] = seen_by(RobustUCB(raw_every=1, min_improvement=0.0), values, 1)
+    assert metadata["mean"] == pytest.approx(-1e3, rel=1e-2)  # not the floor, -3
 
 
 def test_values_that_are_all_the_same_keep_the_units_they_are_given():
     values = np.full(5, 7.0)
     models = Models(
-        FactorBank(0.01),
+        FactorCache(0.01),
         View(np.eye(5), np.zeros(5), shift=7.0, scale=20.0, values=values),
     )
-    assert RobustUCB()._as_they_are(models) is models
+    assert RobustUCB()._raw(models) is models
 
 
-@pytest.mark.parametrize("plain", [True, False])
-def test_surprises_are_judged_by_the_values_that_the_query_saw(plain):
-    policy, state = RobustUCB(weights=(1,)), LadderState(1, None, [0], rests=[0])
-    memo = {"rung": 0, "theta": [1.0], "noise": None, "n_fitted": 4, "passed": []}
+@pytest.mark.parametrize("raw", [True, False])
+def test_surprises_are_judged_by_the_values_that_the_query_saw(raw):
+    policy, state = RobustUCB(weights=(1,)), GridState(1, None, [0], cooldown=[0])
+    metadata = {"level": 0, "theta": [1.0], "noise": None, "n_fitted": 4, "skipped": []}
     told = [0.0, 1.0, 2.0, 1.5, -1e3]  # a model of these as they are expected as much
-    memo |= {"mean": -1e3, "std": 1.0, "expected_error": 1.0, "plain": plain}
-    policy.learn(state, memo, Told(told))
-    assert (state.n_surprised == 5) == (not plain)
+    metadata |= {"mean": -1e3, "std": 1.0, "expected_error": 1.0, "raw": raw}
+    policy.learn(state, metadata, Told(told))
+    assert (state.n_surprised == 5) == (not raw)
 
 
 def test_predictions_are_of_the_values_as_they_are():
@@ -304,16 +312,16 @@ def test_predictions_are_not_spoilt_by_a_fit_that_diverged():
 
 
 def acquisitions(policy, n_told=12, counts=(0, 0, 0, 0), horizon=40):
-    """Return what a policy maximises in its next step, rung by rung as they pass."""
+    """Return what a policy maximises in its next step, level by level as they pass."""
     rng = np.random.default_rng(0)
     X = rng.random((n_told, 1))
-    models = Models(FactorBank(policy.noise), View(X, np.sin(6 * X[:, 0])))
-    state = LadderState(1, horizon, list(counts), rests=[0] * len(counts))
+    models = Models(FactorCache(policy.noise), View(X, np.sin(6 * X[:, 0])))
+    state = GridState(1, horizon, list(counts), cooldown=[0] * len(counts))
     seen = []
 
     def argmax(acq):
         seen.append(acq)
-        return X[0], 0.0  # a point told, of which no rung expects a gain
+        return X[0], 0.0  # a point told, of which no level expects a gain
 
     policy.suggest(state, models, argmax, [])
     return seen

@@ -1,4 +1,4 @@
-"""Run-time state of the default policy: turns, estimates and rests of the rungs."""
+"""Run-time state of the default policy: turns, estimates, cooldowns of the levels."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from skrobustbo._forms import Count, Positive
-from skrobustbo.policies._interface import Memo
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._interface import Metadata
+from skrobustbo.policies._metadata import Predicted
 
 
 class Estimate(NamedTuple):
@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass
-class LadderState:
+class GridState:
     """Run-time state of `RobustUCB`.
 
     Attributes
@@ -30,7 +30,7 @@ class LadderState:
     horizon : int or None
         Evaluations planned.
     counts : list of int
-        Turns of each rung of which the value is told.
+        Turns of each level of which the value is told.
     theta : list of float
         The latest estimate, one length scale per parameter; empty at first.
     noise : float or None
@@ -39,8 +39,8 @@ class LadderState:
         Values that the estimate was made from.
     n_surprised : int
         Values there were at the last surprise.
-    rests : list of int
-        Values until which a rung, having passed, is not asked again.
+    cooldown : list of int
+        Number of values up to which a level that skipped its turn is left out.
     """
 
     n_parameters: Count
@@ -50,27 +50,29 @@ class LadderState:
     noise: Positive | None = None
     n_fitted: Count = 0
     n_surprised: Count = 0
-    rests: list[Count] = field(default_factory=list)
+    cooldown: list[Count] = field(default_factory=list)
 
-    def awake(self, turn: int, n: int) -> list[int]:
-        """Return the rungs from `turn` on that are not at rest; the last never is."""
+    def active(self, turn: int, n: int) -> list[int]:
+        """Return the levels from `turn` on that are active; the last always is."""
         last = len(self.counts) - 1
-        return [i for i in range(turn, last) if n >= self.rests[i]] + [last]
+        return [i for i in range(turn, last) if n >= self.cooldown[i]] + [last]
 
-    def latest(self, pending: Sequence[Memo]) -> Estimate:
+    def latest(self, pending: Sequence[Metadata]) -> Estimate:
         """Return the estimate from most values, that of queries under way included."""
-        waiting = [Estimate(*(memo[k] for k in Estimate._fields)) for memo in pending]
+        waiting = [
+            Estimate(*(metadata[k] for k in Estimate._fields)) for metadata in pending
+        ]
         own = Estimate(self.theta, self.noise, self.n_fitted)
         return max([own, *waiting], key=lambda fit: fit.n_fitted)
 
 
-class RungMemo(Predicted):
-    """The memo of `RobustUCB`."""
+class LevelMetadata(Predicted):
+    """The metadata of `RobustUCB`."""
 
-    rung: Count
-    passed: list[Count]
+    level: Count
+    skipped: list[Count]
     theta: list[Positive]
     noise: Positive | None
     n_fitted: Count
-    plain: bool
+    raw: bool
     expected_error: float

@@ -1,4 +1,4 @@
-"""The bank of candidate models: one regressor each, up to date when asked for."""
+"""The cache of candidate models: one regressor each, up to date when asked for."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Indices = NDArray[np.intp]
 
 #: Factors kept, and the numbers that they may hold in all (128 MiB) unless they are
 #: few; the one used longest ago goes first (and is rebuilt bit by bit). Where length
-#: scales are estimated anew at every step, most will never be asked for again.
+#: scales are estimated again at every step, most will never be asked for again.
 _MAX_FACTORS, _MAX_NUMBERS, _FEW_FACTORS = 32, 2**24, 4
 _LEAST = 1e-6
 _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
-class FactorBank:
+class FactorCache:
     """Regressors, one per candidate, over the same growing rows.
 
     What they keep is the factor of K + noise**2 I, which is built from the points, the

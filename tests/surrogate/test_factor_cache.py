@@ -1,4 +1,4 @@
-"""The bank of factors: equal bits however the rows came, and the models it gives."""
+"""The cache of factors: equal bits however the rows came, and the models it gives."""
 
 import copy
 import dataclasses
@@ -18,13 +18,13 @@ from sklearn.gaussian_process.kernels import (
 
 from skrobustbo.surrogate import (
     Candidate,
-    FactorBank,
+    FactorCache,
     FlatPrior,
     Models,
     Posterior,
     View,
 )
-from skrobustbo.surrogate import _bank as bank_module
+from skrobustbo.surrogate import _cache as bank_module
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -48,7 +48,7 @@ KERNELS = {
 
 
 def at_once(candidate, X, noise=0.01):
-    return FactorBank(noise).regressor(candidate, X, len(X))._factor.lower
+    return FactorCache(noise).regressor(candidate, X, len(X))._factor.lower
 
 
 @given(
@@ -65,10 +65,10 @@ def at_once(candidate, X, noise=0.01):
 @settings(REPEATABLE, max_examples=60)
 def test_bits_depend_on_the_rows_alone(name, start, chunks, noise, seed):
     rng = np.random.default_rng(seed)
-    X, candidate, bank = (
+    X, candidate, cache = (
         rng.random((110, 3)),
         Candidate(KERNELS[name]),
-        FactorBank(noise),
+        FactorCache(noise),
     )
     told = start
     for size, n_pending in chunks:
@@ -76,7 +76,7 @@ def test_bits_depend_on_the_rows_alone(name, start, chunks, noise, seed):
         # Some of what is pending is told next, in another order.
         ahead = rng.permutation(X[told : told + 5])[: n_pending // 2]
         pending = np.concatenate([ahead, rng.random((n_pending - len(ahead), 3))])
-        gpr = bank.regressor(candidate, np.concatenate([X[:told], pending]), told)
+        gpr = cache.regressor(candidate, np.concatenate([X[:told], pending]), told)
         np.testing.assert_array_equal(
             gpr._factor.lower[:told, :told], at_once(candidate, X[:told], noise)
         )
@@ -85,9 +85,9 @@ def test_bits_depend_on_the_rows_alone(name, start, chunks, noise, seed):
 @pytest.mark.parametrize("name", KERNELS)
 def test_bits_row_by_row(name):
     X, candidate = np.random.default_rng(0).random((100, 3)), Candidate(KERNELS[name])
-    bank = FactorBank(0.01)
+    cache = FactorCache(0.01)
     for n in range(101):
-        factor = bank.regressor(candidate, X[:n], n)._factor
+        factor = cache.regressor(candidate, X[:n], n)._factor
         if n % 9 == 0:
             np.testing.assert_array_equal(factor.lower, at_once(candidate, X[:n]))
 
@@ -96,23 +96,23 @@ def test_bits_after_eviction(monkeypatch):
     monkeypatch.setattr(bank_module, "_MAX_FACTORS", 3)
     X = np.random.default_rng(0).random((70, 2))
     candidates = [Candidate(Matern(scale, nu=2.5)) for scale in np.linspace(0.1, 1, 5)]
-    bank = FactorBank(0.01)
+    cache = FactorCache(0.01)
     for n in (10, 33, 65, 70):
         for candidate in candidates:
-            factor = bank.regressor(candidate, X[:n], n)._factor
+            factor = cache.regressor(candidate, X[:n], n)._factor
             np.testing.assert_array_equal(factor.lower, at_once(candidate, X[:n]))
-        assert len(bank._held) == 3
+        assert len(cache._held) == 3
 
 
 def test_large_factors_are_fewer(monkeypatch):
     """Memory is bounded, where every step brings a candidate of its own."""
     monkeypatch.setattr(bank_module, "_MAX_NUMBERS", 6 * 64**2)
-    X, bank = np.random.default_rng(0).random((128, 2)), FactorBank(0.01)
+    X, cache = np.random.default_rng(0).random((128, 2)), FactorCache(0.01)
 
     def kept(n):
         for scale in np.linspace(0.1, 1, 12):
-            bank.regressor(Candidate(RBF(scale)), X[:n], n)
-        return len(bank._held)
+            cache.regressor(Candidate(RBF(scale)), X[:n], n)
+        return len(cache._held)
 
     assert kept(32) == 12
     assert kept(64) == 6
@@ -130,23 +130,23 @@ def test_factor_is_that_of_the_kernel_matrix():
 def test_pending_rows_come_after_the_told_ones():
     rng = np.random.default_rng(0)
     X, pending, candidate = rng.random((40, 2)), rng.random((5, 2)), Candidate(RBF(0.3))
-    bank = FactorBank(0.01)
+    cache = FactorCache(0.01)
     rows = np.concatenate([X, pending])
-    lower = bank.regressor(candidate, rows, 40)._factor.lower
+    lower = cache.regressor(candidate, rows, 40)._factor.lower
     np.testing.assert_array_equal(lower[:40, :40], at_once(candidate, X))
     K = RBF(0.3)(rows) + 0.01**2 * np.eye(45)
     np.testing.assert_allclose(lower, np.linalg.cholesky(K), atol=1e-12)
 
 
 def test_candidates_of_equal_kernels_share_a_factor():
-    bank, X = FactorBank(0.01), np.random.default_rng(0).random((5, 2))
-    first = bank.regressor(Candidate(Matern([0.1, 0.2], nu=1.5), label="a"), X, 5)
-    second = bank.regressor(
+    cache, X = FactorCache(0.01), np.random.default_rng(0).random((5, 2))
+    first = cache.regressor(Candidate(Matern([0.1, 0.2], nu=1.5), label="a"), X, 5)
+    second = cache.regressor(
         Candidate(Matern(np.array([0.1, 0.2]), nu=1.5), mean=np.sum, label="b"), X, 5
     )
-    assert len(bank._held) == 2  # a list is not an array: told apart, to be safe
+    assert len(cache._held) == 2  # a list is not an array: told apart, to be safe
     np.testing.assert_array_equal(first._factor.lower, second._factor.lower)
-    third = bank.regressor(Candidate(Matern(np.array([0.1, 0.2]), nu=1.5)), X, 5)
+    third = cache.regressor(Candidate(Matern(np.array([0.1, 0.2]), nu=1.5)), X, 5)
     assert third is second
 
 
@@ -183,15 +183,15 @@ def test_label_of_a_candidate():
 @pytest.mark.parametrize("noise", [1e-12, 1e-7])
 def test_noise_that_rounding_swallows_breaks_nothing(noise):
     X = np.repeat(np.random.default_rng(0).random((10, 1)), 20, axis=0)
-    bank, candidate = FactorBank(noise), Candidate(RBF(0.5))
+    cache, candidate = FactorCache(noise), Candidate(RBF(0.5))
     for n in (1, 20, 33, 150, 200):
-        models = Models(bank, View(X[:n], np.sin(6 * X[:n, 0])))
+        models = Models(cache, View(X[:n], np.sin(6 * X[:n, 0])))
         mu, sigma = models[candidate].predict(X)
         assert np.isfinite([mu, sigma]).all()
     np.testing.assert_allclose(mu, np.sin(6 * X[:, 0]), atol=1e-3)
     assert models[candidate].information_gain >= 0
     assert models.noise == 1e-6
-    assert FactorBank(0.1).noise == 0.1
+    assert FactorCache(0.1).noise == 0.1
 
 
 # Models ------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_noise_that_rounding_swallows_breaks_nothing(noise):
 
 def test_models_hand_out_one_posterior_for_each_candidate():
     X = np.random.default_rng(0).random((6, 2))
-    models = Models(FactorBank(0.1), View(X, np.zeros(6), X_pending=X[:2] / 2))
+    models = Models(FactorCache(0.1), View(X, np.zeros(6), X_pending=X[:2] / 2))
     a, b = Candidate(RBF(0.2)), Candidate(RBF(0.3))
     assert models[a] is models[a]
     assert models[a] is not models[b]
@@ -211,7 +211,9 @@ def test_prior_mean_is_in_units_of_the_objective():
     X = np.random.default_rng(0).random((6, 2))
     y = 100.0 + 20.0 * X[:, 0]
     candidate = Candidate(RBF(0.2), mean=lambda X: 100.0 + 20.0 * X[:, 0])
-    models = Models(FactorBank(0.1), View(X, (y - 107.0) / 5.0, shift=107.0, scale=5.0))
+    models = Models(
+        FactorCache(0.1), View(X, (y - 107.0) / 5.0, shift=107.0, scale=5.0)
+    )
     Z = np.random.default_rng(1).random((9, 2))
     mu, _ = models[candidate].predict(Z)
     np.testing.assert_allclose(mu * 5.0 + 107.0, 100.0 + 20.0 * Z[:, 0])
@@ -219,7 +221,9 @@ def test_prior_mean_is_in_units_of_the_objective():
 
 def test_spread_gives_each_column_its_parameter_s_length_scale():
     groups = [np.array([0]), np.array([2, 3]), np.array([1])]
-    models = Models(FactorBank(0.1), View(np.zeros((1, 4)), np.zeros(1), groups=groups))
+    models = Models(
+        FactorCache(0.1), View(np.zeros((1, 4)), np.zeros(1), groups=groups)
+    )
     np.testing.assert_array_equal(
         models.spread(np.array([1.0, 2.0, 3.0])), [1.0, 3.0, 2.0, 2.0]
     )
@@ -231,7 +235,7 @@ def test_fit_gives_one_length_scale_or_one_for_each_parameter():
     X = rng.random((40, 3))
     z = np.sin(8 * X[:, 0]) + 0.1 * X[:, 1]
     groups = [np.array([0]), np.array([1, 2])]
-    models = Models(FactorBank(0.01), View(X, z - z.mean(), groups=groups))
+    models = Models(FactorCache(0.01), View(X, z - z.mean(), groups=groups))
     kernel, bounds = Matern(nu=2.5), (0.05, 20.0)
     one = models.fit(kernel, FlatPrior(), bounds, [0.5])
     each = models.fit(kernel, FlatPrior(), bounds, [0.5], per_parameter=True)
@@ -244,7 +248,7 @@ def test_fit_looks_at_told_points_only():
     rng = np.random.default_rng(0)
     X, z = rng.random((20, 2)), rng.standard_normal(20)
     fits = [
-        Models(FactorBank(0.1), View(X, z, X_pending=pending)).fit(
+        Models(FactorCache(0.1), View(X, z, X_pending=pending)).fit(
             RBF(), FlatPrior(), (0.01, 10.0), [0.3]
         )
         for pending in (None, rng.random((5, 2)))
@@ -257,14 +261,14 @@ def test_fit_looks_at_told_points_only():
 
 @pytest.mark.parametrize("n", [20, 31, 60])
 def test_a_posterior_outlives_the_steps_that_follow(n):
-    """Whatever the bank does to its factors: rows that come, go, and are refactored."""
+    """Whatever the cache does to its factors: rows come, go, and are refactored."""
     rng = np.random.default_rng(0)
     X, z, Z = rng.random((90, 2)), rng.standard_normal(90), rng.random((5, 2))
-    bank, candidate = FactorBank(0.1), Candidate(Matern(0.4, nu=2.5))
+    cache, candidate = FactorCache(0.1), Candidate(Matern(0.4, nu=2.5))
 
     def seen(first, told, pending):
         view = View(X[:told], z[:told], X_pending=X[told : told + pending])
-        return Models(bank, view).since(first)[candidate]
+        return Models(cache, view).since(first)[candidate]
 
     def said(posterior):
         numbers = [posterior.information_gain, posterior.log_marginal_likelihood]
@@ -288,7 +292,7 @@ def test_a_posterior_outlives_the_steps_that_follow(n):
 def test_what_is_finished_cannot_be_set():
     X = np.random.default_rng(0).random((6, 2))
     view = View(X, np.zeros(6))
-    models = Models(FactorBank(0.1), view)
+    models = Models(FactorCache(0.1), view)
     for finished, name in [
         (view, "shift"),
         (models[Candidate(RBF())], "log_weight"),
@@ -300,7 +304,7 @@ def test_what_is_finished_cannot_be_set():
 
 def test_views_are_new_and_leave_the_first_as_it_was():
     X = np.random.default_rng(0).random((6, 2))
-    models = Models(FactorBank(0.1), View(X, np.arange(6.0), shift=1.0))
+    models = Models(FactorCache(0.1), View(X, np.arange(6.0), shift=1.0))
     others = [models.seen_as(np.ones(6), 2.0, 3.0), models.since(2), models.timed()]
     assert [m.shift for m in others] == [2.0, 1.0, 1.0]
     assert [m.n for m in others] == [6, 4, 6]

@@ -1,4 +1,4 @@
-"""How far the worst values may lie below the others before a model sees them."""
+"""Winsorizing: how far the worst values may lie below the others."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _FENCE = 10.0
 _ROUNDING = 1e-9
 
 
-def raised(values: Array, tail: float | None) -> Array:
-    """Return the values, none below median - tail * (best - median); None: as is."""
+def winsorized(values: Array, factor: float | None) -> Array:
+    """Return the values, none below median - factor (best - median); None: raw."""
     finite = values[np.isfinite(values)]
-    if tail is None or not len(finite):
+    if factor is None or not len(finite):
         return values
     middle, best = middle_and_best(np.sort(finite).tolist())
-    return np.maximum(values, middle - tail * (best - middle))
+    return np.maximum(values, middle - factor * (best - middle))
 
 
 def fenced(values: Array) -> Array:
-    """Return the values as they are, but for those far outside the others."""
+    """Return the raw values, but for those far outside the others."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return values

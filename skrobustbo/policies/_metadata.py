@@ -1,4 +1,4 @@
-"""What memos hold: a policy reads those of points under way, also from a file."""
+"""What pending hold: a policy reads those of points under way, also from a file."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from skrobustbo._forms import Count
 
 
 class Named(TypedDict):
-    """What every memo has: the name of the model that chose the point."""
+    """What every metadata has: the name of the model that chose the point."""
 
     label: str
 
 
 class Predicted(Named):
-    """The memo of a policy that predicts the value, in objective units."""
+    """The metadata of a policy that predicts the value, in objective units."""
 
     mean: float
     std: float
 
 
 class Credited(Predicted):
-    """The memo of a policy that credits the query to one of its candidates."""
+    """The metadata of a policy that credits the query to one of its candidates."""
 
     candidate: Count
     width: float
 
 
-class Promised(TypedDict):
+class QueryBound(TypedDict):
     """What a model promised of a query, in objective units."""
 
     query: Count
