@@ -19,7 +19,8 @@ def take_folds(trial: Trial, results: Iterable[FoldResult]) -> None:
     add up to more than the largest number.
     """
     trial.folds = [_bounded(result) for result in results]
-    names: list[Any] = trial.metrics or [None]
+    named = any(isinstance(fold["test_scores"], dict) for fold in trial.folds)
+    names: list[Any] = trial.metrics if named else [None]
     for metric in names:
         finite = all(map(math.isfinite, trial.scores(metric)))
         if finite and math.isnan(trial.mean_score(metric)):
