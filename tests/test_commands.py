@@ -29,6 +29,7 @@ PAGES = [
 LIMIT = 300
 
 BENCHMARKS = "python -m skrobustbo.benchmarks"
+STUDIES = "python docs/studies"
 #: What is put for the documented values of a command's options; None takes an option
 #: away. Of the beginnings that a command has, the longest counts.
 QUICK: dict[str, dict[str, str | None]] = {
@@ -40,15 +41,14 @@ QUICK: dict[str, dict[str, str | None]] = {
     "python tests/search/killed_dask.py": {"--runs": "1"},
     "python tests/search/timeout_cost.py": {"--seconds": "0.5"},
     "python tests/attack/": {"--n": "4", "--jobs": "1"},
-    "python docs/many_choices.py": {"--choices": "50"},
-    f"{BENCHMARKS} run": {"--seeds": "0", "--n-iter": "3", "--jobs": None},
-    f"{BENCHMARKS} mnist": {
+    f"{STUDIES}/many_choices.py": {"--choices": "200"},
+    f"{STUDIES}/mnist.py": {
         "--seeds": "0",
         "--n-iter": "3",
         "--n-train": "200",
         "--data": "digits",
     },
-    f"{BENCHMARKS} batches": {
+    f"{STUDIES}/batches.py": {
         "--problems": "branin",
         "--seeds": "0",
         "--n-iter": "6",
@@ -57,17 +57,12 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--timed-seeds": "0",
         "--fold-seconds": "0.01",
     },
-    f"{BENCHMARKS} joint": {"--seeds": "0", "--n-iter": "4", "--n-samples": "100"},
+    f"{STUDIES}/joint.py": {"--seeds": "0", "--n-iter": "4", "--n-samples": "100"},
+    f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
+    f"{STUDIES}/checkpoint_cost.py": {"--n-iter": "5", "--repeats": "1"},
+    f"{STUDIES}/conformance.py": {"--only-page": ""},
+    f"{BENCHMARKS} run": {"--seeds": "0", "--n-iter": "3", "--jobs": None},
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
-    f"{BENCHMARKS} overhead": {"--n-iter": "4", "--repeats": "1"},
-    f"{BENCHMARKS} active-set": {
-        "--problems": "branin",
-        "--rows": "8 16",
-        "--n-iter": "20",
-        "--seeds": "0",
-    },
-    f"{BENCHMARKS} checkpoint-cost": {"--n-iter": "5", "--repeats": "1"},
-    f"{BENCHMARKS} conformance": {"--only-page": ""},
     f"{BENCHMARKS} reproduce --page": {},
     f"{BENCHMARKS} reproduce": {"--quick": "", "--out": "made", "--jobs": "1"},
 }
