@@ -52,6 +52,7 @@ PROCESS = [
     "tests/search/test_report.py",
     "tests/search/test_search.py",
     "tests/search/test_stops.py",
+    "tests/studies",
     "tests/test_docs.py",
     "tests/test_examples.py",
     "tests/test_get_started.py",

@@ -35,19 +35,16 @@ STUDIES = "python docs/studies"
 QUICK: dict[str, dict[str, str | None]] = {
     "python -m pytest": {"-n": "0", "--collect-only": ""},
     "sphinx-build": {"-D": "plot_gallery=0"},
-    "python tests/golden/golden.py": {"--cases": "robust"},
+    "python tests/golden/golden.py": {"--cases": "problem/branin/0"},
     "python tests/checkpoint/kill_series.py": {"--n": "1"},
     "python tests/optimizer/soak.py": {"--policy": "robust", "--steps": "30"},
     "python tests/search/killed_dask.py": {"--runs": "1"},
     "python tests/search/timeout_cost.py": {"--seconds": "0.5"},
     "python tests/attack/": {"--n": "4", "--jobs": "1"},
-    f"{STUDIES}/many_choices.py": {"--choices": "200"},
-    f"{STUDIES}/mnist.py": {
-        "--seeds": "0",
-        "--n-iter": "3",
-        "--n-train": "200",
-        "--data": "digits",
-    },
+    f"{BENCHMARKS} run": {"--seeds": "0", "--n-iter": "3", "--jobs": None},
+    f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
+    f"{BENCHMARKS} reproduce --page": {},
+    f"{BENCHMARKS} reproduce": {"--quick": "", "--out": "made", "--jobs": "1"},
     f"{STUDIES}/batches.py": {
         "--problems": "branin",
         "--seeds": "0",
@@ -57,27 +54,33 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--timed-seeds": "0",
         "--fold-seconds": "0.01",
     },
-    f"{STUDIES}/joint.py": {"--seeds": "0", "--n-iter": "4", "--n-samples": "100"},
-    f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
     f"{STUDIES}/checkpoint_cost.py": {"--n-iter": "5", "--repeats": "1"},
-    f"{STUDIES}/conformance.py": {"--only-page": ""},
-    f"{BENCHMARKS} run": {"--seeds": "0", "--n-iter": "3", "--jobs": None},
-    f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
-    f"{BENCHMARKS} reproduce --page": {},
-    f"{BENCHMARKS} reproduce": {"--quick": "", "--out": "made", "--jobs": "1"},
+    f"{STUDIES}/joint.py": {"--seeds": "0", "--n-iter": "4", "--n-samples": "100"},
+    f"{STUDIES}/many_choices.py": {"--choices": "200"},
+    f"{STUDIES}/mnist.py": {
+        "--seeds": "0",
+        "--n-iter": "3",
+        "--n-train": "200",
+        "--data": "digits",
+    },
+    f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
 }
 #: What runs instead of commands with these beginnings; nothing for an empty text.
 INSTEAD = {
     "python -m venv": "",
     ".ci/run": "bash -n .ci/run",
+    f"{STUDIES}/conformance.py": (
+        f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
+        "--page docs/conformance.md"
+    ),
     f"{BENCHMARKS} reproduce all": f"{BENCHMARKS} reproduce boho-fig1 --quick",
     "python tests/benchmarks/reproduce_bands.py": (
         "python tests/benchmarks/reproduce_bands.py boho-fig1"
     ),
-    "python tests/mutate.py": (
-        "python tests/mutate.py skrobustbo/policies/_fixed.py -- "
-        "tests/policies/test_policies.py"
+    "python tests/optimizer/bounded_memory.py": (
+        "python tests/optimizer/bounded_memory.py random 2"
     ),
+    "python tests/mutate.py": "python tests/mutate.py --help",
 }
 #: What stands for a name.
 PLACES = {"NAME": "boho-fig1"}
@@ -119,6 +122,9 @@ def changed(words, option, value):
 
 def quick(words):
     """Return the quick form of a command, where it has one."""
+    given = [word for word in words if re.match(r"[A-Z_]+=", word)]
+    if given:
+        return given + quick(words[len(given) :])
     name = " ".join(words)
     for beginning, other in INSTEAD.items():
         if name.startswith(beginning):
@@ -126,7 +132,10 @@ def quick(words):
     beginnings = [beginning for beginning in QUICK if name.startswith(beginning)]
     for option, value in QUICK[max(beginnings, key=len)].items() if beginnings else ():
         words = changed(words, option, value)
-    return [word for word in map(without_absent, words) if word]
+    words = [word for word in map(without_absent, words) if word]
+    peers = words.index("--peers") if "--peers" in words else len(words)
+    left = words[peers + 1 : peers + 2]
+    return words if left and left[0][0] != "-" else changed(words, "--peers", None)
 
 
 def without_absent(word):

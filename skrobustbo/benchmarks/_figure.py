@@ -93,6 +93,27 @@ def foremost_first(policies: Iterable[str]) -> list[str]:
     return sorted(policies, key=lambda policy: (policy != _FOREMOST, policy))
 
 
+def legend(
+    figure: Figure,
+    axes: Iterable[Axes],
+    ordered: Callable[[Iterable[str]], list[str]] = list,
+    **looks: Any,
+) -> None:
+    """Put one legend below all panels, with every label once, in an order."""
+    found: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    looks = {
+        "loc": "outside lower center",
+        "ncols": min(len(found), max(1, int(figure.get_figwidth() / 2.8))),
+        "frameon": False,
+        "handlelength": 3,
+    } | looks
+    labels = ordered(found)
+    figure.legend([found[label] for label in labels], labels, **looks)
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure; CommandError if that cannot be done."""
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from skrobustbo.benchmarks._figure import (
     Styles,
     draw_panels,
     foremost_first,
+    legend,
     save,
 )
 from skrobustbo.benchmarks._files import check_can_write
@@ -64,7 +65,15 @@ def main(args: argparse.Namespace) -> None:
 def draw(trace: pd.DataFrame) -> Figure:
     """Return the figure; CommandError if matplotlib is not installed."""
     figure, axes = draw_panels(trace, _draw_panel)
-    _add_legend(figure, axes)
+    n_policies = trace["policy"].nunique()
+    legend(
+        figure,
+        axes,
+        foremost_first,
+        ncols=min(n_policies, 6 if len(axes) > 2 else 3),
+        title="median over seeds, band between the quartiles, initial design shaded",
+        title_fontsize="small",
+    )
     return figure
 
 
@@ -117,22 +126,6 @@ def curves(runs: pd.DataFrame) -> Array:
     of_run = simple_regrets if has_optimum(runs) else best_values
     drawn = np.array([padded(of_run(run), length) for _, run in runs.groupby(KEY)])
     return np.maximum(drawn, FLOOR) if has_optimum(runs) else drawn
-
-
-def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Put one legend below all panels, with every policy once."""
-    lines = {str(line.get_label()): line for ax in axes for line in ax.get_lines()}
-    policies = foremost_first(lines)
-    figure.legend(
-        [lines[policy] for policy in policies],
-        policies,
-        loc="outside lower center",
-        ncols=min(len(policies), 6 if len(figure.axes) > 2 else 3),
-        title="median over seeds, band between the quartiles, initial design shaded",
-        title_fontsize="small",
-        handlelength=3,
-        frameon=False,
-    )
 
 
 def draw_finals(lines: pd.DataFrame) -> Figure:

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -22,9 +22,6 @@ from skrobustbo.benchmarks._record import (
     note_failure,
 )
 from skrobustbo.benchmarks._threads import one_thread_environment
-
-K = TypeVar("K")
-R = TypeVar("R")
 
 
 class RunFailedError(Exception):
@@ -86,13 +83,26 @@ def execute(jobs: Sequence[Job], n_jobs: int) -> int:
     What each has made is appended to its table when it is over; the run at which it
     failed is noted beside the table.
     """
-    return run_all(jobs, n_jobs, lambda job: run_in_child(job), str, _keep, _lose)
-
-
-def _keep(made: tuple[Job, pd.DataFrame]) -> str:
-    job, rows = made
-    job.table.append(rows)
-    return f"{rows['cpu_seconds'].sum():.1f} s of CPU"
+    pool = ThreadPoolExecutor(n_jobs)
+    n_failed = 0
+    try:
+        futures = {pool.submit(run_in_child, job): job for job in jobs}
+        for i, future in enumerate(as_completed(futures), start=1):
+            job = futures[future]
+            where = f"[{i}/{len(jobs)}] {job}"
+            try:
+                rows = future.result()
+            except RunFailedError as error:
+                say(f"{where}: failed\n{error}")
+                _lose(job, error)
+                n_failed += 1
+            else:
+                job.table.append(rows)
+                say(f"{where}: {rows['cpu_seconds'].sum():.1f} s of CPU")
+    finally:
+        # On an interrupt, what has not begun must not begin.
+        pool.shutdown(wait=True, cancel_futures=True)
+    return n_failed
 
 
 def _lose(job: Job, error: RunFailedError) -> None:
@@ -105,8 +115,8 @@ def _lose(job: Job, error: RunFailedError) -> None:
     note_failure(job.table, lost, error, limit)
 
 
-def run_in_child(job: Job) -> tuple[Job, pd.DataFrame]:
-    """Do a job in a new process with one BLAS thread; return it with its results.
+def run_in_child(job: Job) -> pd.DataFrame:
+    """Do a job in a new process with one BLAS thread; return what it has made.
 
     Raises
     ------
@@ -123,7 +133,7 @@ def run_in_child(job: Job) -> tuple[Job, pd.DataFrame]:
     if error is not None:
         error.made = rows
         raise error
-    return job, rows
+    return rows
 
 
 def _failure_of_child(job: Job, path: Path) -> RunFailedError | None:
@@ -162,56 +172,3 @@ def make_runs(words: Sequence[str], make_run: Callable[[RunKey], pd.DataFrame]) 
         text = format_rows(make_run(key))
         with Path(path).open("a", encoding="utf-8", newline="") as file:
             file.write(text)
-
-
-def run_all(
-    keys: Sequence[K],
-    jobs: int,
-    make_run: Callable[[K], R],
-    describe: Callable[[K], str],
-    keep: Callable[[R], str],
-    lose: Callable[[K, RunFailedError], None] | None = None,
-) -> int:
-    """Make runs, `jobs` at a time, and return how many failed.
-
-    Parameters
-    ----------
-    keys : sequence
-        What tells the runs apart.
-    jobs : int
-        Runs at a time; `make_run` is called from as many threads.
-    make_run : callable
-        Returns the run of a key, or raises RunFailedError.
-    describe : callable
-        Names a key.
-    keep : callable
-        Takes in a finished run, in the calling thread, and says what came out.
-    lose : callable, default=None
-        Takes in the key and the error of a failed run, in the calling thread.
-    """
-    pool = ThreadPoolExecutor(jobs)
-    n_failed = 0
-    try:
-        futures = {pool.submit(make_run, key): key for key in keys}
-        for i, future in enumerate(as_completed(futures), start=1):
-            key = futures[future]
-            error = _collect(future, f"[{i}/{len(keys)}] {describe(key)}", keep)
-            n_failed += error is not None
-            if error is not None and lose is not None:
-                lose(key, error)
-    finally:
-        # On an interrupt, what has not begun must not begin.
-        pool.shutdown(wait=True, cancel_futures=True)
-    return n_failed
-
-
-def _collect(
-    future: Future[R], where: str, keep: Callable[[R], str]
-) -> RunFailedError | None:
-    try:
-        run = future.result()
-    except RunFailedError as error:
-        say(f"{where}: failed\n{error}")
-        return error
-    say(f"{where}: {keep(run)}")
-    return None

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import EI, UCB, Acquisition, LogEI
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._interface import Argmax, Array, Memo, Setup, Told
-from skrobustbo.policies._memos import Predicted
+from skrobustbo.policies._ladder import Estimate, LadderState, RungMemo
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
@@ -40,71 +38,6 @@ _START = 0.5
 #: A value further from its prediction than so many deviations calls for an estimate
 #: so many times sooner.
 _SURPRISE, _HASTE = 4.0, 4
-
-
-class Estimate(NamedTuple):
-    """Length scales, the noise if it is most of the values, and of how many values."""
-
-    theta: list[Positive]
-    noise: Positive | None
-    n_fitted: Count
-
-
-@dataclass
-class LadderState:
-    """Run-time state of `RobustUCB`.
-
-    Attributes
-    ----------
-    n_parameters : int
-        Dimension d.
-    horizon : int or None
-        Evaluations planned.
-    counts : list of int
-        Turns of each rung of which the value is told.
-    theta : list of float
-        The latest estimate, one length scale per parameter; empty at first.
-    noise : float or None
-        Noise estimated with it; None unless the values are mostly noise.
-    n_fitted : int
-        Values that the estimate was made from.
-    n_surprised : int
-        Values there were at the last surprise.
-    rests : list of int
-        Values until which a rung, having passed, is not asked again.
-    """
-
-    n_parameters: Count
-    horizon: Count | None
-    counts: list[Count]
-    theta: list[Positive] = field(default_factory=list)
-    noise: Positive | None = None
-    n_fitted: Count = 0
-    n_surprised: Count = 0
-    rests: list[Count] = field(default_factory=list)
-
-    def awake(self, turn: int, n: int) -> list[int]:
-        """Return the rungs from `turn` on that are not at rest; the last never is."""
-        last = len(self.counts) - 1
-        return [i for i in range(turn, last) if n >= self.rests[i]] + [last]
-
-    def latest(self, pending: Sequence[Memo]) -> Estimate:
-        """Return the estimate from most values, that of queries under way included."""
-        waiting = [Estimate(*(memo[k] for k in Estimate._fields)) for memo in pending]
-        own = Estimate(self.theta, self.noise, self.n_fitted)
-        return max([own, *waiting], key=lambda fit: fit.n_fitted)
-
-
-class _RungMemo(Predicted):
-    """The memo of `RobustUCB`."""
-
-    rung: Count
-    passed: list[Count]
-    theta: list[Positive]
-    noise: Positive | None
-    n_fitted: Count
-    plain: bool
-    expected_error: float
 
 
 @settings
@@ -191,7 +124,7 @@ class RobustUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = LadderState
-    memo_type: ClassVar[type] = _RungMemo
+    memo_type: ClassVar[type] = RungMemo
 
     beta: float | str = 0.7
     weights: Sequence[float] = (1, 0.5, 0.25, 0.125)

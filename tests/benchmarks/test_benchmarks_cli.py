@@ -64,7 +64,7 @@ def in_process(monkeypatch):
 
     def run_here(job):
         made.extend(job.keys)
-        return job, pd.concat(map(run_one, job.keys))
+        return pd.concat(map(run_one, job.keys))
 
     monkeypatch.setattr(_pool, "run_in_child", run_here)
     return made
@@ -351,7 +351,7 @@ class TestRunCommand:
         def run_here(job):
             if job.keys[0].seed == 1:
                 raise RunFailedError("no such luck")
-            return job, run_one(job.keys[0])
+            return run_one(job.keys[0])
 
         monkeypatch.setattr(_pool, "run_in_child", run_here)
         assert run_command(tmp_path / "r.csv") == 1
@@ -367,7 +367,7 @@ class TestRunCommand:
             started.append(job)
             if len(started) == 2:
                 raise KeyboardInterrupt
-            return job, run_one(job.keys[0])
+            return run_one(job.keys[0])
 
         monkeypatch.setattr(_pool, "run_in_child", run_here)
         table = Table(tmp_path / "r.csv")
@@ -414,7 +414,7 @@ class TestRunCommand:
 
         monkeypatch.setattr(subprocess, "run", fake_run)
         key = RunKey("branin", 3, "sobol", 0)
-        _, rows = _pool.run_in_child(job(tmp_path / "r.csv", key))
+        rows = _pool.run_in_child(job(tmp_path / "r.csv", key))
         assert timeless(rows) == timeless(run_one(key))
 
 

@@ -442,7 +442,7 @@ class TestLostRuns:
             made.append(key)
             if key.seed in lost:
                 raise lost[key.seed]
-            return job, run_one(key)
+            return run_one(key)
 
         monkeypatch.setattr(_pool, "run_in_child", run_here)
         return lost, made

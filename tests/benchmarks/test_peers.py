@@ -201,9 +201,7 @@ class TestWhereTheyApply:
         monkeypatch.setattr(
             problems, "get", lambda name: problem if name == "rkhs" else get(name)
         )
-        monkeypatch.setattr(
-            _pool, "run_in_child", lambda job: (job, run_one(job.keys[0]))
-        )
+        monkeypatch.setattr(_pool, "run_in_child", lambda job: run_one(job.keys[0]))
         # A fake has no version.
         monkeypatch.setattr(_run, "distributions", lambda names: [])
 

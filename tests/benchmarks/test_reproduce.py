@@ -363,7 +363,7 @@ def _in_process(monkeypatch):
 
     def run_here(job):
         asked.extend(job.keys)
-        return job, pd.concat(
+        return pd.concat(
             run_one(case_of(key.problem), key.policy, key.seed) for key in job.keys
         )
 

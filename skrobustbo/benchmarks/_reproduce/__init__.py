@@ -2,5 +2,6 @@
 
 Two layers: a `Case` is a problem with its methods and owns one csv file of runs; an
 `Experiment` is a figure or table of a paper, a view of some runs of some cases, with
-what the paper says of them as claims that a rule judges.
+what the paper says of them as claims that a rule judges. Both are in ``papers``, a file
+for each paper.
 """

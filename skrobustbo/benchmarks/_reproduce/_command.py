@@ -125,20 +125,17 @@ def plan(
         for panel in experiment.panels:
             names = wanted.setdefault(panel.case.name, {})
             names.update(dict.fromkeys(panel.methods))
+    form = ".quick" if quick else ""
     jobs = [
         job
         for name, methods in wanted.items()
-        for job in _missing(_form(name, quick), tuple(methods), folder, seeds)
+        for job in _missing(case_of(f"{name}{form}"), methods, folder, seeds)
     ]
     return sorted(jobs, key=lambda job: job.keys[0].seed)
 
 
-def _form(name: str, quick: bool) -> Case:
-    return case_of(f"{name}.quick" if quick else name)
-
-
 def _missing(
-    case: Case, methods: tuple[str, ...], folder: Path, seeds: Sequence[int] | None
+    case: Case, methods: Iterable[str], folder: Path, seeds: Sequence[int] | None
 ) -> list[Job]:
     """Return a job for each seed: its methods share the function and its optima."""
     table = case.table(folder)

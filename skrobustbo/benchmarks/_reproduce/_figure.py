@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._figure import Styles, new_figure, styles_of
+from skrobustbo.benchmarks._figure import Styles, legend, new_figure, styles_of
 from skrobustbo.benchmarks._reproduce._claims import Results, values
 from skrobustbo.benchmarks._reproduce._measures import (
     THETA_EDGES,
@@ -82,22 +82,6 @@ def _styles(experiment: Experiment) -> Styles:
     return styles_of(list(methods))
 
 
-def _legend(figure: Figure, axes: Any) -> None:
-    found: dict[str, Any] = {}
-    for ax in axes.ravel():
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    figure.legend(
-        list(found.values()),
-        list(found),
-        loc="outside lower center",
-        ncols=min(len(found), max(1, int(figure.get_figwidth() / 2.8))),
-        frameon=False,
-        fontsize="small",
-        handlelength=3,
-    )
-
-
 # -- curves ---------------------------------------------------------------------------
 
 
@@ -115,7 +99,7 @@ def _curves(experiment: Experiment, results: Results) -> Figure:
             if lies or i == len(names) - 1:
                 ax.set_xlabel("queries")
             ax.set_ylabel(_NAMES[name] if lies or j == 0 else "")
-    _legend(figure, axes)
+    legend(figure, axes.ravel(), fontsize="small")
     return figure
 
 
@@ -165,7 +149,7 @@ def _histograms(experiment: Experiment, results: Results) -> Figure:
         ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.title)
         ax.set_xlim(THETA_EDGES[0], THETA_EDGES[-1])
     axes[0, 0].set_ylabel(_NAMES["histogram"])
-    _legend(figure, axes)
+    legend(figure, axes.ravel(), fontsize="small")
     return figure
 
 
@@ -208,7 +192,7 @@ def _columns(experiment: Experiment, results: Results) -> Figure:
         _column_panel(ax, column, results)
     for ax in axes.ravel()[len(columns) :]:
         ax.remove()
-    _legend(figure, np.array(figure.axes))
+    legend(figure, figure.axes, fontsize="small")
     return figure
 
 
