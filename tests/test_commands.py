@@ -56,7 +56,7 @@ QUICK: dict[str, dict[str, str | None]] = {
     },
     f"{STUDIES}/checkpoint_cost.py": {"--n-iter": "5", "--repeats": "1"},
     f"{STUDIES}/joint.py": {"--seeds": "0", "--n-iter": "4", "--n-samples": "100"},
-    f"{STUDIES}/many_choices.py": {"--choices": "50"},
+    f"{STUDIES}/many_choices.py": {"--choices": "200"},
     f"{STUDIES}/mnist.py": {
         "--seeds": "0",
         "--n-iter": "3",
