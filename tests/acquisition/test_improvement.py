@@ -44,7 +44,7 @@ def Z():
 class Certain:
     """A belief without doubt: means as given, no deviation."""
 
-    reach = np.ones(1)
+    length_scales = np.ones(1)
 
     def predict(self, Z):
         return Z[:, 0], np.zeros(len(Z))
@@ -108,6 +108,6 @@ def test_certainty_is_the_worst_below_the_incumbent_and_no_error():
     np.testing.assert_allclose(values[1], np.log(0.2))
 
 
-def test_reach_is_that_of_the_posterior():
+def test_length_scales_are_those_of_the_posterior():
     model = posterior()
-    np.testing.assert_array_equal(LogEI(model, 0.0).reach, model.reach)
+    np.testing.assert_array_equal(LogEI(model, 0.0).length_scales, model.length_scales)

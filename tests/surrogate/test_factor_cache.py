@@ -24,7 +24,7 @@ from skrobustbo.surrogate import (
     Posterior,
     View,
 )
-from skrobustbo.surrogate import _cache as bank_module
+from skrobustbo.surrogate import _factor_cache as module
 
 pytestmark = pytest.mark.usefixtures("one_blas")
 
@@ -93,7 +93,7 @@ def test_bits_row_by_row(name):
 
 
 def test_bits_after_eviction(monkeypatch):
-    monkeypatch.setattr(bank_module, "_MAX_FACTORS", 3)
+    monkeypatch.setattr(module, "_MAX_FACTORS", 3)
     X = np.random.default_rng(0).random((70, 2))
     candidates = [Candidate(Matern(scale, nu=2.5)) for scale in np.linspace(0.1, 1, 5)]
     cache = FactorCache(0.01)
@@ -106,7 +106,7 @@ def test_bits_after_eviction(monkeypatch):
 
 def test_large_factors_are_fewer(monkeypatch):
     """Memory is bounded, where every step brings a candidate of its own."""
-    monkeypatch.setattr(bank_module, "_MAX_NUMBERS", 6 * 64**2)
+    monkeypatch.setattr(module, "_MAX_NUMBERS", 6 * 64**2)
     X, cache = np.random.default_rng(0).random((128, 2)), FactorCache(0.01)
 
     def kept(n):
