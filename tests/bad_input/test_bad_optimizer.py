@@ -316,7 +316,7 @@ def test_columns_of_parameters():
 
 # States -------------------------------------------------------------------------------
 
-NO_PARTS = [None, 3, "x", [], {}, math.nan, [3], {"x": 1}, True, -1]
+NO_PARTS = [None, 9, "x", [], {}, math.nan, [3], {"x": 1}, True, -1]
 
 
 @pytest.mark.parametrize("part", optimizer().to_dict())
