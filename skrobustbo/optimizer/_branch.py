@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import has_items
 from skrobustbo._sobol import sobol
 from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
@@ -119,10 +118,6 @@ class Branch:
         """Whether no value told here is a number, if there are any."""
         return self.history.best is None
 
-    def holds(self, n: int) -> bool:
-        """Tell whether the branch has `n` points, or all that it may have."""
-        return self.is_empty or len(self.history.trials) >= min(n, self.region.size)
-
     def initial_point(self, position: int, n_asked: int) -> Array:
         """Return a point of the initial design; SpaceExhausted if none is new."""
         try:
@@ -150,23 +145,6 @@ class Branch:
         if self.state is None:
             return list(told)
         return told[self.policy.oldest(self.state, len(told)) :]
-
-    def check_restored(self) -> None:
-        """Raise a ValueError unless the policy can go on from what was read back."""
-        noted = [t for t in self.history.trials if t.metadata is not None]
-        pending = [t.metadata for t in self.history.pending if t.metadata is not None]
-        n_told, policy = len(self.history.told), self.policy
-        if self.state is None:
-            known = not noted
-        else:
-            formed = all(
-                has_items(metadata, policy.metadata_type) for metadata in pending
-            )
-            known = formed and policy.consistent(
-                self.state, pending, self._setup(), n_told
-            )
-        if not known:
-            raise ValueError(f"a state of {type(policy).__name__} out of place")
 
     # Models --------------------------------------------------------------------------
 
@@ -225,7 +203,9 @@ class Branch:
             return np.full(len(z), worst), common, unit
         return z if scale == unit else z * scale / unit, shift, unit
 
-    def _setup(self) -> Setup:
+    @cached_property
+    def setup(self) -> Setup:
+        """What a policy is told of the branch once."""
         size = self.region.size
         return Setup(
             len(self.space.groups),
@@ -237,7 +217,7 @@ class Branch:
     @cached_property
     def _reference_points(self) -> ReferencePoints:
         """The feasible points, or the same sample of them whatever the seed."""
-        region, n_points = self.region, self._setup().n_points
+        region, n_points = self.region, self.setup.n_points
         if n_points is not None and n_points <= _GROUND:
             return ReferencePoints(region.enumerate(), n_points)
         X = region.from_uniform(sobol(_GROUND_SAMPLE, region.n_uniform, 0))
@@ -276,7 +256,7 @@ class Branch:
         models = self.models(n_asked)
         if self.state is None:
             told = self.models(n_asked, pending=False)
-            self.state = self.policy.start(self._setup(), told)
+            self.state = self.policy.start(self.setup, told)
         pending = [t.metadata for t in self.history.pending if t.metadata is not None]
         argmax = self.maximizer(n_asked, repeats=self.policy.repeats)
         x, metadata = self.policy.suggest(self.state, models, argmax, pending)
@@ -295,12 +275,6 @@ class Branch:
             return self.policy.recommend(self.state, models, self.history)
         except NUMERICAL:
             return _DEFAULT.recommend(None, models, self.history)
-
-    def params_of(self, x: Array) -> Params:
-        """Return a point as the user sees it, as it was told if it was."""
-        trials = self.history.trials
-        known = next((t for t in trials if np.array_equal(t.x, x)), None)
-        return self.space.decode(x) if known is None else dict(known.params)
 
     # What the balancer of branches needs ---------------------------------------------
 

@@ -78,8 +78,11 @@ class InitialDesign:
     @property
     def _filled(self) -> bool:
         """Whether every branch has its least share of points, or all that it has."""
-        several = len(self._branches) > 1
-        return not several or all(b.holds(self._least) for b in self._branches)
+        return len(self._branches) == 1 or all(
+            branch.is_empty
+            or len(branch.history.trials) >= min(self._least, branch.region.size)
+            for branch in self._branches
+        )
 
     def _from_sequence(self, n_asked: int) -> Trial:
         """Return a design point of the branch that is furthest from its share."""

@@ -10,9 +10,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from skrobustbo._arguments import LARGEST_COUNT
-from skrobustbo._forms import built
+from skrobustbo._forms import built, has_items
 from skrobustbo._trials import Trial
 from skrobustbo.optimizer._balancer import BranchState
+from skrobustbo.optimizer._branch import Branch
 from skrobustbo.policies import Policy
 from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
 from skrobustbo.space import Space, from_json, to_json
@@ -168,10 +169,23 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
 def _check_restored(optimizer: Optimizer) -> None:
     """Raise a ValueError unless the parts of what was read back fit together."""
     for branch in optimizer._branches:
-        branch.check_restored()
+        if not _goes_on(branch):
+            policy = type(branch.policy).__name__
+            raise ValueError(f"a state of {policy} out of place")
     n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
     if n > 1 and not balancer.consistent(n, len(optimizer._trials)):
         raise ValueError("a state of the balancer out of place")
+
+
+def _goes_on(branch: Branch) -> bool:
+    """Tell whether the policy can go on from what was read back."""
+    history, policy = branch.history, branch.policy
+    if branch.state is None:
+        return all(trial.metadata is None for trial in history.trials)
+    pending = [t.metadata for t in history.pending if t.metadata is not None]
+    formed = all(has_items(metadata, policy.metadata_type) for metadata in pending)
+    n_told = len(history.told)
+    return formed and policy.consistent(branch.state, pending, branch.setup, n_told)
 
 
 def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:

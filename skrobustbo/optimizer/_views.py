@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_probability
 from skrobustbo._trials import Trial, Trials
@@ -20,6 +21,7 @@ from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 from skrobustbo.surrogate import IncrementalGPR
 
+Array = NDArray[np.float64]
 Params = dict[str, Any]
 
 
@@ -97,7 +99,7 @@ class Views:
             if len(found) > 1:
                 means = [b.mean_at(x) for b, x in zip(found, points, strict=True)]
                 i = int(np.argmax(means))
-            return found[i].params_of(points[i])
+            return _as_told(found[i], points[i])
 
     @property
     def models_(self) -> dict[str, IncrementalGPR]:
@@ -244,3 +246,10 @@ class Views:
             found = [branch.bands(self._n_asked, share) for branch in branches]
         known = [models for models in found if models is not None]
         return regret_bound(known) if len(known) == len(found) else math.inf
+
+
+def _as_told(branch: Branch, x: Array) -> Params:
+    """Return a point as the user sees it, as it was told if it was."""
+    trials = branch.history.trials
+    known = next((t for t in trials if np.array_equal(t.x, x)), None)
+    return branch.space.decode(x) if known is None else dict(known.params)
