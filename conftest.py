@@ -80,7 +80,7 @@ def _figures_closed():
 @pytest.fixture(scope="module")
 def one_blas():
     """One BLAS thread for a module: small matrices are faster, to the same bits."""
-    from skrobustbo.optimizer._threads import one_blas_thread
+    from skrobustbo.optimizer._determinism import one_blas_thread
 
     with one_blas_thread():
         yield

@@ -1,8 +1,7 @@
 """Acquisition functions and their maximisation over mixed spaces."""
 
 from skrobustbo.acquisition._combined import UnionMax, WeightedSum, WorstCase
-from skrobustbo.acquisition._exhausted import SpaceExhausted
-from skrobustbo.acquisition._functions import UCB, Acquisition
+from skrobustbo.acquisition._functions import UCB, Acquisition, SpaceExhausted
 from skrobustbo.acquisition._improvement import EI, LogEI
 from skrobustbo.acquisition._maximizer import Maximizer
 

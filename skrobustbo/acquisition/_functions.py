@@ -86,3 +86,7 @@ class UCB(OfPosterior):
         """Return the bound and its gradient in x."""
         mu, sigma, d_mu, d_sigma = self.posterior.gradient(Z)
         return mu + self.beta * sigma, d_mu + self.beta * d_sigma
+
+
+class SpaceExhausted(Exception):
+    """Every point of the search space has been proposed."""

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
-from skrobustbo.acquisition._exhausted import SpaceExhausted
-from skrobustbo.acquisition._functions import Acquisition, reach_of
+from skrobustbo.acquisition._functions import Acquisition, SpaceExhausted, reach_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

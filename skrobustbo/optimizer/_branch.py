@@ -16,8 +16,8 @@ from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.optimizer._balancer import BETA, OptimisticBound
 from skrobustbo.optimizer._design import Design
+from skrobustbo.optimizer._determinism import Purpose, stream
 from skrobustbo.optimizer._regret_bound import Band, bands
-from skrobustbo.optimizer._streams import Purpose, stream
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._candidates import numbered
 from skrobustbo.policies._interface import Setup

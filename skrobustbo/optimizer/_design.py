@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._maximizer import neighbours
-from skrobustbo.optimizer._streams import stream
+from skrobustbo.optimizer._determinism import stream
 from skrobustbo.space import Space
 
 Array = NDArray[np.float64]

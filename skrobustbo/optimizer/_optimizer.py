@@ -15,6 +15,7 @@ from skrobustbo._arguments import (
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.optimizer._branch import Branch
 from skrobustbo.optimizer._checks import listed_params, paired
+from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.optimizer._initial import InitialDesign, check_feasible, check_first
 from skrobustbo.optimizer._state import (
     check_constraints,
@@ -26,7 +27,6 @@ from skrobustbo.optimizer._state import (
     settings_read,
     written,
 )
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.optimizer._turns import Turns
 from skrobustbo.optimizer._views import Views
 from skrobustbo.optimizer._warm_start import fitting, read_results

@@ -14,9 +14,9 @@ from skrobustbo._arguments import checked_probability
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.optimizer._branch import Branch
 from skrobustbo.optimizer._checks import listed_params, plain_params
+from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.optimizer._regret_bound import regret_bound
 from skrobustbo.optimizer._state import history_record
-from skrobustbo.optimizer._threads import one_blas_thread
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 from skrobustbo.surrogate import IncrementalGPR

@@ -20,8 +20,14 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import UCBPolicy, fits_problem
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, check_candidates
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Credited
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Credited,
+    Metadata,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     initial_length_scale,
     is_usable,

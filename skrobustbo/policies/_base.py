@@ -17,16 +17,14 @@ from skrobustbo.policies._beta import (
     gain_of,
     resolve_beta,
 )
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._kinds import check_kinds
-from skrobustbo.policies._metadata import Named
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Named, Setup, Told
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
     map_length_scales,
     named,
 )
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._settings import check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
 

@@ -11,18 +11,15 @@ from typing import ClassVar
 
 from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
+    BudgetedUCB,
     ChangingState,
     ResetState,
     ResettingUCB,
-)
-from skrobustbo.policies._interface import Array, Metadata, Setup, Told
-from skrobustbo.policies._memory import (
-    BudgetedUCB,
     block_length,
     check_block_length,
     is_count,
 )
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._interface import Array, Metadata, Predicted, Setup, Told
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from skrobustbo._forms import Count, Positive
-from skrobustbo.policies._interface import Metadata
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._interface import Metadata, Predicted
 
 
 class Estimate(NamedTuple):

@@ -12,8 +12,11 @@ from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.surrogate._factor_cache import FactorCache
-from skrobustbo.surrogate._likelihood import LengthScaleLikelihood, fit_length_scale
-from skrobustbo.surrogate._noise import strong_noise
+from skrobustbo.surrogate._likelihood import (
+    LengthScaleLikelihood,
+    fit_length_scale,
+    strong_noise,
+)
 from skrobustbo.surrogate._posterior import Candidate
 from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample

@@ -18,7 +18,7 @@ from skrobustbo import (
     policies,
 )
 from skrobustbo.acquisition import Maximizer, _maximizer
-from skrobustbo.space._constraint import Constraint
+from skrobustbo.space._cube import Constraint
 
 SQUARE = {"x": Real(-1, 1), "y": Real(-1, 1)}
 

@@ -20,7 +20,7 @@ from skrobustbo import (
     minimize,
     policies,
 )
-from skrobustbo.optimizer._streams import Purpose
+from skrobustbo.optimizer._determinism import Purpose
 
 SPACE = {"x": Real(-1, 1), "y": Real(-1, 1)}
 

@@ -13,7 +13,7 @@ from fake_models import FakeModels, FakePosterior, Probe
 from runs import MIXED, mixed_value
 from skrobustbo import Optimizer, Real, problems
 from skrobustbo.acquisition import EI, UCB
-from skrobustbo.optimizer._threads import one_blas_thread
+from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.policies import BOHO, Policy, Setup
 from skrobustbo.policies._boho import BOHOState
 from skrobustbo.policies._models import length_scale_candidate, note

@@ -10,14 +10,16 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 import inside
 from runs import assert_modelled, run
 from skrobustbo import Integer, Optimizer, Real, Space
-from skrobustbo.optimizer._threads import one_blas_thread
+from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.policies import GPUCB, IGPUCB
 from skrobustbo.policies._beta import (
+    GREEDY_SHARE,
     bayes_continuous_beta,
     bayes_finite_beta,
+    bound_gain,
+    greedy_gain,
     resolve_beta,
 )
-from skrobustbo.policies._gain import GREEDY_SHARE, bound_gain, greedy_gain
 from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 from skrobustbo.surrogate._posterior import ReferencePoints
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 
 from skrobustbo import Categorical, Integer, Real, Space
 from skrobustbo.space import _values
-from skrobustbo.space._constraint import Answers
+from skrobustbo.space._cube import Answers
 from skrobustbo.space._values import distinct, key_of, same
 
 

@@ -1,10 +1,14 @@
-"""Streams of random numbers, each with a name."""
+"""Equal runs anywhere: named streams of random numbers, and one BLAS thread."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+from functools import cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 
 class Purpose(IntEnum):
@@ -36,3 +40,20 @@ def stream(
         What it is for.
     """
     return np.random.default_rng([seed, ask, purpose, branch])
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Finding the loaded libraries takes a millisecond; once is enough, as NumPy's and
+    # SciPy's are loaded by the time that a factor is built.
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Run the body with one BLAS thread: a hand-over costs more than small matrices.
+
+    It also makes results the same on any number of cores.
+    """
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
