@@ -43,7 +43,7 @@ PROCESS = [
     "tests/policies/test_contract.py",
     "tests/problems/test_tunings.py",
     "tests/search/test_callbacks.py",
-    "tests/search/test_engine.py",
+    "tests/search/test_evaluation.py",
     "tests/search/test_failures.py",
     "tests/search/test_interruption.py",
     "tests/search/test_metrics.py",

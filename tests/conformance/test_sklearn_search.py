@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its searches, with our engine, or our search, in them."""
+"""scikit-learn's own tests of its searches, with our evaluation, or our search, in them."""
 
 import os
 import subprocess
@@ -19,7 +19,9 @@ def outcomes(tmp_path_factory):
     def run(batch):
         if batch not in known:
             folder = tmp_path_factory.mktemp("suite")
-            known[batch] = _run("engine_plugin", folder, SKROBUSTBO_ENGINE_BATCH=batch)
+            known[batch] = _run(
+                "evaluation_plugin", folder, SKROBUSTBO_EVALUATION_BATCH=batch
+            )
         return known[batch]
 
     return run

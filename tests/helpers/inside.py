@@ -1,7 +1,7 @@
 """What tests look at inside an optimizer: nothing else knows how it is built."""
 
 
-def engine(optimizer, branch=0):
+def branch_of(optimizer, branch=0):
     """The search within one branch."""
     return optimizer._branches[branch]
 
@@ -18,18 +18,18 @@ def balancer(optimizer):
 
 def state(optimizer, branch=0):
     """The run-time state of the policy."""
-    return engine(optimizer, branch).state
+    return branch_of(optimizer, branch).state
 
 
 def models(optimizer, branch=0, *, pending=True):
     """The surrogate as the policy sees it in the next ask."""
     n_asked = optimizer._n_asked
-    return engine(optimizer, branch).models(n_asked, pending=pending)
+    return branch_of(optimizer, branch).models(n_asked, pending=pending)
 
 
 def reference_points(optimizer, branch=0):
     """The feasible points of a branch, or a sample of them."""
-    return engine(optimizer, branch)._reference_points
+    return branch_of(optimizer, branch)._reference_points
 
 
 def log(optimizer):

@@ -343,7 +343,7 @@ def test_what_has_failed_is_bounded_in_units_of_all_values():
             params = optimizer.ask()
             value = -((params["x"] - 0.3) ** 2) if "x" in params else np.nan
             optimizer.tell(params, scale * value)
-        assert inside.engine(optimizer, 1).bands(0, 0.05)[0].lower == -math.inf
+        assert inside.branch_of(optimizer, 1).bands(0, 0.05)[0].lower == -math.inf
         bounds.append(optimizer.regret_bound() / scale)
     np.testing.assert_allclose(*bounds, rtol=1e-3)
 

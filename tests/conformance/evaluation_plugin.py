@@ -1,8 +1,8 @@
-"""Puts our engine under scikit-learn's own searches, for scikit-learn's own tests.
+"""Puts our evaluation under scikit-learn's own searches, for scikit-learn's own tests.
 
-A plugin of pytest: `python -m pytest -p engine_plugin ...` with this folder on the
+A plugin of pytest: `python -m pytest -p evaluation_plugin ...` with this folder on the
 path. It must be loaded before the tests import the searches. The environment variable
-`SKROBUSTBO_ENGINE_BATCH` says how many candidates the engine is given at a time ("all"
+`SKROBUSTBO_EVALUATION_BATCH` says how many candidates it is given at a time ("all"
 or a number); "off" leaves the searches as they are.
 """
 
@@ -45,5 +45,5 @@ def install(batch):
     RandomizedSearchCV.fit = _fit_with(_sample, batch_size)
 
 
-if os.environ.get("SKROBUSTBO_ENGINE_BATCH", "off") != "off":
-    install(os.environ["SKROBUSTBO_ENGINE_BATCH"])
+if os.environ.get("SKROBUSTBO_EVALUATION_BATCH", "off") != "off":
+    install(os.environ["SKROBUSTBO_EVALUATION_BATCH"])
