@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its searches, with our evaluation, or our search, in them."""
+"""scikit-learn's own tests of its searches, on our evaluation, or our search."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The evaluation of candidates: what is run where, and what if it does not come back."""
+"""The evaluation of candidates: what runs where, and what if it does not come back."""
 
 import math
 import warnings
