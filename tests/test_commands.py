@@ -42,8 +42,6 @@ QUICK: dict[str, dict[str, str | None]] = {
     "python tests/search/timeout_cost.py": {"--seconds": "0.5"},
     "python tests/attack/": {"--n": "4", "--jobs": "1"},
     f"{BENCHMARKS} run": {"--seeds": "0", "--n-iter": "3", "--jobs": None},
-    f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
-    f"{BENCHMARKS} reproduce --page": {},
     f"{BENCHMARKS} reproduce": {"--quick": "", "--out": "made", "--jobs": "1"},
     f"{STUDIES}/batches.py": {
         "--problems": "branin",
@@ -64,6 +62,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--data": "digits",
     },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
+    f"{STUDIES}/step_cost.py": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }
 #: What runs instead of commands with these beginnings; nothing for an empty text.
 INSTEAD = {

@@ -14,11 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import shared
+from scores import (
+    LEAST_SHARE,
+    YARDSTICK,
+    add_report_arguments,
+    methods_of,
+    reference_of,
+    report,
+    yard_of,
+)
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._compare import LEAST_SHARE, YARDSTICK, yard_of
-from skrobustbo.benchmarks._markdown import number, table
-from skrobustbo.benchmarks._report import add_arguments, make_report, reference_of
-from skrobustbo.benchmarks._scores import methods_of
+from skrobustbo.benchmarks._report import number, table
 
 #: Columns of the scores that are compared, and what the table calls them.
 MEASURES = {"final": "final regret", "area": "area"}
@@ -37,13 +43,13 @@ class Pair(NamedTuple):
 def build_parser():
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    add_arguments(parser)
+    add_report_arguments(parser)
     return parser
 
 
 def main(args):
     """Print, or write to --out, the variants' differences from the reference."""
-    make_report(args, lambda lines, found: [section(found, reference_of(args, found))])
+    report(args, lambda lines, found: [section(found, reference_of(args, found))])
 
 
 def section(all_scores, reference):

@@ -28,7 +28,7 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
-from skrobustbo.benchmarks._markdown import table
+from skrobustbo.benchmarks._report import table
 from skrobustbo.benchmarks._single import initial_count
 
 #: Two rows of data and one split of them: nothing is learned from them.

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 import shared
 from skrobustbo import Real, RobustBayesSearchCV
 from skrobustbo.benchmarks._args import positive_int
-from skrobustbo.benchmarks._markdown import table
+from skrobustbo.benchmarks._report import table
 
 
 class Idle(BaseEstimator):

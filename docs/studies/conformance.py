@@ -22,8 +22,7 @@ from conformance_page import page
 from promises import PROBES
 from promises.tools import Outcome, run_probe
 from searches import PEERS
-from skrobustbo.benchmarks._args import CommandError, positive_int
-from skrobustbo.benchmarks._files import check_can_write
+from skrobustbo.benchmarks._args import CommandError, check_can_write, positive_int
 from skrobustbo.benchmarks._pool import say
 
 

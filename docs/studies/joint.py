@@ -24,7 +24,7 @@ import shared
 from lines import completed
 from skrobustbo import Integer, Real, RobustBayesSearchCV
 from skrobustbo.benchmarks._args import CommandError, positive_int, seed_list
-from skrobustbo.benchmarks._markdown import table
+from skrobustbo.benchmarks._report import table
 
 DATA = {"digits": load_digits, "breast-cancer": load_breast_cancer}
 MODELS = ("svc", "forest", "neighbours")

@@ -24,7 +24,7 @@ import shared
 from lines import completed
 from skrobustbo import Optimizer, RobustBayesSearchCV
 from skrobustbo.benchmarks._args import CommandError, positive_int, seed_list
-from skrobustbo.benchmarks._markdown import number, table
+from skrobustbo.benchmarks._report import number, table
 from skrobustbo.datasets import fetch_mnist
 from skrobustbo.problems import (
     SoftmaxRegression,

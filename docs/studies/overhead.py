@@ -18,10 +18,9 @@ from sklearn.base import BaseEstimator
 
 import shared
 from searches import PEERS, Choice, Floats
-from skrobustbo.benchmarks._args import CommandError, positive_int
-from skrobustbo.benchmarks._files import check_can_write
-from skrobustbo.benchmarks._markdown import table
+from skrobustbo.benchmarks._args import CommandError, check_can_write, positive_int
 from skrobustbo.benchmarks._pool import say
+from skrobustbo.benchmarks._report import table
 
 SPACE = {
     "a": Floats(-1.0, 1.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,17 @@ from skrobustbo.benchmarks._record import (
     keys_of,
     note_failure,
 )
-from skrobustbo.benchmarks._threads import one_thread_environment
+
+#: Read by the BLAS and OpenMP libraries when they are loaded, hence set for a child:
+#: small matrices lose time to threads, and timings vary.
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
 
 
 class RunFailedError(Exception):
@@ -134,6 +145,11 @@ def run_in_child(job: Job) -> pd.DataFrame:
         error.made = rows
         raise error
     return rows
+
+
+def one_thread_environment() -> dict[str, str]:
+    """Return this process's environment with one thread for every BLAS."""
+    return os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
 
 
 def _failure_of_child(job: Job, path: Path) -> RunFailedError | None:

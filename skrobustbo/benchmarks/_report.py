@@ -1,37 +1,53 @@
-"""``report``: the regrets and the times of results tables, and tests, as markdown."""
+"""``report``: the regrets and the times of results tables, as markdown."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skrobustbo._names import unknown_name
-from skrobustbo.benchmarks._args import CommandError, Subparsers
-from skrobustbo.benchmarks._compare import ranks_section, wins_section
-from skrobustbo.benchmarks._files import write_file
-from skrobustbo.benchmarks._margins import margins_section, tails_section
-from skrobustbo.benchmarks._markdown import table
-from skrobustbo.benchmarks._peers._registry import PEERS
+from skrobustbo.benchmarks._args import CommandError, Subparsers, write_file
 from skrobustbo.benchmarks._pool import say
-from skrobustbo.benchmarks._record import GROUP, KEY, Table, read_failures
-from skrobustbo.benchmarks._scores import Scores, methods_of, scores
+from skrobustbo.benchmarks._record import (
+    GROUP,
+    KEY,
+    TASK,
+    Note,
+    Table,
+    made_with,
+    notes_beside,
+    read_failures,
+)
 from skrobustbo.benchmarks._spelling import method_list
-from skrobustbo.benchmarks._summary import markdown, summarise
 from skrobustbo.benchmarks._traces import (
     line_table,
     lines_of,
+    percentiles,
     read_lines,
     write_lines,
 )
-from skrobustbo.benchmarks._versions import Note, made_with, notes_beside
 
-#: The method whose rivals the report asks about.
-_REFERENCE = "robust"
-#: What a name that is not found should have been.
-_METHOD = "method in the table"
+#: Columns of the table of the summary.
+_HEADER = (
+    "problem",
+    "evaluations",
+    "policy",
+    "seeds",
+    "best, median",
+    "regret, median",
+    "regret, 90%",
+    "cumulative regret, mean ± s.e.",
+    "area, mean",
+    "CPU ms/step, median",
+    "CPU ms/step, mean",
+    "stuck",
+)
 
 
 def register(subparsers: Subparsers) -> None:
@@ -39,28 +55,15 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "report",
         help="print the regrets and times of csv files",
-        description="Print the regrets and times of csv files; of two methods and "
-        "more also their mean ranks, wins, and whether the reference is worse than its "
-        "rivals.",
+        description="Print the regrets and times of csv files.",
     )
     add_arguments(parser)
-    parser.add_argument(
-        "--rivals",
-        nargs="+",
-        metavar="NAME",
-        help="default: all peers whose model is a Gaussian process",
-    )
     parser.set_defaults(func=main)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `make_report` and `reference_of` read."""
+    """Add the arguments that `make_report` reads."""
     add_selection(parser, "files written by 'run', or by --runs of a report")
-    parser.add_argument(
-        "--reference",
-        metavar="NAME",
-        help=f"method that others are compared with (default: {_REFERENCE})",
-    )
     parser.add_argument(
         "--out", type=Path, metavar="MARKDOWN", help="file to write instead of printing"
     )
@@ -86,15 +89,13 @@ def add_selection(parser: argparse.ArgumentParser, files: str) -> None:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Print one table line per problem, run length and policy, and what follows."""
-    make_report(
-        args,
-        lambda lines, found: [markdown(summarise(lines)), *_comparisons(args, found)],
-    )
+    """Print one table line per problem, run length and policy."""
+    make_report(args, lambda lines, everything: [markdown(summarise(lines))])
 
 
 def make_report(
-    args: argparse.Namespace, sections_of: Callable[[pd.DataFrame, Scores], list[str]]
+    args: argparse.Namespace,
+    sections_of: Callable[[pd.DataFrame, pd.DataFrame], list[str]],
 ) -> None:
     """Print, or write to --out, a report on the runs that the arguments name.
 
@@ -103,14 +104,13 @@ def make_report(
     args : Namespace
         See `add_arguments`.
     sections_of : callable
-        (lines of runs, scores) -> sections, before those on failures and versions.
+        (lines of those runs, lines of all in the files) -> sections, before those on
+        failures and versions.
     """
     everything = all_lines(args.csv)
     lines = selection(everything, args)
     sections = [] if args.title is None else [f"# {args.title}"]
-    # What stands in for an optimum must not depend on what is shown.
-    found = scores(lines, everything)
-    sections += sections_of(lines, found) + _failures(args, lines)
+    sections += sections_of(lines, everything) + _failures(args, lines)
     if notes := _all_notes(args.csv):
         sections.append(made_with(notes))
     if args.runs is not None:
@@ -130,30 +130,6 @@ def _write_lines(path: Path, lines: pd.DataFrame, notes: Sequence[Note]) -> None
         )
     write_lines(path, lines)
     notes_beside(path).write(notes)
-
-
-def _comparisons(args: argparse.Namespace, found: Scores) -> list[str]:
-    """Return the sections that take two methods."""
-    methods = methods_of(found)
-    if len(methods) < 2:
-        return []
-    reference = reference_of(args, found)
-    rivals = [name for name, peer in PEERS.items() if peer.is_gp and name in methods]
-    if args.rivals is not None:
-        rivals = _named(_METHOD, args.rivals, methods)
-    others = [rival for rival in rivals if rival != reference]
-    sections = [ranks_section(found), wins_section(found)]
-    if reference in methods and others:
-        sections.append(margins_section(found, reference, others))
-        sections.append(tails_section(found, reference, others))
-    return sections
-
-
-def reference_of(args: argparse.Namespace, found: Scores) -> str:
-    """Return the method that others are compared with."""
-    if args.reference is None:
-        return _REFERENCE
-    return _named(_METHOD, [args.reference], methods_of(found))[0]
 
 
 def _all_notes(paths: Sequence[Path]) -> list[Note]:
@@ -212,17 +188,104 @@ def selection(rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
     """Return the rows of those runs that the arguments name."""
     for kind, tokens in (("problem", args.problems), ("policy", args.policies)):
         if tokens is not None:
-            rows = rows[rows[kind].isin(_named(kind, tokens, set(rows[kind])))]
+            rows = rows[rows[kind].isin(named(kind, tokens, set(rows[kind])))]
     if not len(rows):
         files = ", ".join(map(str, args.csv))
         raise CommandError(f"{files}: no complete run of what was asked for.")
     return rows
 
 
-def _named(kind: str, tokens: Sequence[str], present: Collection[str]) -> list[str]:
+def named(kind: str, tokens: Sequence[str], present: Collection[str]) -> list[str]:
     """Return the names in words; CommandError names the first that is not present."""
     names = method_list(tokens)
     for name in names:
         if name not in present:
             raise CommandError(str(unknown_name(f"name of a {kind}", name, present)))
     return names
+
+
+def summarise(lines: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each problem, run length and policy, over their seeds.
+
+    Each figure is over the runs that it is known of, nan if there are none:
+
+    - `best`, `regret` and `regret_90`: medians and 90th percentile of the best value
+      and the regret at the end; a run without a finite value has regret inf;
+    - `cumulative`, `cumulative_se`: mean and standard error of the regrets' sum over
+      all evaluations; the error of one run, and of an infinite mean, is nan;
+    - `area`: mean regret after the initial design;
+    - `cpu_median`, `cpu_mean`: CPU time of ask + tell in milliseconds after the initial
+      design, median of the runs' medians and mean of their means;
+    - `n_stuck`: runs whose best value ends below the problem's `stuck_below`, nan where
+      it has none.
+    """
+    return pd.DataFrame(
+        {**dict(zip(GROUP, key, strict=True)), **_figures(group)}
+        for key, group in lines.groupby(GROUP)
+    )
+
+
+def _figures(lines: pd.DataFrame) -> dict[str, float]:
+    regrets, sums = _known(lines["final_regret"]), _known(lines["cumulative_regret"])
+    stuck = lines["best"] < lines["stuck_below"]
+    has_trap = lines["stuck_below"].notna().iloc[0]
+    return {
+        "n_seeds": len(lines),
+        "best": float(np.median(_known(lines["best"]))),
+        "regret": float(np.median(regrets)),
+        "regret_90": float(percentiles(regrets, [90])[0]),
+        "cumulative": float(sums.mean()),
+        "cumulative_se": _standard_error(sums),
+        "area": float(_known(lines["area"]).mean()),
+        "cpu_median": float(np.median(_known(lines["cpu_ms_median"]))),
+        "cpu_mean": float(_known(lines["cpu_ms_mean"]).mean()),
+        "n_stuck": int(stuck.sum()) if has_trap else math.nan,
+    }
+
+
+def _known(figures: pd.Series) -> NDArray[np.float64]:
+    """Return what is known of the runs; [nan] if nothing is."""
+    known = figures.dropna().to_numpy(dtype=float)
+    return known if known.size else np.array([math.nan])
+
+
+def _standard_error(sample: NDArray[np.float64]) -> float:
+    if len(sample) < 2 or not np.isfinite(sample).all():
+        return math.nan
+    return float(sample.std(ddof=1) / math.sqrt(len(sample)))
+
+
+def markdown(summary: pd.DataFrame) -> str:
+    """Return a summary as a table: by problem, the smallest median regret first."""
+    # Where the optimum is not known, the largest best value comes first.
+    rank = summary["regret"].fillna(-summary["best"])
+    ordered = summary.assign(rank=rank).sort_values([*TASK, "rank", "policy"])
+    rows = [_cells(row) for row in ordered.to_dict("records")]
+    return table(_HEADER, rows, n_left=3)
+
+
+def _cells(row: dict[str, float]) -> tuple[str, ...]:
+    n_stuck = row["n_stuck"]
+    return (
+        *(str(row[name]) for name in [*GROUP, "n_seeds"]),
+        number(row["best"], ".5g"),
+        number(row["regret"]),
+        number(row["regret_90"]),
+        f"{number(row['cumulative'], '.4g')} ± {number(row['cumulative_se'])}",
+        *(number(row[name]) for name in ("area", "cpu_median", "cpu_mean")),
+        "-" if math.isnan(n_stuck) else f"{n_stuck:.0f}/{row['n_seeds']}",
+    )
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, n_left: int = 1
+) -> str:
+    """Return a markdown table; all columns but the first `n_left` are of numbers."""
+    rule = ("---",) * n_left + ("---:",) * (len(header) - n_left)
+    lines = [tuple(header), rule, *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def number(value: float, form: str = ".3g") -> str:
+    """Return a number, or a dash for nan."""
+    return "-" if math.isnan(value) else format(value, form)

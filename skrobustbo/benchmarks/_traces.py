@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._files import write_file
+from skrobustbo.benchmarks._args import write_file
 from skrobustbo.benchmarks._record import KEY, Table
 
 Array = NDArray[np.float64]
@@ -42,6 +43,18 @@ def simple_regrets(run: pd.DataFrame) -> Array:
     It is inf before the first finite value, and nan where the optimum is not known.
     """
     return np.asarray(run["optimum"], dtype=float) - best_values(run)
+
+
+def percentiles(sample: Array, q: Sequence[float]) -> Array:
+    """Return percentiles over the first axis, also where values are infinite.
+
+    Between two values of which one is infinite it is the larger: their mean would be
+    no number.
+    """
+    with np.errstate(invalid="ignore"):
+        between = np.percentile(sample, q, axis=0)
+    larger = np.percentile(sample, q, axis=0, method="higher")
+    return np.where(np.isnan(between), larger, between)
 
 
 def padded(values: Array, length: int) -> Array:

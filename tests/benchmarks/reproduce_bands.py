@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from skrobustbo.benchmarks._reproduce._registry import CASES
 from skrobustbo.benchmarks._reproduce._runs import run_one
+from skrobustbo.benchmarks._reproduce._spec import CASES
 
 PATH = Path(__file__).with_suffix(".json")
 #: What is compared; times are not.

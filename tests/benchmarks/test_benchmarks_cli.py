@@ -6,33 +6,27 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from made_runs import all_rows, made_run, write_table
 from skrobustbo import problems
 from skrobustbo.benchmarks import (
     _methods,
     _pool,
     _single,
-    _step_cost,
-    _step_times,
-    _threads,
 )
-from skrobustbo.benchmarks._args import CommandError, name_list, seed_list
+from skrobustbo.benchmarks._args import name_list, seed_list
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._figure import FLOOR
-from skrobustbo.benchmarks._plot import curves
+from skrobustbo.benchmarks._plot import FLOOR, curves
 from skrobustbo.benchmarks._pool import Job, RunFailedError, execute
 from skrobustbo.benchmarks._record import TRACE, RunKey, Table, keys_of
+from skrobustbo.benchmarks._report import markdown
+from skrobustbo.benchmarks._report import summarise as summarise_lines
 from skrobustbo.benchmarks._single import initial_count, run_one
-from skrobustbo.benchmarks._summary import markdown
-from skrobustbo.benchmarks._summary import summarise as summarise_lines
 from skrobustbo.benchmarks._traces import lines_of
-from skrobustbo.policies import RobustUCB
-from skrobustbo.policies._robust import Estimate
 from skrobustbo.problems import Problem
 from skrobustbo.space import Space
 
@@ -40,12 +34,6 @@ from skrobustbo.space import Space
 def timeless(rows):
     """Return the rows as text, which compares nan as equal, in a fixed order."""
     return sorted(Table("").text(rows.assign(cpu_seconds=0.0)).splitlines())
-
-
-def all_rows(path):
-    rows, is_clean = Table(path).read()
-    assert is_clean
-    return rows
 
 
 def job(path, *keys, timeout=None):
@@ -68,39 +56,6 @@ def in_process(monkeypatch):
 
     monkeypatch.setattr(_pool, "run_in_child", run_here)
     return made
-
-
-def made_run(policy, seed, values, *, n_initial=1, cpu=None, **columns):
-    """Return a run with the given noise-free values."""
-    bests = np.fmax.accumulate(values)
-    cpu = [0.0] * len(values) if cpu is None else cpu
-    constant = {
-        "problem": "toy",
-        "n_iter": len(values),
-        "n_evals": len(values),
-        "optimum": 10.0,
-        "stuck_below": 5.0,
-        "model_label": "",
-    } | columns
-    columns = {
-        "policy": policy,
-        "seed": seed,
-        "n_initial": n_initial,
-        "step": range(1, len(values) + 1),
-        "value": values,
-        "observed": values,
-        "best": bests,
-        "cpu_seconds": cpu,
-    }
-    return pd.DataFrame(constant | columns)[list(TRACE)]
-
-
-def write_table(path, runs):
-    path.unlink(missing_ok=True)
-    table = Table(path)
-    table.open()
-    for run in runs:
-        table.append(run)
 
 
 class TestArguments:
@@ -145,7 +100,6 @@ class TestArguments:
             "run",
             "report",
             "plot",
-            "step-cost",
             "reproduce",
         ):
             assert re.search(rf"^    {command}\s", text, re.MULTILINE)
@@ -403,7 +357,7 @@ class TestRunCommand:
 
     def test_child_has_one_thread(self, monkeypatch, tmp_path):
         def fake_run(program, *, env, **options):
-            assert {env[name] for name in _threads.VARIABLES} == {"1"}
+            assert {env[name] for name in _pool.THREAD_VARIABLES} == {"1"}
             assert program[:3] == [
                 sys.executable,
                 "-m",
@@ -575,137 +529,6 @@ class TestPlot:
         with pytest.raises(SystemExit):
             main(["plot", str(tmp_path / "r.csv"), "--out", str(tmp_path / "f.xyz")])
         assert "Could not write" in capsys.readouterr().err
-
-
-class TestStepCost:
-    def test_measure(self):
-        names = ["random", "gp-ucb"]
-        times = _step_times.measure(names, 8, 2, repeats=3, seeds=[0, 1])
-        assert list(times["method"]) == ["random"] * 6 + ["gp-ucb"] * 6
-        assert (times[["step_ms", "predict_ms"]] > 0).all(axis=None)
-        assert (times[["observations", "dimensions"]] == [8, 2]).all(axis=None)
-
-    def test_ratios(self):
-        steps, predictions = [1.0, 2.0, 9.0], [1.0, 0.5, 3.0]
-        times = pd.DataFrame({"step_ms": steps, "predict_ms": predictions})
-        cells = ["4.00", "2.00", "1.50", "1.00", "2.67", "2.00", "3"]
-        assert _step_cost.figures(times) == cells
-
-    def test_times_are_those_of_ask_and_tell_only(self, monkeypatch):
-        clock = iter([10.0, 10.002, 20.0, 20.003])
-        monkeypatch.setattr(_step_times.time, "process_time", lambda: next(clock))
-
-        class Asked:
-            def ask(self):
-                return {"x1": 0.5}
-
-            def tell(self, params, value):
-                pass
-
-        data = _step_times.Data(1, np.random.default_rng(0))
-        assert _step_times.step(Asked(), data) == pytest.approx(5.0)
-
-    def test_yardstick_has_the_data_of_the_optimizer(self):
-        data = _step_times.Data(2, np.random.default_rng(0))
-        points = [data.random_params() for _ in range(6)]
-        values = [data.observe(params) for params in points]
-        model = data.fitted_regressor()
-        encoded = np.array([data.space.encode(params) for params in points])
-        np.testing.assert_allclose(model.X_train_, encoded, atol=1e-9)
-        np.testing.assert_allclose(model.predict(encoded), values, atol=1e-2)
-
-    def test_command_prints_a_table(self, capsys, monkeypatch, tmp_path):
-        for name in _threads.VARIABLES:
-            monkeypatch.setenv(name, "1")
-        words = "step-cost --policies random --n 6 9 --dims 2 --repeats 2 --seeds 0,1"
-        times = tmp_path / "t.csv"
-        assert main([*words.split(), "--csv", str(times)]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert "ratio of medians" in lines[0]
-        assert [line.split(" | ")[1] for line in lines[2:4]] == ["6", "9"]
-        written = [line.split(",") for line in times.read_text().splitlines()]
-        assert written[0][:3] == ["method", "observations", "dimensions"]
-        assert [line[1] for line in written[1:]] == ["6"] * 4 + ["9"] * 4
-        mean = np.mean([float(line[3]) for line in written[1:5]])
-        assert float(lines[2].split(" | ")[3]) == pytest.approx(mean, abs=0.006)
-
-    @pytest.mark.parametrize("n", [330, 400, 800, 3000])
-    def test_steps_are_as_many_as_an_estimate_takes(self, n, monkeypatch):
-        def fit(policy, last, models):
-            return Estimate([0.3], None, models.n)
-
-        monkeypatch.setattr(RobustUCB, "_fit", fit)
-        told = range(n, n + _step_times.default_repeats(n))
-        fitted = [n - 1]  # the last step before the timed ones has an estimate
-        state = SimpleNamespace(
-            latest=lambda _: Estimate([0.3], None, fitted[-1]), n_surprised=0
-        )
-        for k in told:
-            models = SimpleNamespace(n=k)
-            fitted.append(RobustUCB()._estimate(state, models, []).n_fitted)
-        assert fitted == [n - 1] * len(told) + [told[-1]]
-
-    @pytest.mark.parametrize(("n", "steps"), [(4, 20), (325, 20), (326, 21)])
-    def test_least_number_of_steps(self, n, steps):
-        assert _step_times.default_repeats(n) == steps
-
-    def test_number_of_steps_is_told(self, monkeypatch, capsys):
-        asked = []
-
-        def measure(methods, n, d, *, repeats, seeds):
-            asked.append((n, repeats))
-            rows = [(name, n, d, 1.0, 1.0) for name in methods]
-            columns = ["method", "observations", "dimensions", "step_ms", "predict_ms"]
-            return pd.DataFrame(rows * repeats * len(seeds), columns=columns)
-
-        monkeypatch.setattr(_step_cost, "is_one_thread", lambda: True)
-        monkeypatch.setattr(_step_cost, "measure", measure)
-        words = "step-cost --policies random --n 100 400 --seeds 0,1"
-        assert main(words.split()) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[0].endswith("| steps timed |")
-        assert [line.split(" | ")[-1] for line in lines[2:4]] == ["40 |", "50 |"]
-        assert main([*words.split(), "--repeats", "3"]) == 0
-        assert asked == [(100, 20), (400, 25), (100, 3), (400, 3)]
-
-    @pytest.mark.parametrize(
-        ("policy", "message"),
-        [
-            ("robust(beta=-1)", "robust(beta=-1): The 'beta' of a policy must be"),
-            ("robust(n_initial=4)", "leave n_initial out of 'robust(n_initial=4)'"),
-        ],
-    )
-    def test_setting_that_will_not_do(self, policy, message, capsys):
-        with pytest.raises(SystemExit) as end:
-            main(["step-cost", "--policies", policy])
-        assert end.value.code == 2
-        assert message in capsys.readouterr().err
-
-    def test_setting_that_the_space_will_not_have(self):
-        kernel = "gp-ucb(kernel=Matern(length_scale=(1.0, 1.0, 1.0)))"
-        with pytest.raises(CommandError, match=r"^gp-ucb\(.*same number of dim"):
-            _step_times.measure([kernel], 8, 2, repeats=1, seeds=[0])
-
-    def test_folder_is_looked_for_before_anything_is_timed(self, capsys, tmp_path):
-        with pytest.raises(SystemExit):
-            main(["step-cost", "--csv", str(tmp_path / "no" / "t.csv")])
-        assert "does not exist: create it" in capsys.readouterr().err
-
-    def test_starts_itself_again_with_one_thread(self, monkeypatch):
-        def fake_run(program, *, env, **options):
-            assert program[1:] == ["-m", "skrobustbo.benchmarks", *words]
-            assert {env[name] for name in _threads.VARIABLES} == {"1"}
-            return subprocess.CompletedProcess(program, 7)
-
-        words = ["step-cost", "--policies", "random"]
-        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        monkeypatch.setattr(subprocess, "run", fake_run)
-        assert main(words) == 7
-
-    def test_too_few_observations(self, capsys):
-        with pytest.raises(SystemExit):
-            main(["step-cost", "--policies", "random", "--n", "3"])
-        assert "--n must be at least 4. Got 3." in capsys.readouterr().err
 
 
 class TestChangingProblems:

@@ -1,28 +1,18 @@
-"""Methods against one another: scores, tests, ranks, wins, margins, lost runs."""
+"""Reports and figures of several methods: paired tests, lines of runs, lost runs."""
 
 import csv
 import itertools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import wilcoxon
-from test_benchmarks_cli import all_rows, job, made_run, run_command, write_table
+from test_benchmarks_cli import job, run_command
 
-from skrobustbo.benchmarks import _pool, _step_cost, _step_times
+from made_runs import all_rows, finals, made_run, traces, write_table
+from skrobustbo.benchmarks import _pool
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._compare import (
-    mean_ranks,
-    mean_share,
-    ranks_section,
-    seeds_needed,
-    wins,
-    wins_section,
-)
-from skrobustbo.benchmarks._figure import FLOOR
-from skrobustbo.benchmarks._margins import ahead, compare, tail, tails_section
-from skrobustbo.benchmarks._plot import bands, draw, draw_finals
+from skrobustbo.benchmarks._plot import FLOOR, bands, draw, draw_finals
 from skrobustbo.benchmarks._record import (
     KEY,
     RunKey,
@@ -30,8 +20,7 @@ from skrobustbo.benchmarks._record import (
     note_failure,
     read_failures,
 )
-from skrobustbo.benchmarks._scores import paired, scores
-from skrobustbo.benchmarks._signed_rank import holm, p_below, p_differ
+from skrobustbo.benchmarks._reproduce._claims import p_below, p_differ
 from skrobustbo.benchmarks._single import run_one
 from skrobustbo.benchmarks._traces import lines_of
 
@@ -59,221 +48,10 @@ class TestSignedRank:
         assert p_below(np.array([0.0, -1.0, -2.0])) == 0.25
         assert p_below(np.array([-math.inf, -1.0, 2.0])) == 3 / 8
 
-    def test_holm(self):
-        # 0.01 * 4, 0.02 * 3, then never below what came before; at most 1.
-        assert holm([0.02, 0.9, 0.01, 0.029]) == pytest.approx([0.06, 0.9, 0.04, 0.06])
-        assert holm([0.7, 0.6]) == [1.0, 1.0]
-        assert holm([]) == []
-
 
 def _mean_place(size, d):
     places = enumerate(sorted(map(abs, d)), start=1)
     return np.mean([place for place, other in places if other == size])
-
-
-def finals(method, values, problem="toy", **columns):
-    """Return runs of one seed each that start at 0 and end at the given values."""
-    return [
-        made_run(method, seed, [0.0, value], problem=problem, **columns)
-        for seed, value in enumerate(values)
-    ]
-
-
-def traces(*lists):
-    return pd.concat(itertools.chain(*lists))
-
-
-def scored(*lists):
-    return scores(lines_of(traces(*lists)))
-
-
-def table_of(**columns):
-    """Return the scores of a task: by method a value for each seed, equal areas."""
-    table = pd.DataFrame({name: pd.Series(values) for name, values in columns.items()})
-    return pd.concat({"final": table, "area": table}, axis=1)
-
-
-class TestScores:
-    def one(self, *runs):
-        (table,) = scored(runs).values()
-        return table
-
-    def test_final_regret_and_area(self):
-        table = self.one(made_run("a", 3, [1.0, 2.0, 6.0, 4.0], n_initial=2))
-        assert table.loc[3].to_dict() == {("final", "a"): 4.0, ("area", "a"): 4.0}
-
-    @pytest.mark.parametrize(
-        ("values", "columns", "area"),
-        [
-            ([1.0, 2.0], {"n_initial": 2}, 8.0),  # all initial design
-            # The space is exhausted: the last regret is kept, 8, 4 and then thrice 4.
-            ([1.0, 2.0, 6.0], {"n_iter": 6}, 4.8),
-            ([1.0, 6.0], {"n_initial": 4, "n_iter": 6}, 4.0),
-        ],
-    )
-    def test_area_of_a_run_that_ends_early(self, values, columns, area):
-        assert self.one(made_run("a", 0, values, **columns))["area"]["a"][0] == area
-
-    def test_best_run_of_the_table_stands_in_for_an_unknown_optimum(self):
-        runs = finals("a", [3.0], optimum=math.nan)
-        longer = made_run("b", 0, [0.0, 1.0, 9.0], optimum=math.nan)
-        other = finals("b", [50.0], "other", optimum=math.nan)
-        found = scores(lines_of(traces(runs)), lines_of(traces(runs, [longer], other)))
-        assert list(found) == [("toy", 2)]
-        assert found["toy", 2].loc[0].tolist() == [6.0, 6.0]
-
-    def test_best_run_stands_in_for_an_unknown_optimum(self):
-        runs = finals("a", [3.0, 7.0], optimum=math.nan)
-        table = self.one(*runs, *finals("b", [5.0], optimum=math.nan))
-        assert table["final"]["a"].tolist() == [4.0, 0.0]
-        assert table["final"]["b"][0] == 2.0
-
-    def test_run_without_a_value_is_infinitely_bad(self):
-        table = self.one(made_run("a", 0, [math.nan] * 2), *finals("b", [1.0]))
-        assert table["final"]["a"][0] == table["area"]["a"][0] == math.inf
-        assert paired(table, "a", "b").tolist() == [math.inf]
-        assert paired(table, "a", "a").tolist() == [0.0]
-
-    def test_pairs_are_of_common_seeds(self):
-        table = table_of(a={0: 1.0, 2: 5.0}, b={2: 2.0, 1: 9.0})
-        assert paired(table, "a", "b").tolist() == [3.0]
-
-
-class TestRanksAndWins:
-    def test_mean_ranks_share_ties(self):
-        one, two = (pd.Series(x, list("abc")) for x in ([1, 1, 2], [3, 1, 2]))
-        assert mean_ranks([one, two]).to_dict() == {"a": 2.25, "b": 1.25, "c": 2.5}
-
-    def test_shares_of_what_random_search_leaves(self):
-        tasks = [
-            table_of(a={0: 1.0, 1: 3.0}, random={0: 4.0}),
-            table_of(a={0: 0.0}, random={0: 9.0, 1: 1.0}),
-        ]
-        # 2 / 4, and the least share that counts.
-        assert mean_share(tasks, "a") == pytest.approx(math.sqrt(0.5 * 1e-4))
-        assert mean_share(tasks[:1], "random") == pytest.approx(1.0)
-        assert math.isnan(mean_share([table_of(a={0: 1.0})], "a"))
-        solved = table_of(a={0: 0.0}, random={0: 0.0})
-        assert math.isnan(mean_share([solved], "a"))
-        assert mean_share([solved, tasks[0]], "a") == pytest.approx(0.5)
-
-    def test_ranks_and_shares_are_of_common_seeds(self):
-        # Over its own seeds a would be behind b, and random search leave another yard.
-        found = scored(
-            finals("a", [9.0, 9.0, 0.0, 0.0, 0.0]),
-            finals("b", [8.0, 8.0]),
-            finals("random", [6.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0]),
-        )
-        text = ranks_section(found)
-        assert "Over 1 problem with runs of these 3, on 2 seeds or more:" in text
-        assert "| a | 1.00 | 1.00 | 0.25 |\n| b | 2.00 | 2.00 | 0.5 |" in text
-
-    def test_task_without_common_seeds_is_not_ranked(self):
-        late = made_run("b", 7, [0.0, 8.0])
-        assert "Over" not in ranks_section(scored(finals("a", [9.0]), [late]))
-
-    def test_lengths_of_a_problem_are_tasks(self):
-        longer = [made_run(name, 0, [0.0, 1.0, 2.0]) for name in ("a", "b")]
-        found = scored(finals("a", [1.0]), finals("b", [2.0]), longer)
-        assert "Over 2 tasks with runs" in ranks_section(found)
-        assert "## Wins\n\nTasks (problem and length) on which" in wins_section(found)
-        assert "Tasks (problem and length)" in tails_section(found, "a", ["b"])
-
-    def test_clear_wins_are_in_the_direction_of_the_median(self):
-        # Sixteen of a's runs are a little better than b's, fifteen are far worse.
-        ours = np.concatenate([np.linspace(5.01, 5.06, 16), np.linspace(1.0, 2.0, 15)])
-        found = scored(finals("a", ours), finals("b", np.full(31, 5.0)))
-        assert p_differ(paired(found["toy", 2], "a", "b")) <= 0.05
-        assert wins(found, "a", "b") == (1, 0)
-        assert wins(found, "b", "a") == (0, 0)
-
-    def test_wins_and_clear_wins(self):
-        good = np.linspace(8.0, 9.0, 10)
-        found = scored(
-            finals("a", good, "one"),
-            finals("b", good - 1, "one"),  # clear: 2 / 1024, twice for two problems
-            finals("a", good, "two"),
-            finals("b", good - 0.1 * (-1.0) ** np.arange(10), "two"),  # a draw
-            finals("a", good, "three"),  # without a rival
-        )
-        assert wins(found, "a", "b") == (1, 1)
-        assert wins(found, "b", "a") == (0, 0)
-
-    def test_power(self):
-        # One of m tests can reject if m / 2**n <= 0.05.
-        assert seeds_needed(1) == 5
-        assert seeds_needed(28) == 10
-        assert 28 / 2**10 <= 0.05 < 28 / 2**9
-
-
-class TestMargins:
-    def table(self, ours, theirs, random=(5.0,) * 10):
-        found = scored(
-            finals("robust", ours), finals("skopt", theirs), finals("random", random)
-        )
-        (line,) = compare(found, "robust", "skopt").itertuples()
-        return line
-
-    def test_margin_is_a_share_of_what_random_search_leaves(self):
-        # The optimum is 10, random search's median 5: two per cent of 5.
-        assert self.table([9.0] * 3, [9.0] * 3).margin == pytest.approx(0.1)
-
-    @pytest.mark.parametrize(
-        ("loss", "verdict"),
-        [(-0.5, "no worse"), (0.05, "no worse"), (0.15, "worse"), (0.1, "undecided")],
-    )
-    def test_verdicts(self, loss, verdict):
-        noise = 0.01 * np.array([1, -1, 2, -2, 3, -3, 4, -4, 3.5, -3.5])
-        line = self.table(8.0 - loss + noise, [8.0] * 10)
-        assert line.verdict == verdict
-        assert line.difference == pytest.approx(loss)
-        assert line.n_seeds == 10
-
-    def test_few_seeds_decide_nothing(self):
-        assert self.table([9.0] * 4, [1.0] * 4).verdict == "undecided"
-
-    def test_correction_is_over_the_problems_of_a_rival(self):
-        lists = []
-        for problem in ("one", "two", "three"):
-            lists.append(finals("robust", [9.0] * 6, problem))
-            lists.append(finals("skopt", [8.0] * 6, problem))
-            lists.append(finals("random", [5.0] * 6, problem))
-        lines = compare(scored(*lists), "robust", "skopt")
-        assert lines["p_no_worse"].tolist() == pytest.approx([3 / 64] * 3)
-        assert set(lines["p_worse"]) == {1.0}
-
-    def test_problems_without_random_search_are_left_out(self):
-        found = scored(finals("robust", [9.0]), finals("skopt", [9.0]))
-        assert len(compare(found, "robust", "skopt")) == 0
-
-
-class TestTails:
-    def test_it_is_a_run_and_not_a_mean_of_two(self):
-        assert tail(pd.Series(range(20))) == 18.0
-        assert tail(pd.Series([1.0, math.inf])) == math.inf
-
-    def test_counts(self):
-        found = scored(
-            finals("a", [9.0, 9.0, 5.0], "one"),
-            finals("b", [9.5, 9.5, 4.0], "one"),  # a is ahead
-            finals("c", [9.0, 9.0, 6.0], "one"),  # of b, not of c
-            finals("a", [9.0, 9.0], "two"),
-            finals("b", [9.0, 9.0, 1.0], "two"),  # equal over common seeds
-            finals("a", [9.0], "three"),  # without a rival
-        )
-        assert ahead(found, "a", ["b"]) == (1, 1, 0, 2)
-        assert ahead(found, "a", ["b", "c"]) == (0, 1, 1, 2)
-        assert ahead(found, "a", ["d"]) == (0, 0, 0, 0)
-
-    def test_lost_tails_are_compared_too(self):
-        lost = [math.nan, math.nan]
-        found = scored(
-            *([made_run(name, 0, lost, problem="one")] for name in ("a", "b")),
-            [made_run("a", 0, lost, problem="two")],
-            finals("b", [1.0], "two"),
-        )
-        assert ahead(found, "a", ["b"]) == (0, 1, 1, 1)
-        assert ahead(found, "b", ["a"]) == (1, 1, 0, 1)
 
 
 class TestReportOfSeveral:
@@ -288,32 +66,6 @@ class TestReportOfSeveral:
         runs += finals("robust", [9.0], "three")
         write_table(path, runs)
         return path
-
-    def test_sections(self, path, capsys):
-        assert main(["report", str(path)]) == 0
-        text = capsys.readouterr().out
-        assert "Over 2 problems with runs of these 3, on 10 seeds or more:" in text
-        assert "## Wins\n\nProblems on which the method of the row" in text
-        assert (
-            "| robust | 1.00 | 1.00 | 0.216 |\n| skopt | 2.00 | 2.00 | 0.412 |" in text
-        )
-        assert "| robust | 2 (2) |  | 2 (2) |" in text
-        assert "| skopt | 2 | 2 | 0 | 0 |" in text
-        assert "| skopt | one, 2 | 10 | -1 | 0.102 | 0.00195 | 1 | no worse |" in text
-        assert "Runs without results" not in text
-
-    def test_methods_that_miss_problems_are_ranked_by_themselves(self, path, capsys):
-        runs = [*finals("robust", [9.0], "pool"), *finals("random", [5.0], "pool")]
-        write_table(path, [*runs, all_rows(path)])
-        main(["report", str(path)])
-        text = capsys.readouterr().out
-        assert text.index("of these 3,") < text.index("1 problem with runs of these 2,")
-        assert "| robust | 1.00 | 1.00 | 0.2 |\n| random | 2.00 | 2.00 | 1 |" in text
-
-    def test_bad_runs(self, path, capsys):
-        main(["report", str(path), "--rivals", "skopt,random"])
-        text = capsys.readouterr().out
-        assert "| random | 2 | 0 | 0 | 10 |\n| all of them | 2 | 0 | 0 | 10 |" in text
 
     def test_a_line_for_each_run(self, path, tmp_path, capsys):
         runs = tmp_path / "runs.csv"
@@ -374,31 +126,6 @@ class TestReportOfSeveral:
         assert f"numpy {np.__version__}" in text
         assert " cores)" in text
 
-    def test_rivals_and_reference_can_be_chosen(self, path, capsys):
-        main(["report", str(path), "--reference", "skopt", "--rivals", "robust"])
-        text = capsys.readouterr().out
-        assert "## Is skopt worse than another?" in text
-        assert "| robust | 2 | 0 | 0 | 2 |" in text
-
-    @pytest.mark.parametrize("option", ["--rivals", "--reference"])
-    def test_typo_in_a_choice(self, option, path, capsys):
-        with pytest.raises(SystemExit):
-            main(["report", str(path), option, "robst"])
-        assert "did you mean 'robust'" in capsys.readouterr().err
-
-    def test_few_seeds_are_said_to_be_few(self, path, capsys):
-        runs = [*finals("robust", [9.0]), *finals("skopt", [8.0])]
-        write_table(path, [*runs, *finals("random", [5.0])])
-        main(["report", str(path)])
-        text = capsys.readouterr().out
-        assert "With 1 seeds no difference can be significant" in text
-        assert "With 1 seeds no test can reject" in text
-
-    def test_nothing_to_test_is_said(self, path, capsys):
-        write_table(path, [*finals("robust", [9.0]), *finals("skopt", [8.0])])
-        main(["report", str(path)])
-        assert "There is nothing to test" in capsys.readouterr().out
-
     def test_file(self, path, tmp_path, capsys):
         main(["report", str(path)])
         printed = capsys.readouterr().out
@@ -408,13 +135,6 @@ class TestReportOfSeveral:
         with pytest.raises(SystemExit):
             main(["report", str(path), "--out", str(tmp_path / "no" / "r.md")])
         assert "Could not write" in capsys.readouterr().err
-
-    def test_stand_in_is_of_the_whole_table(self, path, capsys):
-        ours = finals("robust", [3.0], optimum=math.nan)
-        chance = finals("random", [1.0], optimum=math.nan)
-        write_table(path, [*ours, *chance, *finals("skopt", [9.0], optimum=math.nan)])
-        main(["report", str(path), "--policies", "robust,random"])
-        assert "| robust | 1.00 | 1.00 | 0.75 |" in capsys.readouterr().out
 
     def test_lost_runs_are_counted(self, path, capsys):
         late = _pool.RunTimeoutError("why")
@@ -571,64 +291,3 @@ class TestPlotOfLines:
         with pytest.raises(SystemExit):
             main(["plot", str(tmp_path / "none.csv"), "--out", str(image)])
         assert "There is no file" in capsys.readouterr().err
-
-
-class TestStepCostOfPeers:
-    class Counting:
-        """A peer that proposes points and counts them."""
-
-        def __init__(self, name, setup):
-            self.setup, self.n_asked = setup, 0
-
-        def ask(self):
-            self.n_asked += 1
-            return self.setup.space.sample(1, self.n_asked)[0]
-
-        def tell(self, params, value):
-            pass
-
-    def test_peer_has_as_many_observations(self, monkeypatch):
-        made = []
-
-        def make_peer(name, setup):
-            made.append(self.Counting(name, setup))
-            return made[-1]
-
-        monkeypatch.setattr(_step_times, "make_peer", make_peer)
-        costs = _step_times.measure(["random", "skopt"], 8, 2, repeats=3, seeds=[0, 1])
-        assert list(costs["method"]) == ["random"] * 6 + ["skopt"] * 6
-        assert [peer.setup.seed for peer in made] == [0, 1]
-        assert len(made[0].setup.initial) == 7
-        assert made[0].setup.n_iter == made[0].n_asked == 11
-
-    def test_comparison_is_of_means_and_medians(self):
-        rows = [
-            (method, n, 5, step)
-            for n, method, steps in (
-                (50, "robust", (1.0, 1.0, 4.0)),
-                (50, "skopt", (8.0, 8.0, 8.0)),
-                (100, "robust", (2.0, 2.0, 2.0)),
-                (100, "skopt", (2.0, 2.0, 2.0)),
-            )
-            for step in steps
-        ]
-        columns = ["method", "observations", "dimensions", "step_ms"]
-        costs = pd.DataFrame(rows, columns=columns)
-        last = _step_cost.comparison(costs, ["robust"], ["skopt"]).splitlines()[-1]
-        # 8 / 2 and 1: geometric mean 2; medians 8 / 1 and 1: the root of 8.
-        assert last == "| skopt / robust | 5 | 4.00 | 1.00 | 2.00 | 2.83 |"
-
-    def test_command_prints_both_tables(self, capsys, monkeypatch):
-        monkeypatch.setattr(_step_cost, "is_one_thread", lambda: True)
-        monkeypatch.setattr(_step_cost, "check_installed", lambda names: None)
-        monkeypatch.setattr(_step_cost, "distributions", lambda names: [])
-        monkeypatch.setattr(_step_times, "make_peer", self.Counting)
-        words = "step-cost --policies random --peers skopt --n 6 9 --dims 2 --repeats 2"
-        assert main(words.split()) == 0
-        first, second, third = capsys.readouterr().out.split("\n\n")
-        rows = [line.split(" | ")[:2] for line in first.splitlines()[2:]]
-        assert rows == [
-            [f"| {name}", n] for n in ("6", "9") for name in ("random", "skopt")
-        ]
-        assert second.splitlines()[-1].startswith("| skopt / random | 2 |")
-        assert f"numpy {np.__version__}" in third

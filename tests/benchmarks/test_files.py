@@ -6,27 +6,19 @@ import subprocess
 import sys
 
 import pytest
-from test_comparisons import finals, write_table
 
-from skrobustbo.benchmarks import _files, _run
-from skrobustbo.benchmarks._args import CommandError
+from made_runs import finals, write_table
+from skrobustbo.benchmarks import _args, _run
+from skrobustbo.benchmarks._args import CommandError, check_can_write
 from skrobustbo.benchmarks._cli import main
-from skrobustbo.benchmarks._files import check_can_write
-from skrobustbo.benchmarks._record import TRACE, Table
-from skrobustbo.benchmarks._reproduce import _command as reproduce_command
-from skrobustbo.benchmarks._reproduce import _page
-from skrobustbo.benchmarks._reproduce._figure import path_of
-from skrobustbo.benchmarks._reproduce._registry import EXPERIMENTS
-from skrobustbo.benchmarks._threads import VARIABLES
-from skrobustbo.benchmarks._versions import VersionNotes, versions
+from skrobustbo.benchmarks._pool import THREAD_VARIABLES as VARIABLES
+from skrobustbo.benchmarks._record import TRACE, Table, VersionNotes, versions
 
 RUN = "run --problems branin --policies sobol --seeds 0 --n-iter 4 --out"
 #: Commands that end with a file to be written.
 WRITERS = [
     RUN,
-    "step-cost --csv",
     "plot {table} --out",
-    "reproduce --out {folder} --page",
 ]
 #: Those that read a table from it first.
 READERS = [RUN]
@@ -63,7 +55,7 @@ def test_folder_in_place_of_a_file(words, name, tmp_path, capsys):
     assert f"{option} should be the name of a file. Got the folder" in message
 
 
-@pytest.mark.parametrize("words", [w for w in WRITERS if "reproduce" not in w])
+@pytest.mark.parametrize("words", WRITERS)
 def test_folder_that_does_not_exist(words, tmp_path, capsys):
     path, free = tmp_path / "no" / "x.csv", tmp_path / "free.csv"
     words = words.format(free=free, table="r.csv")
@@ -74,7 +66,7 @@ def test_folder_that_does_not_exist(words, tmp_path, capsys):
 
 def test_file_that_may_not_be_written(tmp_path, monkeypatch):
     check_can_write(tmp_path / "x.csv")
-    monkeypatch.setattr(_files.os, "access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr(_args.os, "access", lambda path, mode: mode != os.W_OK)
     with pytest.raises(CommandError, match="fix its permissions"):
         check_can_write(tmp_path / "x.csv")
 
@@ -107,26 +99,10 @@ def test_notes_that_are_no_json(tmp_path, capsys):
     assert "x.versions.json should hold notes of versions as JSON" in message
 
 
-class TestReproduce:
-    @pytest.fixture(autouse=True)
-    def no_runs(self, monkeypatch):
-        monkeypatch.setattr(reproduce_command, "make_missing", lambda *args: 0)
-        monkeypatch.setattr(_page, "draw", lambda *args, **options: None)
-
-    def test_page_outside_the_folder_of_its_files(self, tmp_path):
-        folder, page = tmp_path / "elsewhere", tmp_path / "x" / "page.md"
-        folder.mkdir()
-        figure = path_of(folder, next(iter(EXPERIMENTS.values())), quick=False)
-        figure.touch()
-        assert main(["reproduce", "--page", str(page), "--out", str(folder)]) == 0
-        assert f"](../elsewhere/{figure.name})" in page.read_text(encoding="utf-8")
-
-    @pytest.mark.parametrize("option", ["--out", "--page"])
-    def test_file_in_place_of_a_folder(self, option, tmp_path, capsys):
-        (tmp_path / "file").touch()
-        name = tmp_path / "file" / "x.md"
-        message = error_of(["reproduce", "--page", "p.md", option, str(name)], capsys)
-        assert f"give another {option}" in message
+def test_file_in_place_of_a_folder(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    words = ["reproduce", "boho-fig1", "--out", str(tmp_path / "file" / "x")]
+    assert "give another --out" in error_of(words, capsys)
 
 
 class TestVersionNotes:

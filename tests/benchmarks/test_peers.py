@@ -12,7 +12,7 @@ from skrobustbo import Categorical, Integer, Real, Space, problems
 from skrobustbo.benchmarks import _pool, _run
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._methods import ExhaustedError, Setup, make_method
-from skrobustbo.benchmarks._peers._axes import Axes
+from skrobustbo.benchmarks._peers._base import Axes
 from skrobustbo.benchmarks._peers._registry import PEERS, refusal
 from skrobustbo.benchmarks._record import Table, keys_of
 from skrobustbo.benchmarks._single import run_one
@@ -258,15 +258,11 @@ class TestMissing:
         )
         assert not len(Table(path).read()[0])
 
-    def test_step_cost_says_the_same(self, capsys):
-        with pytest.raises(SystemExit):
-            main(["step-cost", "--peers", "smac-rf"])
-        assert "The peer 'smac-rf' needs smac" in capsys.readouterr().err
-
 
 def test_typo_in_the_name_of_a_peer(tmp_path, capsys):
+    words = "run --problems branin --policies optuna-gb --out"
     with pytest.raises(SystemExit):
-        main(["step-cost", "--peers", "optuna-gb"])
+        main([*words.split(), str(tmp_path / "r.csv")])
     assert "did you mean 'optuna-gp'" in capsys.readouterr().err
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import reproduce_bands
 
+from made_runs import made_case_run
 from skrobustbo.benchmarks import _pool
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._record import keys_of
@@ -28,21 +29,19 @@ from skrobustbo.benchmarks._reproduce._claims import (
     overall,
 )
 from skrobustbo.benchmarks._reproduce._measures import (
-    CURVES,
     best_points,
     best_thetas,
     kept_steps,
 )
 from skrobustbo.benchmarks._reproduce._numbers import Column, Printed
-from skrobustbo.benchmarks._reproduce._page import page_text
-from skrobustbo.benchmarks._reproduce._registry import (
+from skrobustbo.benchmarks._reproduce._runs import initial_points, run_one
+from skrobustbo.benchmarks._reproduce._spec import (
     CASES,
     EXPERIMENTS,
     case_of,
     read_results,
     versions_of,
 )
-from skrobustbo.benchmarks._reproduce._runs import initial_points, run_one
 
 ABRUPT, FAST = CASES["et-abrupt"], CASES["et-within-050"]
 LENGTH_SCALE = CASES["he-length-scale"]
@@ -453,82 +452,12 @@ def test_errors_say_what_to_do(words, message, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
-# -- the page -------------------------------------------------------------------------
-
-
-def _made_up_runs(folder):
-    """Write runs of all cases without running anything."""
-    rng = np.random.default_rng(0)
-    for case in CASES.values():
-        folder.mkdir(exist_ok=True)
-        table = case.table(folder)
-        table.open()
-        for method in case.methods:
-            for seed in range(6):
-                table.append(_made_up(case, method, seed, rng))
-
-
-def _made_up(case, method, seed, rng):
-    n = len(kept_steps(case.n_iter - case.n_first))
-    lengths = {"histogram": 24, "x": case.steps}
-    found = {
-        name: "|".join(f"{v:.3g}" for v in rng.random(lengths.get(name, n)) + 0.01)
-        if name in CURVES
-        else rng.random()
-        for name in case.measures
-    }
-    return pd.DataFrame(
-        [{**case.key(method, seed)._asdict(), "cpu_seconds": 1} | found]
-    )
-
-
-@pytest.mark.slow
-def test_the_page_is_written_from_the_files(tmp_path):
-    pytest.importorskip("matplotlib")
-    page, folder = tmp_path / "papers.md", tmp_path / "papers"
-    _made_up_runs(folder)
-    (folder / "he-fig2.txt").write_text("A remark of ours.\n")
-    assert main(["reproduce", "--page", str(page)]) == 0
-    text = page.read_text()
-    assert "A remark of ours." in text
-    for name, experiment in EXPERIMENTS.items():
-        assert f"({name})=" in text
-        assert experiment.title in text
-        assert (folder / f"{name}.png").exists()
-    assert text.count("**too few runs**") == 0
-
-
-def test_the_page_names_versions(tmp_path):
-    assert "Made with" not in page_text(tmp_path / "page.md", tmp_path)
-    versions_of(tmp_path).add()
-    text = page_text(tmp_path / "page.md", tmp_path)
-    assert f"numpy {np.__version__}" in text.split("## Made with")[1]
-
-
-def test_the_page_holds_without_any_run(tmp_path):
-    page = tmp_path / "papers.md"
-    assert main(["reproduce", "--page", str(page)]) == 0
-    text = page.read_text()
-    assert text.count("**too few runs**") > len(EXPERIMENTS)
-    assert "which needs the materials data sets: not run" in text
-
-
-def test_the_documentation_has_the_page_of_its_files():
-    page = Path(__file__).parents[2] / "docs" / "papers.md"
-    folder = page.with_suffix("")
-    assert page.read_text(encoding="utf-8") == page_text(page, folder), (
-        "make it again: python -m skrobustbo.benchmarks reproduce --page docs/papers.md"
-    )
-    assert all(path.stat().st_size < 120_000 for path in folder.glob("*.png"))
-    assert sum(path.stat().st_size for path in folder.glob("*.csv")) < 1_000_000
-
-
 def test_runs_of_another_length_are_left_aside(tmp_path):
     case = CASES["boho-trap"]
     table = case.table(tmp_path)
     table.open()
     rng = np.random.default_rng(0)
-    table.append(_made_up(case, "Algorithm 1", 0, rng))
-    table.append(_made_up(case, "Algorithm 1", 1, rng).assign(n_iter=12))
+    table.append(made_case_run(case, "Algorithm 1", 0, rng))
+    table.append(made_case_run(case, "Algorithm 1", 1, rng).assign(n_iter=12))
     found = read_results(tmp_path, quick=False)["boho-trap"]
     assert found["seed"].tolist() == [0]

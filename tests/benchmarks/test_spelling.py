@@ -14,7 +14,7 @@ def test_names_and_settings_are_told_apart():
     assert split_method("lb-gp-ucb") == ("lb-gp-ucb", {})
     name, settings = split_method("robust(weights=(1, 0.5), winsorize=None)")
     assert name == "robust"
-    assert settings == {"weights": (1, 0.5), "tail": None}
+    assert settings == {"weights": (1, 0.5), "winsorize": None}
     prior = split_method("robust(prior=LogNormalPrior(0.5, sigma=0.75))")[1]["prior"]
     assert prior == LogNormalPrior(0.5, 0.75)
     growth = split_method("a-gp-ucb(growth=Growth(2.0, 0.5))")[1]["growth"]

@@ -10,7 +10,7 @@ import pytest
 import ablation
 import shared
 from ablation import differences, jackknife_error, pairs_of
-from skrobustbo.benchmarks._compare import LEAST_SHARE
+from scores import LEAST_SHARE
 
 DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 

@@ -12,8 +12,7 @@ from optuna.distributions import (
 )
 
 from skrobustbo.benchmarks._methods import Setup
-from skrobustbo.benchmarks._peers._axes import Axes, Axis
-from skrobustbo.benchmarks._peers._base import Params, PeerMethod
+from skrobustbo.benchmarks._peers._base import Axes, Axis, Params, PeerMethod
 
 
 class OptunaMethod(PeerMethod):

@@ -36,8 +36,6 @@ class Peer:
         Distributions that it imports.
     settings : mapping, default={}
         What tells the peers of one adapter apart.
-    is_gp : bool, default=True
-        Whether its model is a Gaussian process.
     takes_pools : bool, default=False
         Whether it can be held to a finite set of points that is no product.
     """
@@ -45,7 +43,6 @@ class Peer:
     adapter: str
     needs: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
-    is_gp: bool = True
     takes_pools: bool = False
 
 
@@ -65,13 +62,11 @@ def _skopt(acq_func: str) -> Peer:
 PEERS: dict[str, Peer] = {
     "skopt": _skopt("gp_hedge"),
     "skopt-lcb": _skopt("LCB"),
-    "optuna-tpe": Peer(
-        "_optuna:OptunaMethod", ("optuna",), {"sampler": "tpe"}, is_gp=False
-    ),
+    "optuna-tpe": Peer("_optuna:OptunaMethod", ("optuna",), {"sampler": "tpe"}),
     "optuna-gp": Peer("_optuna:OptunaMethod", ("optuna", "torch"), {"sampler": "gp"}),
     "botorch-logei": _botorch("logei"),
     "botorch-ucb": _botorch("ucb"),
-    "smac-rf": Peer("_smac:SmacMethod", ("smac",), {"facade": "rf"}, is_gp=False),
+    "smac-rf": Peer("_smac:SmacMethod", ("smac",), {"facade": "rf"}),
     "smac-gp": Peer("_smac:SmacMethod", ("smac",), {"facade": "gp"}),
 }
 

@@ -8,8 +8,7 @@ from skopt import Optimizer
 from skopt.space import Categorical, Integer, Real
 
 from skrobustbo.benchmarks._methods import Setup
-from skrobustbo.benchmarks._peers._axes import Axes, Axis
-from skrobustbo.benchmarks._peers._base import Params, PeerMethod
+from skrobustbo.benchmarks._peers._base import Axes, Axis, Params, PeerMethod
 
 
 class SkoptMethod(PeerMethod):

@@ -13,8 +13,7 @@ from smac import BlackBoxFacade, HyperparameterOptimizationFacade, Scenario
 from smac.runhistory import TrialInfo, TrialValue
 
 from skrobustbo.benchmarks._methods import ExhaustedError, Setup
-from skrobustbo.benchmarks._peers._axes import Axes, Axis
-from skrobustbo.benchmarks._peers._base import Params, PeerMethod
+from skrobustbo.benchmarks._peers._base import Axes, Axis, Params, PeerMethod
 
 _FACADES = {"rf": HyperparameterOptimizationFacade, "gp": BlackBoxFacade}
 

@@ -1,7 +1,7 @@
 """What a paper says of an experiment, each a claim that a rule judges.
 
-The rules were written down before the experiments were run; `RULES` is what the page
-says of them.
+The rules were written down before the experiments were run; the page that
+``docs/studies/papers_page.py`` writes has them in words.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-
-from skrobustbo.benchmarks._signed_rank import p_below, p_differ
+from scipy.stats import rankdata
 
 Array = NDArray[np.float64]
 #: Runs by case.
@@ -26,38 +25,6 @@ REPRODUCED, PARTLY, NOT, TOO_FEW = "reproduced", "partly", "not", "too few runs"
 LEAST_RUNS = 5
 #: One-sided level of the paired tests.
 LEVEL = 0.05
-
-RULES = f"""\
-- **A number with a deviation.** The difference of the means, ours and the paper's, is
-  taken in units of the paper's standard deviation. Up to 0.6, three standard errors of
-  a difference of two means of 50 runs, is *reproduced*, up to 2 *partly*. Where the
-  paper gives no deviation, ours stands for it. (With fewer runs than 50, a mean may
-  miss these limits by chance.)
-- **The order of a table.** Of each two rows whose means in the paper differ by more
-  than 0.6 of the larger deviation, ours must have the same order: all pairs
-  *reproduced*, three quarters of them *partly*.
-- **One method is better than another.** Wilcoxon's signed-rank test on the seeds in
-  pairs, one-sided at {LEVEL:g}: *reproduced* if it says so, *partly* if the means do
-  without it, *not* if they are equal or the other way round.
-- **Two methods are alike.** Their means are within a factor of 1.25 (or another
-  factor where one is named): *reproduced*. Within its square, or no difference by the
-  two-sided test: *partly*.
-- **Runs do something** (leave a trap, find the maximum). For runs that do: at least
-  3/4 of them *reproduced*, at least 1/4 *partly*; for runs that do not, the same of
-  the others.
-- **A ratio of times.** Within a factor of 2 of the paper's *reproduced*, of 4
-  *partly*.
-- **A range** for a mean is stated with the claim, as is a wider one for *partly*.
-- Fewer than {LEAST_RUNS} seeds are not judged.
-- An experiment is *reproduced* if all its claims that could be judged are, *not* if
-  more than half of them are *not* or none is *reproduced*, and *partly* otherwise. It
-  is judged if half of its claims are.
-
-Two of these were made stricter after the first runs of one experiment (Figure 2 of
-*Beyond lengthscales*), which they would have let pass as *partly*: a method that was
-not better was *partly* so unless the test said the opposite, and an experiment
-without any claim reproduced could be *partly*.
-"""
 
 
 def values(results: Results, case: str, method: str, metric: str) -> pd.Series:
@@ -85,6 +52,46 @@ class Finding:
     says: str
     here: str
     verdict: str
+
+
+def p_below(differences: Array) -> float:
+    """Return the one-sided p-value for differences that tend to lie below zero.
+
+    Under the null hypothesis each sign is as likely as the other, whatever the sizes,
+    so the distribution is counted out rather than approximated, and ties only share
+    their rank. Zeros are left out, as Wilcoxon did.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n,)
+        Paired differences; infinite ones have the largest ranks.
+
+    Returns
+    -------
+    float
+        1 if nothing differs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p_below(np.array([-1.0, -2.0, -3.0]))
+    0.125
+    """
+    d = differences[differences != 0]
+    ranks = np.rint(2 * rankdata(np.abs(d))).astype(np.intp)  # doubled: integers
+    law = np.zeros(int(ranks.sum()) + 1)
+    law[0] = 1.0
+    for rank in ranks:
+        shifted = np.zeros_like(law)
+        shifted[rank:] = law[: len(law) - rank]
+        law = (law + shifted) / 2
+    positive = int(ranks[d > 0].sum())
+    return min(1.0, float(law[: positive + 1].sum()))
+
+
+def p_differ(differences: Array) -> float:
+    """Return the two-sided p-value for differences that tend to one side of zero."""
+    return min(1.0, 2 * min(p_below(differences), p_below(-differences)))
 
 
 def graded(good: bool, fair: bool) -> str:

@@ -1,4 +1,4 @@
-"""``reproduce``: make the runs of experiments, then their figures and the page."""
+"""``reproduce``: make the runs of experiments, then their figures and verdicts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from skrobustbo.benchmarks._args import (
     positive_int,
     seed_list,
 )
-from skrobustbo.benchmarks._files import check_can_write
 from skrobustbo.benchmarks._pool import Job, execute, say
 from skrobustbo.benchmarks._reproduce._claims import TOO_FEW, overall
 from skrobustbo.benchmarks._reproduce._figure import draw
-from skrobustbo.benchmarks._reproduce._page import findings, write_page
-from skrobustbo.benchmarks._reproduce._registry import (
+from skrobustbo.benchmarks._reproduce._spec import (
     EXPERIMENTS,
+    Case,
+    Experiment,
     case_of,
     read_results,
     versions_of,
 )
-from skrobustbo.benchmarks._reproduce._spec import Case, Experiment
 
 #: The program of a process that makes runs.
 _PROGRAM = "skrobustbo.benchmarks._reproduce._runs"
@@ -51,41 +50,29 @@ def register(subparsers: Subparsers) -> None:
         "--out",
         type=Path,
         metavar="DIR",
-        help="folder of the csv files and figures (default: that of the page, or "
-        "'papers')",
-    )
-    parser.add_argument(
-        "--page",
-        type=Path,
-        metavar="FILE",
-        help="write the page of all experiments, its files in a folder of its name",
+        default=Path("papers"),
+        help="folder of the csv files and figures (default: papers)",
     )
     parser.set_defaults(func=main)
 
 
 def main(args: argparse.Namespace) -> int:
-    """List, run, draw, judge and write, as the arguments ask."""
+    """List, run, draw and judge, as the arguments ask."""
     if args.list:
         print(listing())
         return 0
-    if not args.names and args.page is None:
-        raise CommandError("Expected the name of an experiment, --list or --page.")
+    if not args.names:
+        raise CommandError("Expected the name of an experiment, or --list.")
     chosen = chosen_experiments(args.names)
-    folder = args.out or Path("papers")
-    if args.page is not None:
-        _make_folder(args.page.parent, "--page")
-        check_can_write(args.page, "--page")
-        folder = args.out or args.page.with_suffix("")
-    _make_folder(folder, "--page" if args.out is None and args.page else "--out")
-    n_failed = make_missing(chosen, folder, args)
+    make_folder(args.out)
+    n_failed = make_missing(chosen, args.out, args)
     for experiment in chosen:
-        _tell(experiment, folder, args.quick)
-    if args.page is not None:
-        write_page(args.page, folder)
+        _tell(experiment, args.out, args.quick)
     return int(n_failed > 0)
 
 
-def _make_folder(path: Path, option: str) -> None:
+def make_folder(path: Path, option: str = "--out") -> None:
+    """Make a folder unless it is there; CommandError if that cannot be done."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -98,8 +85,6 @@ def chosen_experiments(names: Sequence[str]) -> list[Experiment]:
     """Return the experiments of names, all of them for ``all``."""
     if "all" in names:
         return list(EXPERIMENTS.values())
-    if not names:
-        return []
     return [EXPERIMENTS[n] for n in checked_names("experiment", names, EXPERIMENTS)]
 
 
@@ -179,7 +164,7 @@ def _tell(experiment: Experiment, folder: Path, quick: bool) -> None:
     """Draw an experiment and print what became of its claims."""
     results = read_results(folder, quick)
     draw(experiment, results, folder, quick)
-    found = findings(experiment, results)
+    found = experiment.findings(results)
     for finding in found:
         if finding.verdict == TOO_FEW:
             continue

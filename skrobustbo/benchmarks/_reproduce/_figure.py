@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._figure import Styles, legend, new_figure, styles_of
+from skrobustbo.benchmarks._plot import Styles, legend, new_figure, styles_of
 from skrobustbo.benchmarks._reproduce._claims import Results, values
 from skrobustbo.benchmarks._reproduce._measures import (
     THETA_EDGES,

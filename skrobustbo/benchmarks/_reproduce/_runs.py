@@ -15,7 +15,7 @@ from skrobustbo.benchmarks._methods import OptimizerMethod, Setup
 from skrobustbo.benchmarks._pool import make_runs
 from skrobustbo.benchmarks._record import RunKey
 from skrobustbo.benchmarks._reproduce._measures import Queries, measured
-from skrobustbo.benchmarks._reproduce._spec import Case
+from skrobustbo.benchmarks._reproduce._spec import Case, case_of
 from skrobustbo.benchmarks._single import evaluate, optimum, trace_of
 from skrobustbo.problems import Problem
 
@@ -102,8 +102,6 @@ def theta_of(label: str) -> float:
 
 
 def _run_of(key: RunKey) -> pd.DataFrame:
-    from skrobustbo.benchmarks._reproduce._registry import case_of
-
     return run_one(case_of(key.problem), key.policy, key.seed)
 
 
