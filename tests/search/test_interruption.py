@@ -88,7 +88,7 @@ def test_the_second_signal_aborts():
 
     def slow_source(*args):
         made = source(*args)
-        ask = made.optimizer.ask
+        ask = made.optimizer._ask_trial
 
         def asked():
             if len(made.outcomes) == 4:
@@ -98,7 +98,7 @@ def test_the_second_signal_aborts():
                 time.sleep(5)
             return ask()
 
-        made.optimizer.ask = asked
+        made.optimizer._ask_trial = asked
         ours.made = made
         return made
 
