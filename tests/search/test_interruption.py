@@ -91,7 +91,7 @@ def test_the_second_signal_aborts():
         ask = made.optimizer._ask_trial
 
         def asked():
-            if len(made.outcomes) == 4:
+            if len(made.trials) == 4:
                 os.kill(os.getpid(), signal.SIGINT)
                 made.survived = True
                 os.kill(os.getpid(), signal.SIGINT)
@@ -115,14 +115,14 @@ def test_a_signal_while_a_candidate_is_chosen_waits():
 
     def signalling(*args):
         made = source(*args)
-        tell = made.optimizer.tell
+        tell = made.optimizer._tell_trial
 
-        def told(params, value):
-            if len(made.outcomes) == 4:
+        def told(trial, value):
+            if len(made.trials) == 4:
                 os.kill(os.getpid(), signal.SIGTERM)
-            tell(params, value)
+            tell(trial, value)
 
-        made.optimizer.tell = told
+        made.optimizer._tell_trial = told
         return made
 
     ours._source = signalling
