@@ -19,18 +19,9 @@ from skrobustbo.displays._base import (
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Fitted, steps_fitted
+from skrobustbo.displays._layout import Fitted, finish_steps
 from skrobustbo.displays._scales import unlike
-from skrobustbo.displays._style import (
-    Look,
-    draw_below,
-    draw_failures,
-    drawable,
-    dress,
-    padded,
-    panels,
-    value_range,
-)
+from skrobustbo.displays._style import Look, drawable, padded, panels, value_range
 
 #: Marks the lines of best values, so that later plots count them.
 _BEST = "skrobustbo-best"
@@ -176,11 +167,8 @@ class ConvergenceDisplay(Display):
         low, high = self._limits(before > 0)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
-        self.ax_.set_ylim(low, high)
         last = max(len(line.get_xdata()) for line in self.ax_.lines)
-        self.ax_.set_xlim(0.5, last + 0.5)
-        dress(self.ax_, look, x="candidate", y=self.value_name)
-        return steps_fitted(self.ax_, look)
+        return finish_steps(self.ax_, look, last, (low, high), self.value_name)
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
@@ -229,9 +217,10 @@ def _draw(
 ) -> None:
     colour = look.palette[(0, 2, 3, 4, 5, 1)[number % 6]]
     steps = np.arange(1, len(curve.values) + 1)
-    if curve.n_initial:
-        _shade_initial(ax, look, curve.n_initial, colour, alone)
-    label = "best so far" if alone else curve.name
+    if curve.n_initial and alone:
+        look.shade(ax, 0, curve.n_initial, look.ink, alpha=0.08, label="initial")
+    elif curve.n_initial:  # of several searches, only the end is marked
+        ax.axvline(curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
     ax.plot(
         steps,
         drawable(curve.best),
@@ -239,7 +228,7 @@ def _draw(
         lw=1.3 * look.line,
         ls=("-", "--", "-.", ":")[number // 6 % 4],
         drawstyle="steps-post",
-        label=label,
+        label="best so far" if alone else curve.name,
         gid=_BEST,
         zorder=3,
     )
@@ -247,25 +236,8 @@ def _draw(
         best = float(curve.best[-1])
         band = ax.axhspan(best, best + curve.bound, color=colour, alpha=0.15)
         band.set(lw=0, label="what may be left to gain" if alone else None)
-    _draw_values(ax, look, curve, colour, floor, alone)
-    draw_failures(ax, look, np.isnan(curve.values))
-
-
-def _shade_initial(ax: Any, look: Look, n: int, colour: str, alone: bool) -> None:
-    """Shade the initial design; of several searches, only mark its end."""
-    if alone:
-        look.shade(ax, 0, n, look.ink, alpha=0.08, label="initial")
-    else:
-        ax.axvline(n + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
-
-
-def _draw_values(
-    ax: Any, look: Look, curve: Curve, colour: str, floor: float, alone: bool
-) -> None:
     values = drawable(curve.values)
-    steps = np.arange(1, len(values) + 1)
-    below = values < floor
-    shown = np.where(below, math.nan, values)
     alpha, label = (0.6, "each candidate") if alone else (0.4, None)
+    shown = np.where(values < floor, math.nan, values)
     look.draw_dots(ax, steps, shown, colour, alpha=alpha, label=label)
-    draw_below(ax, look, below, colour, "below the axis" if alone else None)
+    look.mark(ax, values, floor, colour, "below the axis" if alone else None)

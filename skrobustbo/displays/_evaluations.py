@@ -23,7 +23,7 @@ from skrobustbo.displays._base import (
 from skrobustbo.displays._layout import Fitted, Ticks, colour_bar
 from skrobustbo.displays._scales import Scale, shortened_apart
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import Look, drawable, dress, panels, value_colours
+from skrobustbo.displays._style import Look, drawable, panels, value_colours
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.
 _MOST = 5
@@ -143,14 +143,15 @@ class EvaluationsDisplay(Display):
         most = max(2, min(6, int(1.6 * look.width / n)))
         cut = max(6, min(18, int(0.85 * self._cell(look) / (0.6 * look.size))))
         names = shortened_apart([self.scales[name].short for name in self.names], cut)
-        dress(ax, look, x=names[column] if below else "", grid="")
-        parts: list[Fitted] = [Ticks(ax.xaxis, across, most, cut, n > 2)]
+        look.dress(ax, x=names[column] if below else "", grid="")
+        upright = {"rotation": 90} if n > 2 else {}
+        parts: list[Fitted] = [Ticks(ax.xaxis, across, most, cut, text=upright)]
         if row == column:
             self._draw_histogram(ax, look, column)
             # Heights are compared, not read; the numbers would take much room.
             ax.set_yticks([])
         else:
-            self._draw_dots(ax, look, column, row)
+            self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
             parts.append(Ticks(ax.yaxis, up, most, cut))
         if beside:
             ax.set_ylabel(names[row] if row else "tries", fontsize=look.size)
@@ -170,7 +171,7 @@ class EvaluationsDisplay(Display):
         colours = value_colours(self.values, look)
         if n == 1:
             ax = self.axes_[0, 0]
-            return [colour_bar(self.figure_, colours, look, self.value_name, ax)]
+            return [colour_bar(colours, look, self.value_name, ax)]
         corner = self.axes_[0, n - 1]
         corner.legend(
             handles=self._key(look),
@@ -185,7 +186,7 @@ class EvaluationsDisplay(Display):
         right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
         bar = corner.inset_axes((left, 0.85, right - left, 0.1))
         bar.set_in_layout(False)
-        return [colour_bar(self.figure_, colours, look, self.value_name, corner, bar)]
+        return [colour_bar(colours, look, self.value_name, corner, bar)]
 
     def _key(self, look: Look) -> list[Any]:
         """Return the legend's marks: dots by time, the best, failures."""
@@ -206,28 +207,19 @@ class EvaluationsDisplay(Display):
     def _draw_histogram(self, ax: Any, look: Look, column: int) -> None:
         scale = self.scales[self.names[column]]
         at = self.positions[:, column]
-        at = at[np.isfinite(at)]
         low, high = scale.low, scale.high
+        share, n_bins = 0.9, _BINS
         if scale.kind == "category":
-            bins = np.arange(len(scale.choices) + 1) - 0.5
-        elif scale.kind == "log":
-            bins = np.geomspace(low, high, _BINS + 1)
-        else:
-            bins = np.linspace(low, high, _BINS + 1)
-        share = 0.6 if scale.kind == "category" else 0.9
-        inside = np.clip(at, bins[0], bins[-1])
+            low, high = scale.limits
+            share, n_bins = 0.6, len(scale.choices)
+        spaced: Any = np.geomspace if scale.kind == "log" else np.linspace
+        bins = spaced(low, high, n_bins + 1)
+        inside = np.clip(at[np.isfinite(at)], low, high)
         ax.hist(inside, bins, color=look.ink, alpha=0.45, rwidth=share)
-        if len(self.names) == 1:
-            self._draw_strip(ax, look)
-
-    def _draw_strip(self, ax: Any, look: Look) -> None:
-        """Draw the dots of a single parameter below its histogram."""
-        top = ax.get_ylim()[1]
-        self._scatter(ax, look, self._spread(0, 0), np.full(len(self.values), -top / 9))
-        ax.set_ylim(-top / 4.5, top)
-
-    def _draw_dots(self, ax: Any, look: Look, column: int, row: int) -> None:
-        self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
+        if len(self.names) == 1:  # with the dots below
+            top = ax.get_ylim()[1]
+            self._scatter(ax, look, self._spread(0, 0), np.full(len(at), -top / 9))
+            ax.set_ylim(-top / 4.5, top)
 
     def _scatter(self, ax: Any, look: Look, x: Array, y: Array) -> None:
         shown = drawable(self.values)

@@ -8,11 +8,13 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Look, root_figure
+from skrobustbo.displays._style import Look
 
-_ROUNDS = 6
+_ROUNDS = 4
 #: Pixels that texts at 100 dots per inch are kept apart by.
 _GAP = 3.0
+#: Fewest characters that a category is cut to before only some are named.
+_LEAST = 5
 #: Legend entries that come after all others, whatever was drawn last.
 LAST = ("below the axis", "failed")
 
@@ -26,79 +28,46 @@ class Fitted(Protocol):
 
 @dataclass
 class Ticks:
-    """The ticks of one axis on a scale, as many as there is room for.
+    """The ticks of one axis, as many as there is room for.
 
     Attributes
     ----------
     axis : matplotlib Axis
-    scale : Scale
+    scale : Scale or None
+        That of a parameter; None for values and counts, on the axis as it is.
     most : int
-        Ticks to begin with.
+        Ticks to begin with; categories begin with all.
     cut : int
         Characters left of categories; 0 for all of their labels.
-    upright : bool
-        Whether labels are turned.
+    turns : bool
+        Whether categories that overlap are turned upright, not cut further.
+    whole : bool
+        Whether values are whole numbers.
+    text : dict
+        Properties of the labels.
     """
 
     axis: Any
-    scale: Scale
-    most: int = 6
-    cut: int = 0
-    upright: bool = False
-
-    def __post_init__(self) -> None:
-        axes, name = self.axis.axes, self.axis.axis_name
-        # Limits first: they end automatic scaling, whose margins may overflow.
-        getattr(axes, f"set_{name}lim")(self.scale.limits)
-        if self.scale.kind == "log":
-            getattr(axes, f"set_{name}scale")("log")
-        if self.scale.kind == "category":
-            self.most = max(self.most, len(self.scale.labels))
-        self._apply()
-
-    def _apply(self) -> None:
-        places, labels = self.scale.ticks(self.most)
-        if self.cut and self.scale.kind == "category":
-            labels = shortened_apart(labels, self.cut)
-        self.axis.set_ticks(places, labels)
-        self.axis.set_ticks([], minor=True)
-        if self.upright:
-            for label in self.axis.get_ticklabels():
-                label.set_rotation(90)
-
-    def loosen(self) -> bool:
-        """Turn categories upright, then leave out ticks, if labels overlap."""
-        if self.most <= 1 or not labels_overlap(self.axis):
-            return False
-        horizontal = self.axis.axis_name == "x"
-        if horizontal and self.scale.kind == "category" and not self.upright:
-            self.upright = True
-        else:
-            self.most = max(1, min(self.most - 1, int(0.7 * self.most)))
-        self._apply()
-        return True
-
-
-@dataclass
-class NumberTicks:
-    """The ticks of an axis without fixed ends: values, counts."""
-
-    axis: Any
-    whole: bool = False
+    scale: Scale | None = None
     most: int = 7
-    unit: str = ""
-    label: str = ""
+    cut: int = 0
+    turns: bool = True
+    whole: bool = False
+    text: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.label = self.axis.get_label_text()
+        self.label, self.unit = self.axis.get_label_text(), ""
+        if self.scale is None:
+            self._number()
+            return
+        # Limits first: they end automatic scaling, whose margins may overflow.
+        limits = {f"{self.axis.axis_name}lim": self.scale.limits}
+        log = {f"{self.axis.axis_name}scale": "log"} if self.scale.kind == "log" else {}
+        self.axis.axes.set(**limits, **log)
+        self.most = max(self.most, len(self.scale.labels))
         self._apply()
 
-    def _name_unit(self, unit: str) -> None:
-        """Append the factor taken out of the tick labels to the axis label."""
-        self.unit = unit
-        self.axis.set_label_text(f"{self.label} ({unit})" if unit else self.label)
-
-    def _apply(self) -> None:
+    def _number(self) -> None:
         from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
         steps = [1, 2, 5, 10] if self.whole else [1, 2, 2.5, 5, 10]
@@ -112,20 +81,42 @@ class NumberTicks:
             formatter.set_useOffset(False)
         self.axis.set_major_formatter(formatter)
 
+    def _apply(self) -> None:
+        if self.scale is None:
+            self.axis.get_major_locator().set_params(nbins=self.most)
+            return
+        places, labels = self.scale.ticks(self.most)
+        if self.cut and self.scale.kind == "category":
+            labels = shortened_apart(labels, self.cut)
+        self.axis.set_ticks(places, labels, **self.text)
+        self.axis.set_ticks([], minor=True)
+
     def loosen(self) -> bool:
-        """Leave out ticks if their labels overlap; name the unit in the axis label."""
-        # Above the axis it would run into the legend.
+        """Name the unit in the axis label; turn, cut or leave out what overlaps."""
+        # Above the axis the unit would run into the legend.
         self.axis.get_offset_text().set_visible(False)
         unit = self.axis.get_major_formatter().get_offset()
         # Axes without a label share the ticks of one that has it.
         if self.label and unit != self.unit:
-            self._name_unit(unit)
+            self.unit = unit
+            self.axis.set_label_text(f"{self.label} ({unit})" if unit else self.label)
             return True
-        if self.most <= 1 or not labels_overlap(self.axis):
-            return False
-        self.most = max(1, min(self.most - 1, int(0.7 * self.most)))
-        self._apply()
-        return True
+        changed = False
+        while self.most > 1 and labels_overlap(self.axis):
+            self._lessen()
+            self._apply()
+            changed = True
+        return changed
+
+    def _lessen(self) -> None:
+        category = self.scale is not None and self.scale.kind == "category"
+        across = category and self.axis.axis_name == "x"
+        if across and self.turns and not self.text.get("rotation"):
+            self.text = {**self.text, "rotation": 90}
+        elif across and not self.turns and self.cut > _LEAST:
+            self.cut -= 1
+        else:
+            self.most = max(1, min(self.most - 1, int(0.7 * self.most)))
 
 
 @dataclass
@@ -134,22 +125,20 @@ class Legend:
 
     ax: Any
     look: Look
-    n_columns: int = 0
-    placed: bool = False
-    entries: list[tuple[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         handles, labels = self.ax.get_legend_handles_labels()
         pairs = dict(zip(labels, handles, strict=True))
-        self.entries = sorted(pairs.items(), key=lambda pair: pair[0] in LAST)
-        self.n_columns = len(self.entries)
-        if handles:
+        self.labels = sorted(pairs, key=lambda label: label in LAST)
+        self.handles = [pairs[label] for label in self.labels]
+        self.n_columns = len(self.labels)
+        if self.labels:
             self._apply()
 
     def _apply(self) -> None:
         self.legend = self.ax.legend(
-            [handle for _, handle in self.entries],
-            [label for label, _ in self.entries],
+            self.handles,
+            self.labels,
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
             ncols=self.n_columns,
@@ -166,46 +155,41 @@ class Legend:
 
     def loosen(self) -> bool:
         """Use fewer columns while the legend is wider than its axes."""
-        if self.placed or not self.n_columns:
+        if not self.labels or self.legend.get_in_layout():
             return False
         inside = self.ax.get_window_extent()
-        edge = root_figure(self.ax).bbox.x1
+        edge = self.ax.figure.figure.bbox.x1
         right = min(inside.x1 + 0.02 * inside.width, edge - _GAP)
         while self.n_columns > 1 and self.legend.get_window_extent().x1 > right:
             self.n_columns -= 1
             self._apply()
         self.legend.set_in_layout(True)
-        self.placed = True
         return True
 
 
-def colour_bar(
-    figure: Any, colours: Any, look: Look, label: str, ax: Any, cax: Any = None
-) -> NumberTicks:
+def colour_bar(colours: Any, look: Look, label: str, ax: Any, cax: Any = None) -> Ticks:
     """Draw a colour bar beside `ax`, or lying in `cax`, and return its ticks."""
     if cax is None:
-        bar = figure.colorbar(colours, ax=ax, fraction=0.08, pad=0.03, aspect=25)
-        axis = bar.ax.yaxis
+        place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
     else:
-        bar = figure.colorbar(colours, cax=cax, orientation="horizontal")
-        axis = bar.ax.xaxis
+        place = {"cax": cax, "orientation": "horizontal"}
+    bar = ax.figure.colorbar(colours, **place)
     bar.outline.set_visible(False)
-    axis.set_label_text(label, fontsize=look.size)
+    bar.set_label(label, fontsize=look.size)
     bar.ax.tick_params(labelsize=0.9 * look.size, length=0.25 * look.size)
-    return NumberTicks(axis, most=7 if cax is None else 4)
+    return Ticks(bar.long_axis, most=7 if cax is None else 4)
 
 
 def labels_overlap(axis: Any) -> bool:
     """Tell whether tick labels of an axis touch each other."""
     across = axis.axis_name == "x"
-    gap = _GAP * root_figure(axis).dpi / 100
     boxes = [
         label.get_window_extent()
         for label in axis.get_ticklabels()
         if label.get_visible() and label.get_text()
     ]
     spans = sorted((b.x0, b.x1) if across else (b.y0, b.y1) for b in boxes)
-    need = gap if across else 0.0
+    need = _GAP * axis.figure.figure.dpi / 100 if across else 0.0
     return any(b[0] < a[1] + need for a, b in pairwise(spans))
 
 
@@ -218,6 +202,10 @@ def settle(figure: Any, parts: Sequence[Fitted]) -> None:
             break
 
 
-def steps_fitted(ax: Any, look: Look) -> list[Fitted]:
-    """Return the ticks and the legend of values over the number of the candidate."""
-    return [NumberTicks(ax.xaxis, whole=True), NumberTicks(ax.yaxis), Legend(ax, look)]
+def finish_steps(
+    ax: Any, look: Look, last: int, limits: tuple[float, float], name: str
+) -> list[Fitted]:
+    """Frame values over the number of the candidate; return ticks and legend."""
+    ax.set(xlim=(0.5, last + 0.5), ylim=limits)
+    look.dress(ax, x="candidate", y=name)
+    return [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), Legend(ax, look)]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks
+from skrobustbo.displays._layout import Fitted, Legend, Ticks
 from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Look, dress, panels, say
+from skrobustbo.displays._style import Look, panels
 
 _BINS = 15
 _LABEL = 22
@@ -161,60 +161,53 @@ class LengthScaleDisplay(Display):
     def _draw_shares(
         self, ax: Any, look: Look, scale: Scale, heights: dict[str, float]
     ) -> None:
+        more: dict[str, Any] = {"color": look.palette[0], "alpha": 0.75}
         if self.axis == "model" or self.introduced_at:
             places = np.array([heights[label] for label in self.share])
-            shares = np.array(list(self.share.values()))
-            edges = np.stack([places, places]) if len(places) else np.zeros((2, 0))
-            half = 0.35 if self.axis == "model" else _half_gap(places, scale)
-            edges = (
-                edges + np.array([[-half], [half]])
-                if self.axis == "model"
-                else edges * np.array([[1 / half], [half]])
-            )
+            shares = 100 * np.array(list(self.share.values()))
+            thick = 0.66 if self.axis == "model" else _thickness(places, scale)
+            ax.barh(places, shares, thick, **more)
         else:
             bins = np.geomspace(scale.low, scale.high * (1 + 1e-12), _BINS + 1)
-            counts, _ = np.histogram(self.length_scales, bins)
-            shares, edges = (
-                counts / max(counts.sum(), 1),
-                np.array([bins[:-1], bins[1:]]),
+            weights = np.full(len(self.labels), 100 / max(len(self.labels), 1))
+            ax.hist(
+                self.length_scales,
+                bins,
+                weights=weights,
+                orientation="horizontal",
+                rwidth=0.94,
+                **more,
             )
-        self._top = shares.tolist()
-        ax.barh(
-            edges[0],
-            100 * shares,
-            height=0.94 * (edges[1] - edges[0]),
-            align="edge",
-            color=look.palette[0],
-            alpha=0.75,
-        )
+        ax.set_xlim(0, 1.05 * max([5.0, *(bar.get_width() for bar in ax.patches)]))
 
     def _finish(self, look: Look, scale: Scale) -> list[Fitted]:
         main, side = self.axes_
-        dress(main, look, x="candidate", y=self.axis, grid="")
-        dress(side, look, x="use (%)", grid="x")
+        look.dress(main, x="candidate", y=self.axis, grid="")
+        look.dress(side, x="use (%)", grid="x")
         last = self.numbers[-1] if len(self.numbers) else 1
         first = min([*self.numbers, last])
         main.set_xlim(first - 0.5, last + 0.5)
         parts: list[Fitted] = [
-            NumberTicks(main.xaxis, whole=True),
-            NumberTicks(side.xaxis, most=4),
+            Ticks(main.xaxis, whole=True),
+            Ticks(side.xaxis, most=4),
             Ticks(main.yaxis, scale),
             Legend(main, look),
         ]
         side.tick_params(axis="y", labelleft=False, length=0)
         if scale.kind == "category":
             main.invert_yaxis()
-        side.set_xlim(0, 105 * max([*self._top, 0.05]))
         if not self.labels:
-            say(main, look, "no model has chosen yet")
+            middle = {"ha": "center", "va": "center", "transform": main.transAxes}
+            text = {"color": look.ink, "fontsize": look.size, **middle}
+            main.text(0.5, 0.5, "no model has chosen yet", **text)
         return parts
 
 
-def _half_gap(places: Array, scale: Scale) -> float:
-    """Return the factor by which bars on a log axis extend to either side."""
+def _thickness(places: Array, scale: Scale) -> Array:
+    """Return how thick bars on a log axis are, with gaps between neighbours."""
     gaps = np.diff(np.log(np.unique(places)))
-    whole = math.log(scale.high / scale.low)
-    return math.exp(0.4 * min([*gaps, whole / 8]))
+    least = min([*gaps, math.log(scale.high / scale.low) / 8])
+    return 2 * math.tanh(0.4 * least) * places
 
 
 def _axis(records: Records) -> str:

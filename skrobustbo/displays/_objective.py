@@ -22,15 +22,13 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, NumberTicks, Ticks, colour_bar
+from skrobustbo.displays._layout import Fitted, Ticks, colour_bar
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._slices import Slice, slices_of
 from skrobustbo.displays._style import (
     Look,
-    draw_rug,
     drawable,
-    dress,
     filled_range,
     padded,
     panels,
@@ -225,9 +223,9 @@ def _draw_single(
     width = 0.7 * look.line
     ax.axvline(recommended, color=look.ink, ls="--", lw=width)
     ax.set_ylim(limits)
-    dress(ax, look, x=scale.short, y=shown.value_name if left else "")
+    look.dress(ax, x=scale.short, y=shown.value_name if left else "")
     ax.tick_params(axis="y", labelleft=left)
-    return [NumberTicks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _CUT)]
+    return [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _CUT)]
 
 
 def _draw_band(ax: Any, look: Look, at: Array, mean: Array, std: Array) -> None:
@@ -253,8 +251,8 @@ def _draw_trials(
     failed, below = np.isnan(values), values < floor
     inside, size = ~failed & ~below, 0.75 * look.dot
     ax.plot(at[inside], values[inside], "o", color=look.ink, alpha=0.55, mew=0, ms=size)
-    draw_rug(ax, look, at[below], "v", look.ink, ms=size)
-    draw_rug(ax, look, at[failed], "x", look.failure, ms=size)
+    look.rug(ax, at[below], "v", look.ink, ms=size)
+    look.rug(ax, at[failed], "x", look.failure, ms=size)
 
 
 def _draw_pair(
@@ -270,10 +268,10 @@ def _draw_pair(
         across, up = (shown.scales[name] for name in one.names)
         mesh = _draw_map(ax, one, across, up, surface, colours)
         _draw_places(ax, look, shown, across, up)
-        dress(ax, look, x=across.short, y=up.short if place == 0 else "", grid="")
+        look.dress(ax, x=across.short, y=up.short if place == 0 else "", grid="")
         parts += [Ticks(ax.xaxis, across, 5, _CUT), Ticks(ax.yaxis, up, 5, _CUT)]
         ax.tick_params(axis="y", labelleft=place == 0)
-        parts.append(colour_bar(shown.figure_, mesh, look, label, ax))
+        parts.append(colour_bar(mesh, look, label, ax))
     return parts
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -21,19 +20,12 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, Legend, colour_bar
-from skrobustbo.displays._scales import Scale, shortened
-from skrobustbo.displays._style import (
-    Look,
-    drawable,
-    panels,
-    room,
-    root_figure,
-    value_colours,
-)
+from skrobustbo.displays._layout import Fitted, Legend, Ticks, colour_bar
+from skrobustbo.displays._scales import Scale
+from skrobustbo.displays._style import Look, drawable, panels, room, value_colours
 
-#: Fewest characters that a category is cut to before only some are named.
-_LEAST = 5
+#: Characters of categories at the ticks.
+_CUT = 16
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -121,14 +113,25 @@ class ParallelCoordinatesDisplay(Display):
         ).plot(ax=ax)
 
     def _draw(self, look: Look, ax: Any) -> list[Fitted]:
-        height = max(0.3, look.lines(2.2 * len(self.names) + 2))
+        n = len(self.names)
+        height = max(0.3, look.lines(2.2 * n + 2))
         self.figure_, axes = panels(ax, 1, 1, height=height)
         self.ax_ = axes[0, 0]
-        bars = self._draw_lines(look)
-        self._frame(look)
-        names = enumerate(self.names)
-        rails = [_Rail(self.ax_, look, self.scales[name], i) for i, name in names]
-        return [*bars, Legend(self.ax_, look), *rails]
+        parts = self._draw_lines(look)
+        self.ax_.set(xlim=(0, 1), ylim=(n - 0.4, -0.35), xticks=[])
+        self.ax_.grid(False)
+        self.ax_.spines[:].set_visible(False)
+        short = [self.scales[name].short for name in self.names]
+        lines = room(self.ax_, look) / n
+        size = look.size * min(1.0, max(0.5, lines))
+        self.ax_.set_yticks(range(n), short, fontsize=size, color=look.ink)
+        self.ax_.tick_params(axis="y", length=0)
+        parts.append(Legend(self.ax_, look))
+        for i, name in enumerate(self.names):
+            rail = self._rail(look, (n - 0.4 - i) / (n - 0.05))
+            if lines > 1.2:  # else there is no room between the rails
+                parts.append(self._rail_ticks(rail, look, self.scales[name]))
+        return parts
 
     def _draw_lines(self, look: Look) -> list[Fitted]:
         colours = value_colours(self.values, look)
@@ -146,88 +149,21 @@ class ParallelCoordinatesDisplay(Display):
             self.ax_.plot(self.positions[i], down, style, label=label, **dots)
         if not np.isfinite(shown).any():
             return []
-        return [colour_bar(self.figure_, colours, look, self.value_name, self.ax_)]
+        return [colour_bar(colours, look, self.value_name, self.ax_)]
 
-    def _frame(self, look: Look) -> None:
-        ax, n = self.ax_, len(self.names)
-        ax.set_ylim(n - 0.4, -0.35)
-        ax.set_xlim(-0.01, 1.01)
-        ax.set_xticks([])
-        ax.grid(False)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
-        short = [self.scales[name].short for name in self.names]
-        size = min(look.size, look.size * max(0.5, room(ax, look) / n))
-        ax.set_yticks(range(n), short, fontsize=size, color=look.ink)
-        ax.tick_params(axis="y", length=0)
+    def _rail(self, look: Look, height: float) -> Any:
+        """Return the axes of one parameter: a line across at some height."""
+        rail = self.ax_.inset_axes((0, height, 1, 1e-3))
+        rail.set(facecolor="none", xticks=[], yticks=[])
+        rail.grid(False)
+        rail.spines[["left", "right", "top"]].set_visible(False)
+        rail.spines.bottom.set(color=look.ink, lw=0.7, alpha=0.5)
+        rail.tick_params(labelsize=0.85 * look.size, length=0, pad=0.4 * look.size)
+        return rail
 
-
-@dataclass
-class _Rail:
-    """The axis of one parameter: a line, ticks, and texts below them."""
-
-    ax: Any
-    look: Look
-    scale: Scale
-    place: int
-    placed: bool = False
-
-    def loosen(self) -> bool:
-        """Draw the rail, once the size of the axes is known."""
-        if self.placed:
-            return False
-        self.placed = True
-        ink = self.look.ink
-        self.ax.plot([0, 1], [self.place] * 2, color=ink, lw=0.7, alpha=0.5, zorder=1.5)
-        figure = root_figure(self.ax)
-        box = self.ax.get_window_extent()
-        pitch = 72 / figure.dpi * box.height / np.ptp(self.ax.get_ylim())
-        if pitch > 1.5 * self.size:  # else there is no room between the rails
-            self._write(box.width)
-        return True
-
-    @property
-    def size(self) -> float:
-        """Font size of the ticks."""
-        return 0.85 * self.look.size
-
-    def _write(self, width: float) -> None:
-        """Write as many tick labels as fit."""
-        categories = len(self.scale.labels)
-        cut = 16
-        most = categories or 6
-        while True:
-            texts = self._texts(*self.scale.ticks(most), cut)
-            spans = [text.get_window_extent() for text in texts]
-            spans.sort(key=lambda span: float(span.x0))
-            pairs = pairwise(spans)
-            if most <= 1 or all(b.x0 > a.x1 + 0.02 * width for a, b in pairs):
-                return
-            for text in texts:
-                text.remove()
-            if categories and cut > _LEAST:
-                cut -= 1
-            else:
-                most -= 1
-
-    def _texts(self, at: Sequence[float], labels: Sequence[str], cut: int) -> list[Any]:
+    def _rail_ticks(self, rail: Any, look: Look, scale: Scale) -> Ticks:
         from matplotlib.patheffects import withStroke
 
-        halo = withStroke(linewidth=0.3 * self.size, foreground=self.look.paper)
-        units = self.scale.unit(at)
-        return [
-            self.ax.annotate(
-                label if "$" in label else shortened(label, cut),
-                (unit, self.place),
-                xytext=(0, -0.45 * self.size),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                fontsize=self.size,
-                color=self.look.ink,
-                zorder=5,
-                path_effects=[halo],
-                gid="tick",
-            )
-            for unit, label in zip(units, labels, strict=True)
-        ]
+        halo = withStroke(linewidth=0.25 * look.size, foreground=look.paper)
+        text = {"color": look.ink, "path_effects": [halo]}
+        return Ticks(rail.xaxis, scale, cut=_CUT, turns=False, text=text)

@@ -16,17 +16,8 @@ from skrobustbo.displays._base import (
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Fitted, steps_fitted
-from skrobustbo.displays._style import (
-    Look,
-    draw_below,
-    draw_failures,
-    drawable,
-    dress,
-    padded,
-    panels,
-    value_range,
-)
+from skrobustbo.displays._layout import Fitted, finish_steps
+from skrobustbo.displays._style import Look, drawable, padded, panels, value_range
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -112,11 +103,8 @@ class ResetDisplay(Display):
         self._draw_memory(look)
         self._draw_expected(look)
         self._draw_values(look, limits[0])
-        draw_failures(self.ax_, look, np.isnan(self.values))
-        self.ax_.set_ylim(limits)
-        self.ax_.set_xlim(0.5, len(self.values) + 0.5)
-        dress(self.ax_, look, x="candidate", y=self.value_name)
-        return steps_fitted(self.ax_, look)
+        last = len(self.values)
+        return finish_steps(self.ax_, look, last, limits, self.value_name)
 
     def _draw_memory(self, look: Look) -> None:
         """Shade the runs of values remembered and draw the resets."""
@@ -141,11 +129,10 @@ class ResetDisplay(Display):
     def _draw_values(self, look: Look, floor: float) -> None:
         values = drawable(self.values)
         steps = np.arange(1, len(values) + 1)
-        below = values < floor
         for kept, alpha in ((True, 1.0), (False, 0.5)):
-            chosen = (self.remembered == kept) & ~below
+            chosen = (self.remembered == kept) & ~(values < floor)
             label = ("value" if kept else "forgotten") if chosen.any() else None
             colour = look.palette[0] if kept else look.ink
             x, y = steps[chosen], values[chosen]
             look.draw_dots(self.ax_, x, y, colour, alpha=alpha, label=label)
-        draw_below(self.ax_, look, below, look.palette[0], "below the axis")
+        look.mark(self.ax_, values, floor, look.palette[0], "below the axis")

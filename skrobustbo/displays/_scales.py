@@ -90,15 +90,14 @@ class Scale:
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
         """Return at most about so many places and what is written there."""
         if self.kind == "category":
-            step = max(1, math.ceil(len(self.labels) / max(most, 1)))
+            step = max(1, math.ceil(len(self.labels) / most))
             places = range(0, len(self.labels), step)
             return [float(i) for i in places], [self.labels[i] for i in places]
-        spread = log_ticks if self.kind == "log" else linear_ticks
-        at = spread(self.low, self.high, most)
-        if self.whole:
-            at = sorted({float(round(tick)) for tick in at})
-            at = [tick for tick in at if self.low <= tick <= self.high]
-        return at, number_labels(at)
+        if self.kind == "log" and self.high >= 10 * self.low:
+            at = log_ticks(self.low, self.high, most)
+        else:
+            at = linear_ticks(self.low, self.high, most, self.whole)
+        return at, [number_label(tick) for tick in at]
 
 
 def exp(t: float) -> float:
@@ -157,66 +156,37 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
 # Numbers on axes ---------------------------------------------------------------------
 
 
-def linear_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return round numbers between the ends, both included, at most `most` if > 1."""
-    if not high > low:
-        return [low]
-    span = high / max(most - 1, 1) - low / max(most - 1, 1)
-    power = 10.0 ** math.floor(math.log10(span))
-    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50):
-        step = factor * power
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last - first + 1 <= most:
-            break
-    ticks = [i * step for i in range(first, last + 1)]
-    return ticks or [low / 2 + high / 2]
+def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
+    """Return round numbers between the ends, at most about `most`."""
+    from matplotlib.ticker import MaxNLocator
+
+    locator = MaxNLocator(
+        max(most - 1, 1), integer=whole, steps=[1, 2, 2.5, 5, 10], min_n_ticks=1
+    )
+    slack = 1e-9 * high - 1e-9 * low
+    ticks = locator.tick_values(low, high)
+    return [float(t) for t in ticks if low - slack <= t <= high + slack] or [low]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
     """Return powers of ten between the ends, or round numbers within few decades."""
-    first = math.ceil(math.log10(low) - 1e-9)
-    last = math.floor(math.log10(high) + 1e-9)
-    n = last - first + 1
-    if n < 4:
-        for digits in (range(1, 10), (1, 2, 3, 5), (1, 2, 5), (1, 3)):
-            ticks = _round_numbers(low, high, range(first - 1, last + 1), digits)
-            if 2 <= len(ticks) <= most:
-                return ticks
-    if n >= 1:
-        step = max(1, math.ceil((n - 1) / max(most - 1, 1)))
-        return [10.0**k for k in range(first, last + 1, step)]
-    return linear_ticks(low, high, most)
-
-
-def _round_numbers(
-    low: float, high: float, powers: Iterable[int], digits: Iterable[int]
-) -> list[float]:
-    """Return the numbers of one digit between the ends."""
-    numbers = [float(f"{digit}e{k}") for k in powers for digit in digits]
-    return [n for n in numbers if low * (1 - 1e-9) <= n <= high * (1 + 1e-9)]
-
-
-def number_labels(ticks: Sequence[float]) -> list[str]:
-    """Return the numbers as text, with the digits that tell them apart."""
-    labels: list[str] = []
-    for digits in range(1, 16):
-        labels = [number_label(tick, digits) for tick in ticks]
-        exact = all(
-            abs(float(f"{tick:.{digits}g}") - tick) <= 1e-9 * abs(tick)
-            for tick in ticks
-        )
-        if exact and len(set(labels)) == len(labels):
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        numbers = [float(f"{digit}e{k}") for k in powers for digit in digits]
+        ticks = [n for n in numbers if low * (1 - 1e-9) <= n <= high * (1 + 1e-9)]
+        if len(ticks) <= most:
             break
-    return labels
+    step = max(1, math.ceil((len(ticks) - 1) / max(most - 1, 1)))
+    return ticks[::step][:most]
 
 
-def number_label(number: float, digits: int) -> str:
+def number_label(number: float) -> str:
     """Return a number as text; very large and small ones by their power of ten."""
     if number == 0 or 1e-3 <= abs(number) < 1e4:
-        text = f"{number:.{max(digits, 4)}g}" if number else "0"
-        return text.replace("-", "\N{MINUS SIGN}")
-    mantissa, power = f"{number:.{digits - 1}e}".split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{number:.12g}".replace("-", "\N{MINUS SIGN}")
+    mantissa, power = f"{number:.11e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
     head = {"1": "", "-1": "-"}.get(mantissa, rf"{mantissa}\times ")
     return rf"${head}10^{{{int(power)}}}$"
 

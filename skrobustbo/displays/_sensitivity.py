@@ -19,9 +19,9 @@ from skrobustbo.displays._base import (
     told_records,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks
+from skrobustbo.displays._layout import Fitted, Legend, Ticks
 from skrobustbo.displays._scales import Scale, short_names
-from skrobustbo.displays._style import Look, dress, panels, room
+from skrobustbo.displays._style import Look, panels, room
 
 #: Radii, as shares of the largest, at which the worst case is taken.
 _STEPS = 16
@@ -151,15 +151,15 @@ class SensitivityDisplay(Display):
         self.axes_ = axes.ravel()
         left, right = self.axes_
         self._draw_curves(left, look, short)
-        dress(left, look, x="distance moved", y=f"worst {self.value_name}")
+        look.dress(left, x="distance moved", y=f"worst {self.value_name}")
         left.set_xlim(0, self.eps[-1])
         scale = self._draw_bars(right, look, short)
-        dress(right, look, x="importance (%)", grid="x")
+        look.dress(right, x="importance (%)", grid="x")
         parts: list[Fitted] = [
-            NumberTicks(left.xaxis, most=5),
-            NumberTicks(left.yaxis),
+            Ticks(left.xaxis, most=5),
+            Ticks(left.yaxis),
             Legend(left, look),
-            NumberTicks(right.xaxis, most=5),
+            Ticks(right.xaxis, most=5),
             Ticks(right.yaxis, scale),
         ]
         right.invert_yaxis()

@@ -16,8 +16,6 @@ Array = NDArray[np.float64]
 # enough contrast with the background first.
 _ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _ON_DARK = ("#56B4E9", "#E69F00", "#2FC7A0", "#E7A5C9", "#F0E442", "#FF7F3F")
-#: Width in inches of a panel that gets the font size of the user's settings.
-_NORMAL_WIDTH = 7.3
 #: Values beyond this have no room for margins.
 _HUGE = 1e300
 
@@ -67,6 +65,32 @@ class Look:
         """Shade the candidates after the number `start` up to the number `end`."""
         ax.axvspan(start + 0.5, end + 0.5, color=colour, lw=0, **more)
 
+    def rug(self, ax: Any, at: Any, marker: str, colour: str, **more: Any) -> None:
+        """Mark places along the bottom of an axes."""
+        if len(at):
+            more = {"ms": self.dot, "transform": ax.get_xaxis_transform(), **more}
+            ax.plot(at, np.full(len(at), 0.03), marker, color=colour, **more)
+
+    def mark(
+        self, ax: Any, values: Array, floor: float, colour: str, label: Any
+    ) -> None:
+        """Mark at the bottom the steps that failed, or whose values lie below it."""
+        failed, below = np.isnan(values), values < floor
+        at = (np.flatnonzero(which) + 1 for which in (below, failed))
+        self.rug(ax, next(at), "v", colour, label=label, zorder=4)
+        self.rug(ax, next(at), "x", self.failure, label="failed", zorder=4)
+
+    def dress(self, ax: Any, *, x: str = "", y: str = "", grid: str = "y") -> None:
+        """Give an axes its labels, fonts and grid."""
+        ax.set_xlabel(x, fontsize=self.size)
+        ax.set_ylabel(y, fontsize=self.size)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
+        ax.set_axisbelow(True)
+        ax.grid(False)  # also what the user's style may have drawn
+        if grid:
+            ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
+
     @property
     def failure(self) -> str:
         """Colour of failed evaluations, in all displays."""
@@ -84,53 +108,29 @@ class Look:
 
 def look_of(ax: Any) -> Look:
     """Return the look of what is drawn on `ax`; None: on a new figure."""
+    from matplotlib.colors import to_hex, to_rgb
+
     settings = pyplot().rcParams
     width = settings["figure.figsize"][0]
     face = settings["axes.facecolor"]
     if ax is not None:
-        first = np.ravel(np.asarray(ax, dtype=object))[0]
-        width = _width(ax)
-        face = first.get_facecolor()
-    dark = _luminance(face) < 0.5
+        given = np.ravel(np.asarray(ax, dtype=object))
+        face = given[0].get_facecolor()
+        # What they take with their tick labels.
+        boxes = [one.get_position() for one in given]
+        share = max(box.x1 for box in boxes) - min(box.x0 for box in boxes)
+        whole = given[0].figure.figure.get_figwidth()
+        width = float(min(whole, whole * share / 0.775))
+    dark = bool(np.dot(to_rgb(face), (0.299, 0.587, 0.114)) < 0.5)
     size = settings["font.size"] * min(max(0.7 + (width - 3.3) * 0.075, 0.65), 1.4)
     return Look(
         width=width,
         size=size,
         ink="#e8e8e8" if dark else "#262626",
-        paper=_hex(face),
+        paper=to_hex(face),
         palette=_ON_DARK if dark else _ON_LIGHT,
         dark=dark,
     )
-
-
-def _width(ax: Any) -> float:
-    """Return the inches that the axes take, tick labels included."""
-    all_axes = np.ravel(np.asarray(ax, dtype=object))
-    whole = float(root_figure(all_axes[0]).get_figwidth())
-    boxes = [one.get_position() for one in all_axes]
-    share = float(max(box.x1 for box in boxes) - min(box.x0 for box in boxes))
-    return min(whole, whole * share / 0.775)
-
-
-def root_figure(artist: Any) -> Any:
-    """Return the figure of an artist, not the part of it that holds the artist."""
-    figure = artist.get_figure()
-    while figure is not figure.figure:
-        figure = figure.figure
-    return figure
-
-
-def _hex(colour: Any) -> str:
-    from matplotlib.colors import to_hex
-
-    return str(to_hex(colour))
-
-
-def _luminance(colour: Any) -> float:
-    from matplotlib.colors import to_rgb
-
-    red, green, blue = to_rgb(colour)
-    return float(0.299 * red + 0.587 * green + 0.114 * blue)
 
 
 def panels(
@@ -139,16 +139,15 @@ def panels(
     n_columns: int,
     *,
     height: float,
-    width_ratios: Sequence[float] | None = None,
-    height_ratios: Sequence[float] | None = None,
     sharey: bool | str = False,
+    **ratios: Sequence[float],
 ) -> tuple[Any, NDArray[np.object_]]:
     """Return the figure and its axes, shape (n_rows, n_columns).
 
     With one axes given, they take its place; with as many as needed, these are used.
-    `height` is that of a new figure, in shares of its width.
+    `height` is that of a new figure, in shares of its width; `ratios` are those of the
+    grid's widths and heights.
     """
-    ratios = {"width_ratios": width_ratios, "height_ratios": height_ratios}
     if ax is None:
         plt = pyplot()
         width = plt.rcParams["figure.figsize"][0]
@@ -156,43 +155,21 @@ def panels(
         grid = figure.add_gridspec(n_rows, n_columns, **ratios)
         return figure, grid.subplots(squeeze=False, sharey=sharey)
     given = np.ravel(np.asarray(ax, dtype=object))
+    figure = given[0].figure.figure
     if len(given) == n_rows * n_columns:
-        return root_figure(given[0]), given.reshape(n_rows, n_columns)
+        return figure, given.reshape(n_rows, n_columns)
     if len(given) > 1 or given[0].get_subplotspec() is None:
         raise ValueError(
             f"The 'ax' of plot must be one axes of a grid, which {n_rows * n_columns} "
             f"panels then divide, or {n_rows * n_columns} axes. Got {len(given)} "
             "instead; leave it out for a new figure."
         )
-    return _divided(given[0], n_rows, n_columns, ratios, sharey)
-
-
-def _divided(
-    ax: Any, n_rows: int, n_columns: int, ratios: dict[str, Any], sharey: bool | str
-) -> tuple[Any, NDArray[np.object_]]:
-    ax.set_axis_off()
-    figure = root_figure(ax)
+    given[0].set_axis_off()
     # A layout engine makes room for labels; without one it has to be left for them.
     free = {} if figure.get_layout_engine() else {"wspace": 0.5, "hspace": 0.6}
-    spec = ax.get_subplotspec()
-    grid = spec.subgridspec(n_rows, n_columns, **ratios, **free)
+    place = given[0].get_subplotspec()
+    grid = place.subgridspec(n_rows, n_columns, **ratios, **free)
     return figure, grid.subplots(squeeze=False, sharey=sharey)
-
-
-def dress(ax: Any, look: Look, *, x: str = "", y: str = "", grid: str = "y") -> None:
-    """Give an axes its labels, fonts and grid."""
-    ax.set_xlabel(x, fontsize=look.size)
-    ax.set_ylabel(y, fontsize=look.size)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    ax.tick_params(which="both", labelsize=0.9 * look.size, length=0.3 * look.size)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.get_offset_text().set_fontsize(0.9 * look.size)
-    ax.set_axisbelow(True)
-    for name in ("x", "y"):
-        ax.grid(False, axis=name)  # also what the user's style may have drawn
-        if name in grid:
-            ax.grid(True, axis=name, color=look.ink, alpha=0.15, lw=0.5)
 
 
 def value_colours(values: Any, look: Look) -> Any:
@@ -205,15 +182,8 @@ def value_colours(values: Any, look: Look) -> Any:
 
 def room(ax: Any, look: Look) -> int:
     """Return the lines of text that fit into the height of an axes."""
-    figure = root_figure(ax)
-    inches = ax.get_position().height * figure.get_figheight()
+    inches = ax.get_position().height * ax.figure.figure.get_figheight()
     return int(72 * inches / (1.15 * look.size))
-
-
-def say(ax: Any, look: Look, text: str) -> None:
-    """Write in the middle of an axes that has nothing to show."""
-    middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
-    ax.text(0.5, 0.5, text, color=look.ink, fontsize=look.size, **middle)
 
 
 def drawable(values: Any) -> Array:
@@ -251,24 +221,3 @@ def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
     wide = high > low
     extra = share * high - share * low if wide else 0.1 * abs(high) or 1.0
     return low - extra, high + extra
-
-
-def draw_failures(ax: Any, look: Look, failed: Any) -> None:
-    """Mark the steps that failed on a rug at the bottom; steps count from 1."""
-    steps = np.flatnonzero(failed) + 1
-    draw_rug(ax, look, steps, "x", look.failure, label="failed", zorder=4)
-
-
-def draw_below(ax: Any, look: Look, below: Any, colour: str, label: Any) -> None:
-    """Mark at the bottom the steps whose values lie below the axis."""
-    steps = np.flatnonzero(below) + 1
-    draw_rug(ax, look, steps, "v", colour, label=label, zorder=4)
-
-
-def draw_rug(
-    ax: Any, look: Look, at: Any, marker: str, colour: str, **more: Any
-) -> None:
-    """Mark places along the bottom of an axes."""
-    if len(at):
-        more = {"ms": look.dot, "transform": ax.get_xaxis_transform(), **more}
-        ax.plot(at, np.full(len(at), 0.03), marker, color=colour, **more)
