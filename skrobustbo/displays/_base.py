@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo.displays._layout import Fitted, settle
+from skrobustbo.displays._layout import settle
 from skrobustbo.displays._scales import Scale, scale_of, short_names
 from skrobustbo.displays._style import Look, look_of
 
@@ -68,12 +68,13 @@ class Display:
         -------
         self : Display
         """
-        parts = self._draw(look_of(ax), ax)
-        settle(self.figure_, parts)
+        look = look_of(ax)
+        self._draw(look, ax)
+        settle(self.figure_, look.parts)
         return self
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
-        """Draw the data and return what is then to be fitted into the figure."""
+    def _draw(self, look: Look, ax: Any) -> None:
+        """Draw the data; what is to be fitted into the figure are the look's parts."""
         raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ from skrobustbo.displays._base import (
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Fitted, finish_steps
+from skrobustbo.displays._layout import finish_steps
 from skrobustbo.displays._scales import unlike
 from skrobustbo.displays._style import Look, drawable, padded, panels, value_range
 
@@ -159,7 +159,7 @@ class ConvergenceDisplay(Display):
         curves = [_curve(name, one) for name, one in pairs]
         return cls(curves=curves, value_name=value_name).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(ax, 1, 1, height=0.7)
         self.ax_ = axes[0, 0]
         before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
@@ -168,7 +168,7 @@ class ConvergenceDisplay(Display):
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
         last = max(len(line.get_xdata()) for line in self.ax_.lines)
-        return finish_steps(self.ax_, look, last, (low, high), self.value_name)
+        finish_steps(self.ax_, look, last, (low, high), self.value_name)
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])

@@ -20,7 +20,7 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, Ticks, colour_bar
+from skrobustbo.displays._layout import Ticks, colour_bar
 from skrobustbo.displays._scales import Scale, shortened_apart
 from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._style import Look, drawable, panels, value_colours
@@ -123,20 +123,18 @@ class EvaluationsDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         n = len(self.names)
         self.figure_, self.axes_ = panels(ax, n, n, height=0.95 if n > 1 else 0.6)
-        parts: list[Fitted] = []
         for row in range(n):
             for column in range(row + 1):
-                parts += self._draw_panel(look, row, column)
-        parts += self._draw_key(look)
+                self._draw_panel(look, row, column)
+        self._draw_key(look)
         self.axes_[np.triu_indices(n, 1)] = None
         self.figure_.align_ylabels(list(self.axes_[:, 0]))
         self.figure_.align_xlabels(list(self.axes_[-1]))
-        return parts
 
-    def _draw_panel(self, look: Look, row: int, column: int) -> list[Fitted]:
+    def _draw_panel(self, look: Look, row: int, column: int) -> None:
         ax, n = self.axes_[row, column], len(self.names)
         across, up = (self.scales[self.names[i]] for i in (column, row))
         below, beside = row == n - 1, column == 0
@@ -145,33 +143,32 @@ class EvaluationsDisplay(Display):
         names = shortened_apart([self.scales[name].short for name in self.names], cut)
         look.dress(ax, x=names[column] if below else "", grid="")
         upright = {"rotation": 90} if n > 2 else {}
-        parts: list[Fitted] = [Ticks(ax.xaxis, across, most, cut, text=upright)]
+        look.parts.append(Ticks(ax.xaxis, across, most, cut, text=upright))
         if row == column:
             self._draw_histogram(ax, look, column)
             # Heights are compared, not read; the numbers would take much room.
             ax.set_yticks([])
         else:
             self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
-            parts.append(Ticks(ax.yaxis, up, most, cut))
+            look.parts.append(Ticks(ax.yaxis, up, most, cut))
         if beside:
             ax.set_ylabel(names[row] if row else "tries", fontsize=look.size)
         ax.tick_params(axis="x", labelbottom=below)
         ax.tick_params(axis="y", labelleft=beside)
-        return parts
 
     def _cell(self, look: Look) -> float:
         """Return the rough width of a panel in points."""
         return 72 * 0.7 * look.width / len(self.names)
 
-    def _draw_key(self, look: Look) -> list[Fitted]:
+    def _draw_key(self, look: Look) -> None:
         """Explain colours and marks in the corner above the diagonal."""
         n = len(self.names)
         for unused in self.axes_[np.triu_indices(n, 1)]:
             unused.set_axis_off()
         colours = value_colours(self.values, look)
         if n == 1:
-            ax = self.axes_[0, 0]
-            return [colour_bar(colours, look, self.value_name, ax)]
+            colour_bar(colours, look, self.value_name, self.axes_[0, 0])
+            return
         corner = self.axes_[0, n - 1]
         corner.legend(
             handles=self._key(look),
@@ -181,12 +178,12 @@ class EvaluationsDisplay(Display):
             fontsize=0.9 * look.size,
         ).set_in_layout(False)
         if not np.isfinite(self.values).any():
-            return []
+            return
         left = -1.0 if n > 3 else 0.05
         right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
         bar = corner.inset_axes((left, 0.85, right - left, 0.1))
         bar.set_in_layout(False)
-        return [colour_bar(colours, look, self.value_name, corner, bar)]
+        colour_bar(colours, look, self.value_name, corner, bar)
 
     def _key(self, look: Look) -> list[Any]:
         """Return the legend's marks: dots by time, the best, failures."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Look
+from skrobustbo.displays._style import Fitted, Look
 
 _ROUNDS = 4
 #: Pixels that texts at 100 dots per inch are kept apart by.
@@ -17,13 +17,6 @@ _GAP = 3.0
 _LEAST = 5
 #: Legend entries that come after all others, whatever was drawn last.
 LAST = ("below the axis", "failed")
-
-
-class Fitted(Protocol):
-    """Something drawn that can be made smaller."""
-
-    def loosen(self) -> bool:
-        """Take less room, if it takes too much; tell whether anything changed."""
 
 
 @dataclass
@@ -167,8 +160,8 @@ class Legend:
         return True
 
 
-def colour_bar(colours: Any, look: Look, label: str, ax: Any, cax: Any = None) -> Ticks:
-    """Draw a colour bar beside `ax`, or lying in `cax`, and return its ticks."""
+def colour_bar(colours: Any, look: Look, label: str, ax: Any, cax: Any = None) -> None:
+    """Draw a colour bar beside `ax`, or lying in `cax`."""
     if cax is None:
         place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
     else:
@@ -177,7 +170,7 @@ def colour_bar(colours: Any, look: Look, label: str, ax: Any, cax: Any = None) -
     bar.outline.set_visible(False)
     bar.set_label(label, fontsize=look.size)
     bar.ax.tick_params(labelsize=0.9 * look.size, length=0.25 * look.size)
-    return Ticks(bar.long_axis, most=7 if cax is None else 4)
+    look.parts.append(Ticks(bar.long_axis, most=7 if cax is None else 4))
 
 
 def labels_overlap(axis: Any) -> bool:
@@ -204,8 +197,8 @@ def settle(figure: Any, parts: Sequence[Fitted]) -> None:
 
 def finish_steps(
     ax: Any, look: Look, last: int, limits: tuple[float, float], name: str
-) -> list[Fitted]:
-    """Frame values over the number of the candidate; return ticks and legend."""
+) -> None:
+    """Frame values over the number of the candidate."""
     ax.set(xlim=(0.5, last + 0.5), ylim=limits)
     look.dress(ax, x="candidate", y=name)
-    return [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), Legend(ax, look)]
+    look.parts += [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), Legend(ax, look)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._layout import Fitted, Legend, Ticks
+from skrobustbo.displays._layout import Legend, Ticks
 from skrobustbo.displays._scales import Scale, shortened_apart
 from skrobustbo.displays._style import Look, panels
 
@@ -115,7 +115,7 @@ class LengthScaleDisplay(Display):
             eliminated_at=eliminated,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(
             ax, 1, 2, height=0.6, width_ratios=(3, 1), sharey="row"
         )
@@ -127,7 +127,7 @@ class LengthScaleDisplay(Display):
         label = "chosen by" if self.axis == "model" else "length scale used"
         look.draw_dots(main, self.numbers, places, look.palette[0], label=label)
         self._draw_shares(side, look, scale, heights)
-        return self._finish(look, scale)
+        self._finish(look, scale)
 
     def _heights(self) -> tuple[Scale, dict[str, float]]:
         """Return the vertical axis, and where each label lies on it."""
@@ -180,14 +180,14 @@ class LengthScaleDisplay(Display):
             )
         ax.set_xlim(0, 1.05 * max([5.0, *(bar.get_width() for bar in ax.patches)]))
 
-    def _finish(self, look: Look, scale: Scale) -> list[Fitted]:
+    def _finish(self, look: Look, scale: Scale) -> None:
         main, side = self.axes_
         look.dress(main, x="candidate", y=self.axis, grid="")
         look.dress(side, x="use (%)", grid="x")
         last = self.numbers[-1] if len(self.numbers) else 1
         first = min([*self.numbers, last])
         main.set_xlim(first - 0.5, last + 0.5)
-        parts: list[Fitted] = [
+        look.parts += [
             Ticks(main.xaxis, whole=True),
             Ticks(side.xaxis, most=4),
             Ticks(main.yaxis, scale),
@@ -200,7 +200,6 @@ class LengthScaleDisplay(Display):
             middle = {"ha": "center", "va": "center", "transform": main.transAxes}
             text = {"color": look.ink, "fontsize": look.size, **middle}
             main.text(0.5, 0.5, "no model has chosen yet", **text)
-        return parts
 
 
 def _thickness(places: Array, scale: Scale) -> Array:

@@ -20,7 +20,7 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, Legend, Ticks, colour_bar
+from skrobustbo.displays._layout import Legend, Ticks, colour_bar
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._style import Look, drawable, panels, room, value_colours
 
@@ -112,12 +112,12 @@ class ParallelCoordinatesDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         n = len(self.names)
         height = max(0.3, look.lines(2.2 * n + 2))
         self.figure_, axes = panels(ax, 1, 1, height=height)
         self.ax_ = axes[0, 0]
-        parts = self._draw_lines(look)
+        self._draw_lines(look)
         self.ax_.set(xlim=(0, 1), ylim=(n - 0.4, -0.35), xticks=[])
         self.ax_.grid(False)
         self.ax_.spines[:].set_visible(False)
@@ -126,14 +126,13 @@ class ParallelCoordinatesDisplay(Display):
         size = look.size * min(1.0, max(0.5, lines))
         self.ax_.set_yticks(range(n), short, fontsize=size, color=look.ink)
         self.ax_.tick_params(axis="y", length=0)
-        parts.append(Legend(self.ax_, look))
+        look.parts.append(Legend(self.ax_, look))
         for i, name in enumerate(self.names):
             rail = self._rail(look, (n - 0.4 - i) / (n - 0.05))
             if lines > 1.2:  # else there is no room between the rails
-                parts.append(self._rail_ticks(rail, look, self.scales[name]))
-        return parts
+                look.parts.append(self._rail_ticks(rail, look, self.scales[name]))
 
-    def _draw_lines(self, look: Look) -> list[Fitted]:
+    def _draw_lines(self, look: Look) -> None:
         colours = value_colours(self.values, look)
         shown = drawable(self.values)
         # The best last, on top; failures first of all, below.
@@ -147,9 +146,8 @@ class ParallelCoordinatesDisplay(Display):
             dots = {"color": colour, "lw": width, "ms": size * look.dot}
             style = "x:" if failed else "o-"
             self.ax_.plot(self.positions[i], down, style, label=label, **dots)
-        if not np.isfinite(shown).any():
-            return []
-        return [colour_bar(colours, look, self.value_name, self.ax_)]
+        if np.isfinite(shown).any():
+            colour_bar(colours, look, self.value_name, self.ax_)
 
     def _rail(self, look: Look, height: float) -> Any:
         """Return the axes of one parameter: a line across at some height."""

@@ -16,7 +16,7 @@ from skrobustbo.displays._base import (
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Fitted, finish_steps
+from skrobustbo.displays._layout import finish_steps
 from skrobustbo.displays._style import Look, drawable, padded, panels, value_range
 
 
@@ -96,7 +96,7 @@ class ResetDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(ax, 1, 1, height=0.6)
         self.ax_ = axes[0, 0]
         limits = padded(*value_range(self.values, cut=100.0), share=0.1)
@@ -104,7 +104,7 @@ class ResetDisplay(Display):
         self._draw_expected(look)
         self._draw_values(look, limits[0])
         last = len(self.values)
-        return finish_steps(self.ax_, look, last, limits, self.value_name)
+        finish_steps(self.ax_, look, last, limits, self.value_name)
 
     def _draw_memory(self, look: Look) -> None:
         """Shade the runs of values remembered and draw the resets."""

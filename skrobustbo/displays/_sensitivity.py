@@ -19,7 +19,7 @@ from skrobustbo.displays._base import (
     told_records,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, Legend, Ticks
+from skrobustbo.displays._layout import Legend, Ticks
 from skrobustbo.displays._scales import Scale, short_names
 from skrobustbo.displays._style import Look, panels, room
 
@@ -138,7 +138,7 @@ class SensitivityDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         short = short_names(list(self.importance))
         n_bars = min(len(self.importance), _BARS)
         if look.width < _NARROW:
@@ -155,7 +155,7 @@ class SensitivityDisplay(Display):
         left.set_xlim(0, self.eps[-1])
         scale = self._draw_bars(right, look, short)
         look.dress(right, x="importance (%)", grid="x")
-        parts: list[Fitted] = [
+        look.parts += [
             Ticks(left.xaxis, most=5),
             Ticks(left.yaxis),
             Legend(left, look),
@@ -164,7 +164,6 @@ class SensitivityDisplay(Display):
         ]
         right.invert_yaxis()
         right.tick_params(axis="y", length=0)
-        return parts
 
     def _draw_curves(self, ax: Any, look: Look, short: dict[str, str]) -> None:
         label = "all moved" if len(self.worst_of) != 1 else "moved"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,19 @@ def pyplot() -> Any:
     return plt
 
 
-@dataclass(frozen=True)
+class Fitted(Protocol):
+    """Something drawn that can be made smaller."""
+
+    def loosen(self) -> bool:
+        """Take less room, if it takes too much; tell whether anything changed."""
+
+
+@dataclass
 class Look:
-    """Sizes and colours for a drawing area of some width, on some background."""
+    """Sizes and colours for a drawing area of some width, on some background.
+
+    What is drawn with it, and is to be fitted into the figure, are its `parts`.
+    """
 
     width: float
     size: float
@@ -42,6 +52,7 @@ class Look:
     paper: str
     palette: tuple[str, ...]
     dark: bool
+    parts: list[Fitted] = field(default_factory=list)
 
     @property
     def line(self) -> float:
