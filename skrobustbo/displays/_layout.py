@@ -193,12 +193,3 @@ def settle(figure: Any, parts: Sequence[Fitted]) -> None:
         changed = [part.loosen() for part in parts]  # all of them, not the first only
         if not any(changed):
             break
-
-
-def finish_steps(
-    ax: Any, look: Look, last: int, limits: tuple[float, float], name: str
-) -> None:
-    """Frame values over the number of the candidate."""
-    ax.set(xlim=(0.5, last + 0.5), ylim=limits)
-    look.dress(ax, x="candidate", y=name)
-    look.parts += [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), Legend(ax, look)]

@@ -67,25 +67,27 @@ class Scale:
 
     def unit(self, positions: Any) -> Array:
         """Return positions as shares of the axis, from 0 to 1."""
-        low, high = self.limits
-        at = np.asarray(positions, dtype=float)
-        if self.kind == "log":
-            low, high, at = math.log(low), math.log(high), np.log(at)
+        low, high = self._evenly(self.limits)
         # Halves keep the difference finite, whatever the ends.
-        shares: Array = (at / 2 - low / 2) / (high / 2 - low / 2)
+        shares: Array = (self._evenly(positions) / 2 - low / 2) / (high / 2 - low / 2)
         return shares
+
+    def _evenly(self, positions: Any) -> Array:
+        """Return positions where equal distances look equal."""
+        at = np.asarray(positions, dtype=float)
+        return np.log(at) if self.kind == "log" else at
 
     @property
     def limits(self) -> tuple[float, float]:
         """Ends of the axis with room for the dots at the ends of the range."""
         if self.kind == "category":
             return -0.5, len(self.choices) - 0.5
+        low, high = map(float, self._evenly([self.low, self.high]))
+        extra = 0.06 * high - 0.06 * low or 1.0
+        low, high = low - extra, high + extra
         if self.kind == "log":
-            low, high = math.log(self.low), math.log(self.high)
-            extra = 0.06 * (high - low)
-            return exp(low - extra), exp(high + extra)
-        extra = 0.05 * self.high - 0.05 * self.low or 1.0
-        return self.low - extra, self.high + extra
+            return math.exp(max(low, -_MOST)), math.exp(min(high, _MOST))
+        return low, high
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
         """Return at most about so many places and what is written there."""
@@ -98,11 +100,6 @@ class Scale:
         else:
             at = linear_ticks(self.low, self.high, most, self.whole)
         return at, [number_label(tick) for tick in at]
-
-
-def exp(t: float) -> float:
-    """Return the exponential, at the ends of what floats can hold if it is beyond."""
-    return math.exp(min(max(t, -_MOST), _MOST))
 
 
 def scale_of(name: str, short: str, dimension: Any, values: Sequence[Any]) -> Scale:
@@ -199,35 +196,37 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
     The last part of a nested name, and as many parts before it as tell it apart.
     """
-    parts = {name: name.split("__") for name in names}
-    short: dict[str, str] = {}
+    short = []
     for name in names:
-        for n in range(1, len(parts[name]) + 1):
-            short[name] = "__".join(parts[name][-n:])
-            ends = [other for other in names if parts[other][-n:] == parts[name][-n:]]
-            if len(ends) == 1:
-                break
-    cut = shortened_apart(list(short.values()), _NAME)
-    return dict(zip(short, map(_plain_text, cut), strict=True))
+        parts = name.split("__")
+        tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
+        found = (t for t in tails if sum(_ends(n, t) for n in names) == 1)
+        short.append(next(found, name))
+    return dict(
+        zip(names, map(_plain_text, shortened_apart(short, _NAME)), strict=True)
+    )
+
+
+def _ends(name: str, tail: str) -> bool:
+    """Tell whether a nested name ends so."""
+    return f"__{name}".endswith(f"__{tail}")
 
 
 def short_values(values: Sequence[Any]) -> list[str]:
-    """Return short texts of categories, all different."""
-    texts = [value_text(value) for value in values]
-    kinds = [_kind(value) or text for value, text in zip(values, texts, strict=True)]
+    """Return short texts of categories, all different, on one line each."""
+    texts = [_text(value) for value in values]
     # Of estimators, the class is enough where no two are of the same.
+    kinds = [
+        type(value).__name__
+        if hasattr(value, "get_params") and not isinstance(value, type)
+        else text
+        for value, text in zip(values, texts, strict=True)
+    ]
     texts = kinds if len(set(kinds)) == len(kinds) else texts
     return [_plain_text(text) for text in shortened_apart(texts, _CATEGORY)]
 
 
-def _kind(value: Any) -> str | None:
-    """Return the class of an estimator, None of anything else."""
-    estimator = hasattr(value, "get_params") and not isinstance(value, type)
-    return type(value).__name__ if estimator else None
-
-
-def value_text(value: Any) -> str:
-    """Return a category as text on one line; of an estimator, its class first."""
+def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else repr(value)

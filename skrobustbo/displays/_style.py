@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from skrobustbo.displays._scales import Array
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; those that keep
 # enough contrast with the background first.
