@@ -20,10 +20,17 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Legend, Ticks, colour_bar
-from skrobustbo.displays._scales import Scale, shortened_apart
+from skrobustbo.displays._scales import Scale, drawable, shortened_apart
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import Look, drawable, panels, room, value_colours
+from skrobustbo.displays._style import (
+    Legend,
+    Look,
+    Ticks,
+    colour_bar,
+    panels,
+    room,
+    value_colours,
+)
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.
 _MOST = 5
@@ -109,12 +116,12 @@ class EvaluationsDisplay(Display):
         """
         records = told_records(optimizer)
         known = varying(optimizer)
-        scales = scales_of(optimizer, records, known)
+        scales = scales_of(optimizer, known)
         if parameters is None:
             names = most_important(optimizer, scales, _MOST)
         else:
             names = checked_names(cls.__name__, optimizer, parameters)
-            scales = scales_of(optimizer, records, names)
+            scales = scales_of(optimizer, names)
         points = params_of(records)
         return cls(
             names=names,
@@ -319,7 +326,7 @@ class ParallelCoordinatesDisplay(Display):
         names = varying(optimizer)
         if parameters is not None:
             names = checked_names(cls.__name__, optimizer, parameters)
-        scales = scales_of(optimizer, records, names)
+        scales = scales_of(optimizer, names)
         points = params_of(records)
         columns = [scales[name].unit(scales[name].positions(points)) for name in names]
         return cls(
@@ -346,9 +353,8 @@ class ParallelCoordinatesDisplay(Display):
         self.ax_.tick_params(axis="y", length=0)
         look.parts.append(Legend(self.ax_, look))
         for i, name in enumerate(self.names):
-            rail = self._rail(look, (n - 0.4 - i) / (n - 0.05))
-            if lines > 1.2:  # else there is no room between the rails
-                look.parts.append(self._rail_ticks(rail, look, self.scales[name]))
+            rail = self.ax_.inset_axes((0, (n - 0.4 - i) / (n - 0.05), 1, 1e-3))
+            self._draw_rail(look, rail, self.scales[name], lines > 1.2)
 
     def _draw_lines(self, look: Look) -> None:
         colours = value_colours(self.values, look)
@@ -367,19 +373,17 @@ class ParallelCoordinatesDisplay(Display):
         if np.isfinite(shown).any():
             colour_bar(colours, look, self.value_name, self.ax_)
 
-    def _rail(self, look: Look, height: float) -> Any:
-        """Return the axes of one parameter: a line across at some height."""
-        rail = self.ax_.inset_axes((0, height, 1, 1e-3))
+    def _draw_rail(self, look: Look, rail: Any, scale: Scale, roomy: bool) -> None:
+        """Draw the axis of one parameter; its ticks, if there is room below it."""
+        from matplotlib.patheffects import withStroke
+
         rail.set(facecolor="none", xticks=[], yticks=[])
         rail.grid(False)
         rail.spines[["left", "right", "top"]].set_visible(False)
         rail.spines.bottom.set(color=look.ink, lw=0.7, alpha=0.5)
         rail.tick_params(labelsize=0.85 * look.size, length=0, pad=0.4 * look.size)
-        return rail
-
-    def _rail_ticks(self, rail: Any, look: Look, scale: Scale) -> Ticks:
-        from matplotlib.patheffects import withStroke
-
         halo = withStroke(linewidth=0.25 * look.size, foreground=look.paper)
         text = {"color": look.ink, "path_effects": [halo]}
-        return Ticks(rail.xaxis, scale, cut=_CUT, turns=False, text=text)
+        if roomy:
+            ticks = Ticks(rail.xaxis, scale, cut=_CUT, turns=False, text=text)
+            look.parts.append(ticks)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._layout import Legend, Ticks
 from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Look, panels
+from skrobustbo.displays._style import Legend, Look, Ticks, panels
 
 _BINS = 15
 _LABEL = 22
@@ -134,8 +133,7 @@ class LengthScaleDisplay(Display):
         labels = list(dict.fromkeys([*self.introduced_at, *self.labels]))
         if self.axis == "model":
             texts = tuple(shortened_apart(labels, _LABEL))
-            scale = Scale("model", "model", "category", labels=texts)
-            scale = replace(scale, choices=tuple(labels) or ("",))
+            scale = Scale("model", "model", "category", labels=texts or ("",))
             return scale, {label: float(i) for i, label in enumerate(labels)}
         heights = {label: self.length_scale_of[label] for label in labels}
         low, high = min(heights.values()), max(heights.values())
@@ -144,19 +142,14 @@ class LengthScaleDisplay(Display):
         return Scale("theta", self.axis, "log", low, high), heights
 
     def _draw_lives(self, ax: Any, look: Look, heights: dict[str, float]) -> None:
-        end = int(self.numbers[-1]) if len(self.numbers) else 1
-        for i, (label, start) in enumerate(self.introduced_at.items()):
-            stop = self.eliminated_at.get(label)
-            ends = [start - 0.5, (end + 1 if stop is None else stop) - 0.5]
-            more = {"solid_capstyle": "butt", "label": "survives" if i == 0 else None}
-            line = {"color": look.ink, "alpha": 0.35, "lw": 1.4 * look.line}
-            ax.plot(ends, [heights[label]] * 2, **line, **more)
-        ended = self.eliminated_at.items()
-        if ended:
-            steps = [stop - 0.5 for _, stop in ended]
-            cross = {"ms": 1.2 * look.dot, "mew": look.line, "color": look.palette[1]}
-            places = [heights[label] for label, _ in ended]
-            ax.plot(steps, places, "x", label="eliminated", zorder=4, **cross)
+        line = {"color": look.ink, "alpha": 0.35, "lw": 1.4 * look.line}
+        for label, start in self.introduced_at.items():
+            stop = self.eliminated_at.get(label, self.numbers[-1] + 1)
+            ax.hlines(heights[label], start - 0.5, stop - 0.5, label="survives", **line)
+        cross = {"ms": 1.2 * look.dot, "mew": look.line, "color": look.palette[1]}
+        for label, stop in self.eliminated_at.items():
+            place = stop - 0.5, heights[label]
+            ax.plot(*place, "x", label="eliminated", zorder=4, **cross)
 
     def _draw_shares(
         self, ax: Any, look: Look, scale: Scale, heights: dict[str, float]
@@ -184,8 +177,7 @@ class LengthScaleDisplay(Display):
         main, side = self.axes_
         look.dress(main, x="candidate", y=self.axis, grid="")
         look.dress(side, x="use (%)", grid="x")
-        last = self.numbers[-1] if len(self.numbers) else 1
-        first = min([*self.numbers, last])
+        first, last = self.numbers[[0, -1]] if len(self.numbers) else (1, 1)
         main.set_xlim(first - 0.5, last + 0.5)
         look.parts += [
             Ticks(main.xaxis, whole=True),

@@ -22,17 +22,15 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Ticks, colour_bar
-from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import (
-    Look,
+from skrobustbo.displays._scales import (
+    Scale,
     drawable,
     filled_range,
     padded,
-    panels,
     value_range,
 )
+from skrobustbo.displays._sensitivity import most_important
+from skrobustbo.displays._style import Look, Ticks, colour_bar, panels
 
 #: Panels unless parameters are named.
 _MOST = 6
@@ -155,7 +153,7 @@ class ObjectiveDisplay(Display):
         params = optimizer.recommend()
         asked = _asked(cls.__name__, optimizer, parameters)
         names = varying(optimizer) if asked is None else [n for ns in asked for n in ns]
-        scales = scales_of(optimizer, records, list(dict.fromkeys(names)))
+        scales = scales_of(optimizer, list(dict.fromkeys(names)))
         if asked is None:
             here = {name: scales[name] for name in names if name in params}
             asked = [(name,) for name in most_important(optimizer, here, _MOST)]

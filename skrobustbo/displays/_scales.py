@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.space import Categorical, distinct, is_number
+from skrobustbo.space import Categorical, is_number
 
 Array = NDArray[np.float64]
 
@@ -21,6 +21,8 @@ _NAME, _CATEGORY = 18, 16
 _FEW = 12
 #: Largest logarithm of what an axis has room for.
 _MOST = 700.0
+#: Values beyond this have no room for margins.
+_HUGE = 1e300
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Scale:
     def limits(self) -> tuple[float, float]:
         """Ends of the axis with room for the dots at the ends of the range."""
         if self.kind == "category":
-            return -0.5, len(self.choices) - 0.5
+            return -0.5, len(self.labels) - 0.5
         low, high = map(float, self._evenly([self.low, self.high]))
         extra = 0.06 * high - 0.06 * low or 1.0
         low, high = low - extra, high + extra
@@ -102,10 +104,8 @@ class Scale:
         return at, [number_label(tick) for tick in at]
 
 
-def scale_of(name: str, short: str, dimension: Any, values: Sequence[Any]) -> Scale:
-    """Return the axis of a parameter; of one without a dimension, by its values."""
-    if dimension is None:
-        dimension = Categorical(distinct(values))
+def scale_of(name: str, short: str, dimension: Any) -> Scale:
+    """Return the axis of a parameter."""
     if isinstance(dimension, Categorical):
         return _choice(name, short, dimension)
     low, middle, high = dimension.decode(np.array([[0.0], [0.5], [1.0]]))
@@ -186,6 +186,43 @@ def number_label(number: float) -> str:
     mantissa = mantissa.rstrip("0").rstrip(".")
     head = {"1": "", "-1": "-"}.get(mantissa, rf"{mantissa}\times ")
     return rf"${head}10^{{{int(power)}}}$"
+
+
+def drawable(values: Any) -> Array:
+    """Return values that an axis has room for: infinite ones are nan."""
+    values = np.asarray(values, dtype=float)
+    return np.where(np.isfinite(values), np.clip(values, -_HUGE, _HUGE), math.nan)
+
+
+def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
+    """Return the range of values that is drawn, margins not included.
+
+    A few values far below the rest would press all others into one line: if any is
+    farther below the middle than `cut` times the distance from the middle to the best,
+    the range ends at 0.6 of that.
+    """
+    finite = drawable(values)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
+        return 0.0, 1.0
+    low, middle, high = finite.min(), float(np.median(finite)), finite.max()
+    spread = high - middle
+    if spread > 0 and middle - low > cut * spread:
+        low = middle - 0.6 * cut * spread
+    return float(low), float(high)
+
+
+def filled_range(values: Any) -> tuple[float, float]:
+    """Return `value_range`, with margins where it has no width."""
+    low, high = value_range(values)
+    return (low, high) if high > low else padded(low, high)
+
+
+def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
+    """Return the range with margins; a range without width gets one."""
+    wide = high > low
+    extra = share * high - share * low if wide else 0.1 * abs(high) or 1.0
+    return low - extra, high + extra
 
 
 # Names and categories ----------------------------------------------------------------

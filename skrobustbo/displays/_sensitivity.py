@@ -19,14 +19,13 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Legend, Ticks
 from skrobustbo.displays._scales import Scale, short_names
-from skrobustbo.displays._style import Look, panels, room
+from skrobustbo.displays._style import Legend, Look, Ticks, panels, room
 
 #: Radii, as shares of the largest, at which the worst case is taken.
 _STEPS = 16
-#: Parameters that get a curve, and bars, of their own.
-_CURVES, _BARS = 3, 12
+#: Styles of the parameters that get a curve of their own, and how many get bars.
+_CURVES, _BARS = ("--", "-.", ":"), 12
 #: Quasi-random points at which the posterior mean is taken, and bins of each axis.
 _POINTS, _BINS = 2048, 64
 #: Inches below which the panels stand one above the other.
@@ -122,8 +121,8 @@ class SensitivityDisplay(Display):
                 "The 'max_eps' of SensitivityDisplay must be in (0, 1]. Got "
                 f"{max_eps!r} instead."
             )
-        records = told_records(optimizer)
-        scales = scales_of(optimizer, records, varying(optimizer))
+        told_records(optimizer)  # there must be some
+        scales = scales_of(optimizer, varying(optimizer))
         params = optimizer.recommend()
         eps = np.linspace(0.0, max_eps, _STEPS + 1)
         worst, worst_of = _worst(optimizer, params, eps)
@@ -139,14 +138,14 @@ class SensitivityDisplay(Display):
 
     def _draw(self, look: Look, ax: Any) -> None:
         short = short_names(list(self.importance))
-        n_bars = min(len(self.importance), _BARS)
+        bars = look.lines(min(len(self.importance), _BARS) + 3)
         if look.width < _NARROW:
-            height = 0.6 + look.lines(n_bars + 3)
-            ratios = (0.6, height - 0.6)
-            self.figure_, axes = panels(ax, 2, 1, height=height, height_ratios=ratios)
+            ratios = (0.6, bars)
+            self.figure_, axes = panels(
+                ax, 2, 1, height=sum(ratios), height_ratios=ratios
+            )
         else:
-            height = max(0.45, look.lines(n_bars + 3))
-            self.figure_, axes = panels(ax, 1, 2, height=height)
+            self.figure_, axes = panels(ax, 1, 2, height=max(0.45, bars))
         self.axes_ = axes.ravel()
         left, right = self.axes_
         self._draw_curves(left, look, short)
@@ -168,24 +167,22 @@ class SensitivityDisplay(Display):
         label = "all moved" if len(self.worst_of) != 1 else "moved"
         ax.plot(self.eps, self.worst, color=look.ink, lw=1.6 * look.line, label=label)
         delicate = sorted(self.worst_of, key=lambda name: self.worst_of[name][-1])
-        several = delicate[:_CURVES] if len(delicate) > 1 else []
-        for i, name in enumerate(several):
-            line = {"color": look.palette[i], "lw": 1.2 * look.line}
-            style = ("--", "-.", ":")[i]
-            ax.plot(self.eps, self.worst_of[name], style, label=short[name], **line)
+        several = delicate if len(delicate) > 1 else []
+        for name, style, colour in zip(several, _CURVES, look.palette, strict=False):
+            line = {"color": colour, "lw": 1.2 * look.line, "label": short[name]}
+            ax.plot(self.eps, self.worst_of[name], style, **line)
 
     def _draw_bars(self, ax: Any, look: Look, short: dict[str, str]) -> Scale:
         ranked = sorted(self.importance, key=lambda name: -self.importance[name])
         shown = ranked[: max(1, min(_BARS, room(ax, look)))]
         shares = [100 * self.importance[name] for name in shown]
-        ax.barh(range(len(shown)), shares, color=look.palette[0], alpha=0.8)
-        for place, share in enumerate(shares):
-            text = f"{share:.0f}" if share >= 0.5 else "<1"
-            size = 0.9 * look.size
-            ax.text(share + 2, place, text, va="center", color=look.ink, fontsize=size)
+        bars = ax.barh(range(len(shown)), shares, color=look.palette[0], alpha=0.8)
+        texts = [f"{share:.0f}" if share >= 0.5 else "<1" for share in shares]
+        text = {"padding": 0.4 * look.size, "fontsize": 0.9 * look.size}
+        ax.bar_label(bars, texts, color=look.ink, **text)
         ax.set_xlim(0, min(max(shares) * 1.2 + 8, 112))
         labels = tuple(short[name] for name in shown)
-        return Scale("", "", "category", choices=tuple(shown), labels=labels)
+        return Scale("", "", "category", labels=labels)
 
 
 def _worst(

@@ -16,13 +16,11 @@ from skrobustbo.displays._base import (
     Array,
     Display,
     optimizer_of,
-    stepwise_best,
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Legend, Ticks
-from skrobustbo.displays._scales import unlike
-from skrobustbo.displays._style import Look, drawable, padded, panels, value_range
+from skrobustbo.displays._scales import drawable, padded, unlike, value_range
+from skrobustbo.displays._style import Legend, Look, Ticks, panels
 
 #: Marks the lines of best values, so that later plots count them.
 _BEST = "skrobustbo-best"
@@ -200,17 +198,12 @@ def _curve(name: str, optimizer: Any) -> Curve:
     records = told_records(optimizer)
     values = values_of(records)
     initial = [i for i, r in enumerate(records, 1) if r["model_label"] == "initial"]
-    return Curve(
-        name, values, stepwise_best(values), max(initial, default=0), _bound(optimizer)
-    )
-
-
-def _bound(optimizer: Any) -> float | None:
-    """Return what is left to gain at most, None if the optimizer cannot tell."""
     try:
-        return float(optimizer.regret_bound())
+        bound: float | None = float(optimizer.regret_bound())
     except ValueError:  # the policy seeks something else, or no value is known
-        return None
+        bound = None
+    best = np.fmax.accumulate(values)
+    return Curve(name, values, best, max(initial, default=0), bound)
 
 
 def _draw(
@@ -219,7 +212,8 @@ def _draw(
     colour = look.palette[(0, 2, 3, 4, 5, 1)[number % 6]]
     steps = np.arange(1, len(curve.values) + 1)
     if curve.n_initial and alone:
-        look.shade(ax, 0, curve.n_initial, look.ink, alpha=0.08, label="initial")
+        ends = 0.5, curve.n_initial + 0.5
+        ax.axvspan(*ends, color=look.ink, alpha=0.08, lw=0, label="initial")
     elif curve.n_initial:  # of several searches, only the end is marked
         ax.axvline(curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
     ax.plot(
@@ -341,14 +335,18 @@ class ResetDisplay(Display):
 
     def _draw_memory(self, look: Look) -> None:
         """Shade the runs of values remembered and draw the resets."""
-        edges = np.diff(np.concatenate([[0], self.remembered.astype(int), [0]]))
-        starts, ends = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0)
-        for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            label = "remembered" if i == 0 else None
-            look.shade(self.ax_, start, end, look.palette[0], alpha=0.14, label=label)
-        for i, step in enumerate(self.resets):
-            label = "reset" if i == 0 else None
-            self.ax_.axvline(step - 0.5, color=look.ink, lw=look.line, label=label)
+        self.ax_.stairs(
+            self.remembered,
+            np.arange(len(self.values) + 1) + 0.5,
+            transform=self.ax_.get_xaxis_transform(),
+            fill=True,
+            color=look.palette[0],
+            alpha=0.14,
+            lw=0,
+            label="remembered" if self.remembered.any() else None,
+        )
+        for step in self.resets:
+            self.ax_.axvline(step - 0.5, color=look.ink, lw=look.line, label="reset")
 
     def _draw_expected(self, look: Look) -> None:
         steps = np.arange(1, len(self.values) + 1)

@@ -1,7 +1,5 @@
 """Axes of parameters: scales, ticks, short names."""
 
-import math
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -25,7 +23,7 @@ from skrobustbo.displays._scales import (
 
 def scale(dimension):
     dimension = Space({"p": dimension}).dimensions["p"]
-    return scale_of("p", "p", dimension, [])
+    return scale_of("p", "p", dimension)
 
 
 @pytest.mark.parametrize(
@@ -51,20 +49,13 @@ def test_kind(dimension, kind):
 
 def test_numbers_of_a_table_of_points_lie_by_value():
     points = Space.from_points([{"u": u} for u in (1.0, 2.0, 10.0)])
-    found = scale_of("u", "u", points.dimensions["u"], [])
+    found = scale_of("u", "u", points.dimensions["u"])
     assert found.kind == "linear"
     np.testing.assert_allclose(found.positions([{"u": 2.0}, {"u": 10.0}]), [2.0, 10.0])
 
 
-def test_parameters_without_a_dimension_are_categories():
-    found = scale_of("u", "u", None, ["b", "a", "b"])
-    assert found.labels == ("b", "a")
-    assert found.position({"u": "a"}) == 1.0
-    assert math.isnan(found.position({}))
-
-
 def test_booleans_are_not_numbers():
-    found = scale_of("u", "u", Categorical([1, True]), [])
+    found = scale_of("u", "u", Categorical([1, True]))
     assert found.position({"u": True}) == 1.0
     assert found.labels == ("1", "True")
 
