@@ -154,15 +154,20 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
 
 
 def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
-    """Return round numbers between the ends, at most about `most`."""
+    """Return round numbers between the ends, at most `most`."""
     from matplotlib.ticker import MaxNLocator
 
-    locator = MaxNLocator(
-        max(most - 1, 1), integer=whole, steps=[1, 2, 2.5, 5, 10], min_n_ticks=1
-    )
     slack = 1e-9 * high - 1e-9 * low
-    ticks = locator.tick_values(low, high)
-    return [float(t) for t in ticks if low - slack <= t <= high + slack] or [low]
+    steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
+    inside: list[float] = []
+    # The locator counts intervals, those at the ends included.
+    for n in (most + 1, most, max(most - 1, 1)):
+        ticks = MaxNLocator(n, integer=whole, steps=steps, min_n_ticks=1)
+        at = ticks.tick_values(low, high)
+        inside = [float(t) for t in at if low - slack <= t <= high + slack]
+        if len(inside) <= most:
+            break
+    return inside[:most] or [low]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
