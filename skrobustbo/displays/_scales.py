@@ -106,23 +106,16 @@ class Scale:
 
 def scale_of(name: str, short: str, dimension: Any) -> Scale:
     """Return the axis of a parameter."""
-    if isinstance(dimension, Categorical):
-        return _choice(name, short, dimension)
+    choice = isinstance(dimension, Categorical)
+    if choice and not _placed_by_value(dimension):
+        choices, index = tuple(dimension.choices), dimension.index
+        labels, last = tuple(short_values(choices)), len(choices) - 1.0
+        return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
     low, middle, high = dimension.decode(np.array([[0.0], [0.5], [1.0]]))
-    kind = "log" if _is_log(dimension, low, middle, high) else "linear"
+    log = not choice and _is_log(dimension, low, middle, high)
     whole = all(isinstance(value, int) for value in (low, middle, high))
+    kind = "log" if log else "linear"
     return Scale(name, short, kind, float(low), float(high), whole=whole)
-
-
-def _choice(name: str, short: str, dimension: Categorical) -> Scale:
-    choices = tuple(dimension.choices)
-    if _placed_by_value(dimension):
-        low, high = float(choices[0]), float(choices[-1])
-        whole = all(isinstance(choice, int) for choice in choices)
-        return Scale(name, short, "linear", low, high, whole=whole)
-    labels, last = tuple(short_values(choices)), len(choices) - 1.0
-    index = dimension.index
-    return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
 
 
 def _placed_by_value(dimension: Categorical) -> bool:
