@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo.displays._layout import Fitted, settle
 from skrobustbo.displays._scales import Scale, scale_of, short_names
-from skrobustbo.displays._style import Look, look_of
+from skrobustbo.displays._style import Look, look_of, settle
 
 Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
@@ -68,12 +67,13 @@ class Display:
         -------
         self : Display
         """
-        parts = self._draw(look_of(ax), ax)
-        settle(self.figure_, parts)
+        look = look_of(ax)
+        self._draw(look, ax)
+        settle(self.figure_, look.parts)
         return self
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
-        """Draw the data and return what is then to be fitted into the figure."""
+    def _draw(self, look: Look, ax: Any) -> None:
+        """Draw the data; what is to be fitted into the figure are the look's parts."""
         raise NotImplementedError
 
 
@@ -112,21 +112,10 @@ def varying(optimizer: Any) -> list[str]:
     return names or list(space.names)
 
 
-def scales_of(
-    optimizer: Any, records: Records, names: Sequence[str]
-) -> dict[str, Scale]:
+def scales_of(optimizer: Any, names: Sequence[str]) -> dict[str, Scale]:
     """Return the axes of parameters by name."""
-    dimensions = optimizer.space.dimensions
-    short = short_names(names)
-    return {
-        name: scale_of(
-            name,
-            short[name],
-            dimensions.get(name),
-            [r["params"][name] for r in records if name in r["params"]],
-        )
-        for name in names
-    }
+    dimensions, short = optimizer.space.dimensions, short_names(names)
+    return {name: scale_of(name, short[name], dimensions[name]) for name in names}
 
 
 def checked_names(cls: str, optimizer: Any, names: Any) -> list[str]:
@@ -140,8 +129,3 @@ def checked_names(cls: str, optimizer: Any, names: Any) -> list[str]:
                 "instead."
             )
     return listed
-
-
-def stepwise_best(values: Array) -> Array:
-    """Return the best value up to each, nan before the first finite one."""
-    return np.asarray(np.fmax.accumulate(values), dtype=float)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks
 from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Look, dress, panels, say
+from skrobustbo.displays._style import Legend, Look, Ticks, panels
 
 _BINS = 15
 _LABEL = 22
@@ -115,7 +114,7 @@ class LengthScaleDisplay(Display):
             eliminated_at=eliminated,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(
             ax, 1, 2, height=0.6, width_ratios=(3, 1), sharey="row"
         )
@@ -127,15 +126,14 @@ class LengthScaleDisplay(Display):
         label = "chosen by" if self.axis == "model" else "length scale used"
         look.draw_dots(main, self.numbers, places, look.palette[0], label=label)
         self._draw_shares(side, look, scale, heights)
-        return self._finish(look, scale)
+        self._finish(look, scale)
 
     def _heights(self) -> tuple[Scale, dict[str, float]]:
         """Return the vertical axis, and where each label lies on it."""
         labels = list(dict.fromkeys([*self.introduced_at, *self.labels]))
         if self.axis == "model":
             texts = tuple(shortened_apart(labels, _LABEL))
-            scale = Scale("model", "model", "category", labels=texts)
-            scale = replace(scale, choices=tuple(labels) or ("",))
+            scale = Scale("model", "model", "category", labels=texts or ("",))
             return scale, {label: float(i) for i, label in enumerate(labels)}
         heights = {label: self.length_scale_of[label] for label in labels}
         low, high = min(heights.values()), max(heights.values())
@@ -144,77 +142,63 @@ class LengthScaleDisplay(Display):
         return Scale("theta", self.axis, "log", low, high), heights
 
     def _draw_lives(self, ax: Any, look: Look, heights: dict[str, float]) -> None:
-        end = int(self.numbers[-1]) if len(self.numbers) else 1
-        for i, (label, start) in enumerate(self.introduced_at.items()):
-            stop = self.eliminated_at.get(label)
-            ends = [start - 0.5, (end + 1 if stop is None else stop) - 0.5]
-            more = {"solid_capstyle": "butt", "label": "survives" if i == 0 else None}
-            line = {"color": look.ink, "alpha": 0.35, "lw": 1.4 * look.line}
-            ax.plot(ends, [heights[label]] * 2, **line, **more)
-        ended = self.eliminated_at.items()
-        if ended:
-            steps = [stop - 0.5 for _, stop in ended]
-            cross = {"ms": 1.2 * look.dot, "mew": look.line, "color": look.palette[1]}
-            places = [heights[label] for label, _ in ended]
-            ax.plot(steps, places, "x", label="eliminated", zorder=4, **cross)
+        line = {"color": look.ink, "alpha": 0.35, "lw": 1.4 * look.line}
+        for label, start in self.introduced_at.items():
+            stop = self.eliminated_at.get(label, self.numbers[-1] + 1)
+            ax.hlines(heights[label], start - 0.5, stop - 0.5, label="survives", **line)
+        cross = {"ms": 1.2 * look.dot, "mew": look.line, "color": look.palette[1]}
+        for label, stop in self.eliminated_at.items():
+            place = stop - 0.5, heights[label]
+            ax.plot(*place, "x", label="eliminated", zorder=4, **cross)
 
     def _draw_shares(
         self, ax: Any, look: Look, scale: Scale, heights: dict[str, float]
     ) -> None:
+        more: dict[str, Any] = {"color": look.palette[0], "alpha": 0.75}
         if self.axis == "model" or self.introduced_at:
             places = np.array([heights[label] for label in self.share])
-            shares = np.array(list(self.share.values()))
-            edges = np.stack([places, places]) if len(places) else np.zeros((2, 0))
-            half = 0.35 if self.axis == "model" else _half_gap(places, scale)
-            edges = (
-                edges + np.array([[-half], [half]])
-                if self.axis == "model"
-                else edges * np.array([[1 / half], [half]])
-            )
+            shares = 100 * np.array(list(self.share.values()))
+            thick = 0.66 if self.axis == "model" else _thickness(places, scale)
+            ax.barh(places, shares, thick, **more)
         else:
             bins = np.geomspace(scale.low, scale.high * (1 + 1e-12), _BINS + 1)
-            counts, _ = np.histogram(self.length_scales, bins)
-            shares, edges = (
-                counts / max(counts.sum(), 1),
-                np.array([bins[:-1], bins[1:]]),
+            weights = np.full(len(self.labels), 100 / max(len(self.labels), 1))
+            ax.hist(
+                self.length_scales,
+                bins,
+                weights=weights,
+                orientation="horizontal",
+                rwidth=0.94,
+                **more,
             )
-        self._top = shares.tolist()
-        ax.barh(
-            edges[0],
-            100 * shares,
-            height=0.94 * (edges[1] - edges[0]),
-            align="edge",
-            color=look.palette[0],
-            alpha=0.75,
-        )
+        ax.set_xlim(0, 1.05 * max([5.0, *(bar.get_width() for bar in ax.patches)]))
 
-    def _finish(self, look: Look, scale: Scale) -> list[Fitted]:
+    def _finish(self, look: Look, scale: Scale) -> None:
         main, side = self.axes_
-        dress(main, look, x="candidate", y=self.axis, grid="")
-        dress(side, look, x="use (%)", grid="x")
-        last = self.numbers[-1] if len(self.numbers) else 1
-        first = min([*self.numbers, last])
+        look.dress(main, x="candidate", y=self.axis, grid="")
+        look.dress(side, x="use (%)", grid="x")
+        first, last = self.numbers[[0, -1]] if len(self.numbers) else (1, 1)
         main.set_xlim(first - 0.5, last + 0.5)
-        parts: list[Fitted] = [
-            NumberTicks(main.xaxis, whole=True),
-            NumberTicks(side.xaxis, most=4),
+        look.parts += [
+            Ticks(main.xaxis, whole=True),
+            Ticks(side.xaxis, most=4),
             Ticks(main.yaxis, scale),
             Legend(main, look),
         ]
         side.tick_params(axis="y", labelleft=False, length=0)
         if scale.kind == "category":
             main.invert_yaxis()
-        side.set_xlim(0, 105 * max([*self._top, 0.05]))
         if not self.labels:
-            say(main, look, "no model has chosen yet")
-        return parts
+            middle = {"ha": "center", "va": "center", "transform": main.transAxes}
+            text = {"color": look.ink, "fontsize": look.size, **middle}
+            main.text(0.5, 0.5, "no model has chosen yet", **text)
 
 
-def _half_gap(places: Array, scale: Scale) -> float:
-    """Return the factor by which bars on a log axis extend to either side."""
+def _thickness(places: Array, scale: Scale) -> Array:
+    """Return how thick bars on a log axis are, with gaps between neighbours."""
     gaps = np.diff(np.log(np.unique(places)))
-    whole = math.log(scale.high / scale.low)
-    return math.exp(0.4 * min([*gaps, whole / 8]))
+    least = min([*gaps, math.log(scale.high / scale.low) / 8])
+    return 2 * math.tanh(0.4 * least) * places
 
 
 def _axis(records: Records) -> str:

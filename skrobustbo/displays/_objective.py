@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
     SCORE,
@@ -22,20 +22,15 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, NumberTicks, Ticks, colour_bar
-from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._slices import Slice, slices_of
-from skrobustbo.displays._style import (
-    Look,
-    draw_rug,
+from skrobustbo.displays._scales import (
+    Scale,
     drawable,
-    dress,
     filled_range,
     padded,
-    panels,
     value_range,
 )
+from skrobustbo.displays._sensitivity import most_important
+from skrobustbo.displays._style import Look, Ticks, colour_bar, panels
 
 #: Panels unless parameters are named.
 _MOST = 6
@@ -43,6 +38,33 @@ _MOST = 6
 _WIDE = 5.5
 #: Characters of categories at the ticks.
 _CUT = 12
+#: Places along one parameter, along each of two, and in spaces without slices.
+_LINE, _MAP, _POINTS = 121, 41, 256
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The posterior along one or two parameters.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The parameters.
+    positions : tuple of array
+        Values along each; categories by their index.
+    mean, std : array of shape (n,) or (n, m)
+        Posterior mean and deviation, in units of the values; nan where the space has no
+        such point.
+    connected : bool
+        False where the space has hardly a point that differs in one parameter alone
+        (a table of points): those are then any points of the space.
+    """
+
+    names: tuple[str, ...]
+    positions: tuple[Array, ...]
+    mean: Array
+    std: Array
+    connected: bool = True
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -131,13 +153,13 @@ class ObjectiveDisplay(Display):
         params = optimizer.recommend()
         asked = _asked(cls.__name__, optimizer, parameters)
         names = varying(optimizer) if asked is None else [n for ns in asked for n in ns]
-        scales = scales_of(optimizer, records, list(dict.fromkeys(names)))
+        scales = scales_of(optimizer, list(dict.fromkeys(names)))
         if asked is None:
             here = {name: scales[name] for name in names if name in params}
             asked = [(name,) for name in most_important(optimizer, here, _MOST)]
         trials = params_of(records)
         return cls(
-            slices=slices_of(optimizer, params, asked, scales, trials),
+            slices=_slices(optimizer, params, asked, scales, trials),
             params=params,
             trials=trials,
             values=values_of(records),
@@ -145,7 +167,7 @@ class ObjectiveDisplay(Display):
             value_name=value_name,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         n = sum(len(one.names) for one in self.slices)
         pairs = any(len(one.names) == 2 for one in self.slices)
         wide = look.width >= _WIDE and not pairs
@@ -156,21 +178,14 @@ class ObjectiveDisplay(Display):
         for unused in axes.ravel()[n:]:
             unused.set_axis_off()
         self.axes_ = axes.ravel()[:n]
-        return self._draw_panels(look, n_columns)
-
-    def _draw_panels(self, look: Look, n_columns: int) -> list[Fitted]:
-        parts: list[Fitted] = []
-        limits = self._limits()
-        place = 0
+        limits, place = self._limits(), 0
         for one in self.slices:
-            axes = self.axes_[place : place + len(one.names)]
             if len(one.names) == 2:
-                parts += _draw_pair(axes, look, self, one)
+                self._draw_pair(look, self.axes_[place : place + 2], one)
             else:
                 left = place % n_columns == 0
-                parts += _draw_single(axes[0], look, self, one, limits, left)
+                self._draw_single(look, self.axes_[place], one, limits, left)
             place += len(one.names)
-        return parts
 
     def _limits(self) -> tuple[float, float]:
         """Return the range of values that all panels share."""
@@ -179,6 +194,87 @@ class ObjectiveDisplay(Display):
         inside = np.concatenate([[low, high], *means])
         inside = inside[np.isfinite(inside) & (inside >= low)]
         return padded(low, float(inside.max()), share=0.12)
+
+    def _draw_single(
+        self, look: Look, ax: Any, one: Slice, limits: tuple[float, float], left: bool
+    ) -> None:
+        """Draw the posterior along one parameter, and the trials."""
+        scale = self.scales[one.names[0]]
+        at, mean, std = one.positions[0], drawable(one.mean), drawable(one.std)
+        colour, category = look.palette[0], scale.kind == "category"
+        if one.connected and not category:
+            ax.fill_between(
+                at, mean - 2 * std, mean + 2 * std, color=colour, alpha=0.2, lw=0
+            )
+            ax.plot(at, mean, color=colour, lw=1.3 * look.line)
+        else:
+            marker, size = ("_", 2.0) if category else ("o", 0.8)
+            dots = {"ls": "none", "marker": marker, "ms": size * look.dot}
+            bars = {"elinewidth": look.line, "capsize": 0.4 * look.dot}
+            ax.errorbar(at, mean, 2 * std, color=colour, **dots, **bars)
+        if category:
+            ax.bar(at, mean - limits[0], 0.6, limits[0], color=colour, alpha=0.3)
+        self._draw_trials(look, ax, scale, limits[0])
+        place, width = scale.position(self.params), 0.7 * look.line
+        ax.axvline(place, color=look.ink, ls="--", lw=width)
+        ax.set_ylim(limits)
+        look.dress(ax, x=scale.short, y=self.value_name if left else "")
+        ax.tick_params(axis="y", labelleft=left)
+        look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _CUT)]
+
+    def _draw_trials(self, look: Look, ax: Any, scale: Scale, floor: float) -> None:
+        """Draw the trials; those below the axis, and failures, on a rug."""
+        at, values = scale.positions(self.trials), drawable(self.values)
+        failed, below, size = np.isnan(values), values < floor, 0.75 * look.dot
+        shown = np.where(below, math.nan, values)
+        ax.plot(at, shown, "o", color=look.ink, alpha=0.55, mew=0, ms=size)
+        look.rug(ax, at[below], "v", look.ink, ms=size)
+        look.rug(ax, at[failed], "x", look.failure, ms=size)
+
+    def _draw_pair(self, look: Look, axes: Any, one: Slice) -> None:
+        """Draw maps of mean and deviation."""
+        across, up = (self.scales[name] for name in one.names)
+        edges = [
+            _edges(self.scales[n], at)
+            for n, at in zip(one.names, one.positions, strict=True)
+        ]
+        greys = "Greys_r" if look.dark else "Greys"
+        maps = (
+            (one.mean, self.value_name, look.colours),
+            (one.std, "deviation", greys),
+        )
+        for ax, (surface, label, cmap) in zip(axes, maps, strict=True):
+            norm = filled_range(surface)
+            mesh = ax.pcolormesh(
+                *edges,
+                drawable(surface).T,
+                rasterized=True,
+                cmap=cmap,
+                vmin=norm[0],
+                vmax=norm[1],
+            )
+            self._draw_places(look, ax, across, up)
+            left = ax is axes[0]
+            look.dress(ax, x=across.short, y=up.short if left else "", grid="")
+            look.parts += [
+                Ticks(ax.xaxis, across, 5, _CUT),
+                Ticks(ax.yaxis, up, 5, _CUT),
+            ]
+            ax.tick_params(axis="y", labelleft=left)
+            colour_bar(mesh, look, label, ax)
+
+    def _draw_places(self, look: Look, ax: Any, across: Scale, up: Scale) -> None:
+        """Draw where trials were made, and a star for the recommended point."""
+        x, y = across.positions(self.trials), up.positions(self.trials)
+        failed = np.isnan(self.values)
+        size, edge = look.dot**2, 0.5 * look.line
+        dot = {"color": "white", "edgecolor": "black", "lw": edge, "zorder": 3}
+        ax.scatter(x[~failed], y[~failed], s=0.64 * size, **dot)
+        cross = {"marker": "x", "color": look.failure, "lw": 2 * edge, "zorder": 3}
+        ax.scatter(x[failed], y[failed], s=size, **cross)
+        star = {"marker": "*", "color": look.palette[1], "edgecolor": "white"}
+        place = across.position(self.params), up.position(self.params)
+        ax.scatter(*place, s=5 * size, zorder=4, lw=edge, **star)
 
 
 def _asked(cls: str, optimizer: Any, parameters: Any) -> list[tuple[str, ...]] | None:
@@ -199,109 +295,6 @@ def _asked(cls: str, optimizer: Any, parameters: Any) -> list[tuple[str, ...]] |
     return asked
 
 
-# The panels ---------------------------------------------------------------------------
-
-
-def _draw_single(
-    ax: Any,
-    look: Look,
-    shown: ObjectiveDisplay,
-    one: Slice,
-    limits: tuple[float, float],
-    left: bool,
-) -> list[Fitted]:
-    """Draw the posterior along one parameter and return the ticks to be fitted."""
-    scale = shown.scales[one.names[0]]
-    at, mean, std = one.positions[0], drawable(one.mean), drawable(one.std)
-    if scale.kind == "category":
-        ax.bar(at, mean - limits[0], 0.6, limits[0], color=look.palette[0], alpha=0.3)
-        _draw_errors(ax, look, at, mean, std, "_", 2.0)
-    elif not one.connected:
-        _draw_errors(ax, look, at, mean, std, "o", 0.8)
-    else:
-        _draw_band(ax, look, at, mean, std)
-    _draw_trials(ax, look, shown, scale, limits[0])
-    recommended = scale.position(shown.params)
-    width = 0.7 * look.line
-    ax.axvline(recommended, color=look.ink, ls="--", lw=width)
-    ax.set_ylim(limits)
-    dress(ax, look, x=scale.short, y=shown.value_name if left else "")
-    ax.tick_params(axis="y", labelleft=left)
-    return [NumberTicks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _CUT)]
-
-
-def _draw_band(ax: Any, look: Look, at: Array, mean: Array, std: Array) -> None:
-    colour = look.palette[0]
-    low, high = mean - 2 * std, mean + 2 * std
-    ax.fill_between(at, low, high, color=colour, alpha=0.2, lw=0)
-    ax.plot(at, mean, color=colour, lw=1.3 * look.line)
-
-
-def _draw_errors(
-    ax: Any, look: Look, at: Array, mean: Array, std: Array, marker: str, size: float
-) -> None:
-    dots = {"ls": "none", "marker": marker, "ms": size * look.dot}
-    bars = {"elinewidth": look.line, "capsize": 0.4 * look.dot}
-    ax.errorbar(at, mean, 2 * std, color=look.palette[0], **dots, **bars)
-
-
-def _draw_trials(
-    ax: Any, look: Look, shown: ObjectiveDisplay, scale: Scale, floor: float
-) -> None:
-    """Draw the trials; those below the axis, and failures, on a rug."""
-    at, values = scale.positions(shown.trials), drawable(shown.values)
-    failed, below = np.isnan(values), values < floor
-    inside, size = ~failed & ~below, 0.75 * look.dot
-    ax.plot(at[inside], values[inside], "o", color=look.ink, alpha=0.55, mew=0, ms=size)
-    draw_rug(ax, look, at[below], "v", look.ink, ms=size)
-    draw_rug(ax, look, at[failed], "x", look.failure, ms=size)
-
-
-def _draw_pair(
-    axes: NDArray[np.object_], look: Look, shown: ObjectiveDisplay, one: Slice
-) -> list[Fitted]:
-    """Draw maps of mean and deviation and return the ticks to be fitted."""
-    greys = "Greys_r" if look.dark else "Greys"
-    maps = ((one.mean, shown.value_name, look.colours), (one.std, "deviation", greys))
-    parts: list[Fitted] = []
-    for place, (ax, (surface, label, colours)) in enumerate(
-        zip(axes, maps, strict=True)
-    ):
-        across, up = (shown.scales[name] for name in one.names)
-        mesh = _draw_map(ax, one, across, up, surface, colours)
-        _draw_places(ax, look, shown, across, up)
-        dress(ax, look, x=across.short, y=up.short if place == 0 else "", grid="")
-        parts += [Ticks(ax.xaxis, across, 5, _CUT), Ticks(ax.yaxis, up, 5, _CUT)]
-        ax.tick_params(axis="y", labelleft=place == 0)
-        parts.append(colour_bar(shown.figure_, mesh, look, label, ax))
-    return parts
-
-
-def _draw_map(
-    ax: Any, one: Slice, across: Scale, up: Scale, surface: Array, colours: Any
-) -> Any:
-    low, high = filled_range(surface)
-    edges = _edges(across, one.positions[0]), _edges(up, one.positions[1])
-    shades = {"vmin": low, "vmax": high, "cmap": colours}
-    return ax.pcolormesh(*edges, drawable(surface).T, rasterized=True, **shades)
-
-
-def _draw_places(
-    ax: Any, look: Look, shown: ObjectiveDisplay, across: Scale, up: Scale
-) -> None:
-    """Draw where trials were made, and a star for the recommended point."""
-    x, y = across.positions(shown.trials), up.positions(shown.trials)
-    failed = np.isnan(shown.values)
-    size, edge = look.dot**2, 0.5 * look.line
-    dot = {"color": "white", "edgecolor": "black", "lw": edge, "zorder": 3}
-    ax.scatter(x[~failed], y[~failed], s=0.64 * size, **dot)
-    cross = {"marker": "x", "color": look.failure, "lw": 2 * edge, "zorder": 3}
-    ax.scatter(x[failed], y[failed], s=size, **cross)
-    star = {"marker": "*", "color": look.palette[1], "edgecolor": "white", "lw": edge}
-    place = across.position(shown.params), up.position(shown.params)
-    ax.scatter(*place, s=5 * size, zorder=4, **star)
-
-
 def _edges(scale: Scale, at: Array) -> Array:
     """Return the borders of the cells around places on a scale."""
     if scale.kind == "category" or len(at) == 1:
@@ -311,3 +304,62 @@ def _edges(scale: Scale, at: Array) -> Array:
     first, last = 2 * t[0] - middle[0], 2 * t[-1] - middle[-1]
     edges = np.concatenate([[first], middle, [last]])
     return np.exp(np.clip(edges, -700, 700)) if scale.kind == "log" else edges
+
+
+# The slices ---------------------------------------------------------------------------
+
+
+def _slices(
+    optimizer: Any,
+    params: Mapping[str, Any],
+    asked: Sequence[tuple[str, ...]],
+    scales: Mapping[str, Scale],
+    trials: Sequence[Mapping[str, Any]],
+) -> list[Slice]:
+    """Return the slices through `params`, all predicted at once."""
+    plans = [_plan(optimizer.space, params, names, scales, trials) for names in asked]
+    points = [point for each, *_ in plans for point in each]
+    known = np.array([point is not None for point in points])
+    surfaces = np.full((2, len(points)), math.nan)
+    flat = [point for point in points if point is not None]
+    surfaces[:, known] = optimizer.predict(flat, return_std=True)
+    parts = np.split(surfaces, np.cumsum([len(each) for each, *_ in plans]), axis=1)
+    slices = []
+    for names, (_, at, connected), part in zip(asked, plans, parts, strict=False):
+        mean, std = part.reshape(2, *map(len, at))
+        slices.append(Slice(names, at, mean, std, connected))
+    return slices
+
+
+def _plan(
+    space: Any,
+    params: Mapping[str, Any],
+    names: tuple[str, ...],
+    scales: Mapping[str, Scale],
+    trials: Sequence[Mapping[str, Any]],
+) -> tuple[list[Any], tuple[Array, ...], bool]:
+    """Return the points of a slice, None for infeasible ones, and their places."""
+    grids = [_grid(space.dimensions[name], len(names)) for name in names]
+    points = [
+        {**params, **dict(zip(names, values, strict=True))}
+        for values in itertools.product(*grids)
+    ]
+    feasible = [point if space.contains(point) else None for point in points]
+    if len(names) == 2 or sum(p is not None for p in feasible) > 0.5 * len(points):
+        pairs = zip(names, grids, strict=True)
+        at = [scales[name].positions({name: v} for v in grid) for name, grid in pairs]
+        return feasible, tuple(at), True
+    extra = [*map(dict, trials), *space.sample(_POINTS, random_state=0)]
+    found = {space.encode(p).tobytes(): p for p in extra if names[0] in p}
+    others = list(found.values())
+    return others, (scales[names[0]].positions(others),), False
+
+
+def _grid(dimension: Any, n_names: int) -> list[Any]:
+    """Return values that cover a parameter's range, at most as many as are drawn."""
+    if dimension.size <= _MAP:
+        values = dimension.decode(dimension.table())
+        return sorted(values) if not hasattr(dimension, "choices") else values
+    n = _LINE if n_names == 1 else _MAP
+    rows = dimension.snap(np.linspace(0.0, 1.0, n)[:, None])
+    return list(dict.fromkeys(dimension.decode(rows)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.space import Categorical, distinct, is_number
+from skrobustbo.space import Categorical, is_number
 
 Array = NDArray[np.float64]
 
@@ -21,6 +21,8 @@ _NAME, _CATEGORY = 18, 16
 _FEW = 12
 #: Largest logarithm of what an axis has room for.
 _MOST = 700.0
+#: Values beyond this have no room for margins.
+_HUGE = 1e300
 
 
 @dataclass(frozen=True)
@@ -67,66 +69,53 @@ class Scale:
 
     def unit(self, positions: Any) -> Array:
         """Return positions as shares of the axis, from 0 to 1."""
-        low, high = self.limits
-        at = np.asarray(positions, dtype=float)
-        if self.kind == "log":
-            low, high, at = math.log(low), math.log(high), np.log(at)
+        low, high = self._evenly(self.limits)
         # Halves keep the difference finite, whatever the ends.
-        shares: Array = (at / 2 - low / 2) / (high / 2 - low / 2)
+        shares: Array = (self._evenly(positions) / 2 - low / 2) / (high / 2 - low / 2)
         return shares
+
+    def _evenly(self, positions: Any) -> Array:
+        """Return positions where equal distances look equal."""
+        at = np.asarray(positions, dtype=float)
+        return np.log(at) if self.kind == "log" else at
 
     @property
     def limits(self) -> tuple[float, float]:
         """Ends of the axis with room for the dots at the ends of the range."""
         if self.kind == "category":
-            return -0.5, len(self.choices) - 0.5
+            return -0.5, len(self.labels) - 0.5
+        low, high = map(float, self._evenly([self.low, self.high]))
+        extra = 0.06 * high - 0.06 * low or 1.0
+        low, high = low - extra, high + extra
         if self.kind == "log":
-            low, high = math.log(self.low), math.log(self.high)
-            extra = 0.06 * (high - low)
-            return exp(low - extra), exp(high + extra)
-        extra = 0.05 * self.high - 0.05 * self.low or 1.0
-        return self.low - extra, self.high + extra
+            return math.exp(max(low, -_MOST)), math.exp(min(high, _MOST))
+        return low, high
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
         """Return at most about so many places and what is written there."""
         if self.kind == "category":
-            step = max(1, math.ceil(len(self.labels) / max(most, 1)))
+            step = max(1, math.ceil(len(self.labels) / most))
             places = range(0, len(self.labels), step)
             return [float(i) for i in places], [self.labels[i] for i in places]
-        spread = log_ticks if self.kind == "log" else linear_ticks
-        at = spread(self.low, self.high, most)
-        if self.whole:
-            at = sorted({float(round(tick)) for tick in at})
-            at = [tick for tick in at if self.low <= tick <= self.high]
-        return at, number_labels(at)
+        if self.kind == "log" and self.high >= 10 * self.low:
+            at = log_ticks(self.low, self.high, most)
+        else:
+            at = linear_ticks(self.low, self.high, most, self.whole)
+        return at, [number_label(tick) for tick in at]
 
 
-def exp(t: float) -> float:
-    """Return the exponential, at the ends of what floats can hold if it is beyond."""
-    return math.exp(min(max(t, -_MOST), _MOST))
-
-
-def scale_of(name: str, short: str, dimension: Any, values: Sequence[Any]) -> Scale:
-    """Return the axis of a parameter; of one without a dimension, by its values."""
-    if dimension is None:
-        dimension = Categorical(distinct(values))
-    if isinstance(dimension, Categorical):
-        return _choice(name, short, dimension)
+def scale_of(name: str, short: str, dimension: Any) -> Scale:
+    """Return the axis of a parameter."""
+    choice = isinstance(dimension, Categorical)
+    if choice and not _placed_by_value(dimension):
+        choices, index = tuple(dimension.choices), dimension.index
+        labels, last = tuple(short_values(choices)), len(choices) - 1.0
+        return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
     low, middle, high = dimension.decode(np.array([[0.0], [0.5], [1.0]]))
-    kind = "log" if _is_log(dimension, low, middle, high) else "linear"
+    log = not choice and _is_log(dimension, low, middle, high)
     whole = all(isinstance(value, int) for value in (low, middle, high))
+    kind = "log" if log else "linear"
     return Scale(name, short, kind, float(low), float(high), whole=whole)
-
-
-def _choice(name: str, short: str, dimension: Categorical) -> Scale:
-    choices = tuple(dimension.choices)
-    if _placed_by_value(dimension):
-        low, high = float(choices[0]), float(choices[-1])
-        whole = all(isinstance(choice, int) for choice in choices)
-        return Scale(name, short, "linear", low, high, whole=whole)
-    labels, last = tuple(short_values(choices)), len(choices) - 1.0
-    index = dimension.index
-    return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
 
 
 def _placed_by_value(dimension: Categorical) -> bool:
@@ -157,68 +146,81 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
 # Numbers on axes ---------------------------------------------------------------------
 
 
-def linear_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return round numbers between the ends, both included, at most `most` if > 1."""
-    if not high > low:
-        return [low]
-    span = high / max(most - 1, 1) - low / max(most - 1, 1)
-    power = 10.0 ** math.floor(math.log10(span))
-    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50):
-        step = factor * power
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        if last - first + 1 <= most:
+def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
+    """Return round numbers between the ends, at most `most`."""
+    from matplotlib.ticker import MaxNLocator
+
+    slack = 1e-9 * high - 1e-9 * low
+    steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
+    inside: list[float] = []
+    # The locator counts intervals, those at the ends included.
+    for n in (most + 1, most, max(most - 1, 1)):
+        ticks = MaxNLocator(n, integer=whole, steps=steps, min_n_ticks=1)
+        at = ticks.tick_values(low, high)
+        inside = [float(t) for t in at if low - slack <= t <= high + slack]
+        if len(inside) <= most:
             break
-    ticks = [i * step for i in range(first, last + 1)]
-    return ticks or [low / 2 + high / 2]
+    return inside[:most] or [low]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
     """Return powers of ten between the ends, or round numbers within few decades."""
-    first = math.ceil(math.log10(low) - 1e-9)
-    last = math.floor(math.log10(high) + 1e-9)
-    n = last - first + 1
-    if n < 4:
-        for digits in (range(1, 10), (1, 2, 3, 5), (1, 2, 5), (1, 3)):
-            ticks = _round_numbers(low, high, range(first - 1, last + 1), digits)
-            if 2 <= len(ticks) <= most:
-                return ticks
-    if n >= 1:
-        step = max(1, math.ceil((n - 1) / max(most - 1, 1)))
-        return [10.0**k for k in range(first, last + 1, step)]
-    return linear_ticks(low, high, most)
-
-
-def _round_numbers(
-    low: float, high: float, powers: Iterable[int], digits: Iterable[int]
-) -> list[float]:
-    """Return the numbers of one digit between the ends."""
-    numbers = [float(f"{digit}e{k}") for k in powers for digit in digits]
-    return [n for n in numbers if low * (1 - 1e-9) <= n <= high * (1 + 1e-9)]
-
-
-def number_labels(ticks: Sequence[float]) -> list[str]:
-    """Return the numbers as text, with the digits that tell them apart."""
-    labels: list[str] = []
-    for digits in range(1, 16):
-        labels = [number_label(tick, digits) for tick in ticks]
-        exact = all(
-            abs(float(f"{tick:.{digits}g}") - tick) <= 1e-9 * abs(tick)
-            for tick in ticks
-        )
-        if exact and len(set(labels)) == len(labels):
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        numbers = [float(f"{digit}e{k}") for k in powers for digit in digits]
+        ticks = [n for n in numbers if low * (1 - 1e-9) <= n <= high * (1 + 1e-9)]
+        if len(ticks) <= most:
             break
-    return labels
+    step = max(1, math.ceil((len(ticks) - 1) / max(most - 1, 1)))
+    return ticks[::step][:most]
 
 
-def number_label(number: float, digits: int) -> str:
+def number_label(number: float) -> str:
     """Return a number as text; very large and small ones by their power of ten."""
     if number == 0 or 1e-3 <= abs(number) < 1e4:
-        text = f"{number:.{max(digits, 4)}g}" if number else "0"
-        return text.replace("-", "\N{MINUS SIGN}")
-    mantissa, power = f"{number:.{digits - 1}e}".split("e")
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{number:.12g}".replace("-", "\N{MINUS SIGN}")
+    mantissa, power = f"{number:.11e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".")
     head = {"1": "", "-1": "-"}.get(mantissa, rf"{mantissa}\times ")
     return rf"${head}10^{{{int(power)}}}$"
+
+
+def drawable(values: Any) -> Array:
+    """Return values that an axis has room for: infinite ones are nan."""
+    values = np.asarray(values, dtype=float)
+    return np.where(np.isfinite(values), np.clip(values, -_HUGE, _HUGE), math.nan)
+
+
+def value_range(values: Any, cut: float = 10.0) -> tuple[float, float]:
+    """Return the range of values that is drawn, margins not included.
+
+    A few values far below the rest would press all others into one line: if any is
+    farther below the middle than `cut` times the distance from the middle to the best,
+    the range ends at 0.6 of that.
+    """
+    finite = drawable(values)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
+        return 0.0, 1.0
+    low, middle, high = finite.min(), float(np.median(finite)), finite.max()
+    spread = high - middle
+    if spread > 0 and middle - low > cut * spread:
+        low = middle - 0.6 * cut * spread
+    return float(low), float(high)
+
+
+def filled_range(values: Any) -> tuple[float, float]:
+    """Return `value_range`, with margins where it has no width."""
+    low, high = value_range(values)
+    return (low, high) if high > low else padded(low, high)
+
+
+def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
+    """Return the range with margins; a range without width gets one."""
+    wide = high > low
+    extra = share * high - share * low if wide else 0.1 * abs(high) or 1.0
+    return low - extra, high + extra
 
 
 # Names and categories ----------------------------------------------------------------
@@ -229,35 +231,37 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
     The last part of a nested name, and as many parts before it as tell it apart.
     """
-    parts = {name: name.split("__") for name in names}
-    short: dict[str, str] = {}
+    short = []
     for name in names:
-        for n in range(1, len(parts[name]) + 1):
-            short[name] = "__".join(parts[name][-n:])
-            ends = [other for other in names if parts[other][-n:] == parts[name][-n:]]
-            if len(ends) == 1:
-                break
-    cut = shortened_apart(list(short.values()), _NAME)
-    return dict(zip(short, map(_plain_text, cut), strict=True))
+        parts = name.split("__")
+        tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
+        found = (t for t in tails if sum(_ends(n, t) for n in names) == 1)
+        short.append(next(found, name))
+    return dict(
+        zip(names, map(_plain_text, shortened_apart(short, _NAME)), strict=True)
+    )
+
+
+def _ends(name: str, tail: str) -> bool:
+    """Tell whether a nested name ends so."""
+    return f"__{name}".endswith(f"__{tail}")
 
 
 def short_values(values: Sequence[Any]) -> list[str]:
-    """Return short texts of categories, all different."""
-    texts = [value_text(value) for value in values]
-    kinds = [_kind(value) or text for value, text in zip(values, texts, strict=True)]
+    """Return short texts of categories, all different, on one line each."""
+    texts = [_text(value) for value in values]
     # Of estimators, the class is enough where no two are of the same.
+    kinds = [
+        type(value).__name__
+        if hasattr(value, "get_params") and not isinstance(value, type)
+        else text
+        for value, text in zip(values, texts, strict=True)
+    ]
     texts = kinds if len(set(kinds)) == len(kinds) else texts
     return [_plain_text(text) for text in shortened_apart(texts, _CATEGORY)]
 
 
-def _kind(value: Any) -> str | None:
-    """Return the class of an estimator, None of anything else."""
-    estimator = hasattr(value, "get_params") and not isinstance(value, type)
-    return type(value).__name__ if estimator else None
-
-
-def value_text(value: Any) -> str:
-    """Return a category as text on one line; of an estimator, its class first."""
+def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else repr(value)

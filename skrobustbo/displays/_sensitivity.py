@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,16 +16,16 @@ from skrobustbo.displays._base import (
     Display,
     scales_of,
     told_records,
+    values_of,
     varying,
 )
-from skrobustbo.displays._layout import Fitted, Legend, NumberTicks, Ticks
 from skrobustbo.displays._scales import Scale, short_names
-from skrobustbo.displays._style import Look, dress, panels, room
+from skrobustbo.displays._style import Legend, Look, Ticks, panels, room
 
 #: Radii, as shares of the largest, at which the worst case is taken.
 _STEPS = 16
-#: Parameters that get a curve, and bars, of their own.
-_CURVES, _BARS = 3, 12
+#: Styles of the parameters that get a curve of their own, and how many get bars.
+_CURVES, _BARS = ("--", "-.", ":"), 12
 #: Quasi-random points at which the posterior mean is taken, and bins of each axis.
 _POINTS, _BINS = 2048, 64
 #: Inches below which the panels stand one above the other.
@@ -122,72 +121,68 @@ class SensitivityDisplay(Display):
                 "The 'max_eps' of SensitivityDisplay must be in (0, 1]. Got "
                 f"{max_eps!r} instead."
             )
-        records = told_records(optimizer)
-        scales = scales_of(optimizer, records, varying(optimizer))
+        told_records(optimizer)  # there must be some
+        scales = scales_of(optimizer, varying(optimizer))
         params = optimizer.recommend()
         eps = np.linspace(0.0, max_eps, _STEPS + 1)
         worst, worst_of = _worst(optimizer, params, eps)
-        points, mean = sampled_mean(optimizer)
         return cls(
             params=params,
             mean=float(worst[0]),
             eps=eps,
             worst=worst,
             worst_of=worst_of,
-            importance=first_order(scales, points, mean),
+            importance=first_order(optimizer, scales),
             value_name=value_name,
         ).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         short = short_names(list(self.importance))
-        n_bars = min(len(self.importance), _BARS)
+        bars = look.lines(min(len(self.importance), _BARS) + 3)
         if look.width < _NARROW:
-            height = 0.6 + look.lines(n_bars + 3)
-            ratios = (0.6, height - 0.6)
-            self.figure_, axes = panels(ax, 2, 1, height=height, height_ratios=ratios)
+            ratios = (0.6, bars)
+            self.figure_, axes = panels(
+                ax, 2, 1, height=sum(ratios), height_ratios=ratios
+            )
         else:
-            height = max(0.45, look.lines(n_bars + 3))
-            self.figure_, axes = panels(ax, 1, 2, height=height)
+            self.figure_, axes = panels(ax, 1, 2, height=max(0.45, bars))
         self.axes_ = axes.ravel()
         left, right = self.axes_
         self._draw_curves(left, look, short)
-        dress(left, look, x="distance moved", y=f"worst {self.value_name}")
+        look.dress(left, x="distance moved", y=f"worst {self.value_name}")
         left.set_xlim(0, self.eps[-1])
         scale = self._draw_bars(right, look, short)
-        dress(right, look, x="importance (%)", grid="x")
-        parts: list[Fitted] = [
-            NumberTicks(left.xaxis, most=5),
-            NumberTicks(left.yaxis),
+        look.dress(right, x="importance (%)", grid="x")
+        look.parts += [
+            Ticks(left.xaxis, most=5),
+            Ticks(left.yaxis),
             Legend(left, look),
-            NumberTicks(right.xaxis, most=5),
+            Ticks(right.xaxis, most=5),
             Ticks(right.yaxis, scale),
         ]
         right.invert_yaxis()
         right.tick_params(axis="y", length=0)
-        return parts
 
     def _draw_curves(self, ax: Any, look: Look, short: dict[str, str]) -> None:
         label = "all moved" if len(self.worst_of) != 1 else "moved"
         ax.plot(self.eps, self.worst, color=look.ink, lw=1.6 * look.line, label=label)
         delicate = sorted(self.worst_of, key=lambda name: self.worst_of[name][-1])
-        several = delicate[:_CURVES] if len(delicate) > 1 else []
-        for i, name in enumerate(several):
-            line = {"color": look.palette[i], "lw": 1.2 * look.line}
-            style = ("--", "-.", ":")[i]
-            ax.plot(self.eps, self.worst_of[name], style, label=short[name], **line)
+        several = delicate if len(delicate) > 1 else []
+        for name, style, colour in zip(several, _CURVES, look.palette, strict=False):
+            line = {"color": colour, "lw": 1.2 * look.line, "label": short[name]}
+            ax.plot(self.eps, self.worst_of[name], style, **line)
 
     def _draw_bars(self, ax: Any, look: Look, short: dict[str, str]) -> Scale:
         ranked = sorted(self.importance, key=lambda name: -self.importance[name])
         shown = ranked[: max(1, min(_BARS, room(ax, look)))]
         shares = [100 * self.importance[name] for name in shown]
-        ax.barh(range(len(shown)), shares, color=look.palette[0], alpha=0.8)
-        for place, share in enumerate(shares):
-            text = f"{share:.0f}" if share >= 0.5 else "<1"
-            size = 0.9 * look.size
-            ax.text(share + 2, place, text, va="center", color=look.ink, fontsize=size)
+        bars = ax.barh(range(len(shown)), shares, color=look.palette[0], alpha=0.8)
+        texts = [f"{share:.0f}" if share >= 0.5 else "<1" for share in shares]
+        text = {"padding": 0.4 * look.size, "fontsize": 0.9 * look.size}
+        ax.bar_label(bars, texts, color=look.ink, **text)
         ax.set_xlim(0, min(max(shares) * 1.2 + 8, 112))
         labels = tuple(short[name] for name in shown)
-        return Scale("", "", "category", choices=tuple(shown), labels=labels)
+        return Scale("", "", "category", labels=labels)
 
 
 def _worst(
@@ -195,26 +190,16 @@ def _worst(
 ) -> tuple[Array, dict[str, Array]]:
     """Return the worst means within each distance, of all and of single parameters."""
     space = optimizer.space
-    centre = space.encode(params)[None, :]
-    moves: dict[Any, Any] = {None: eps}
-    for name in _ordered(space):
-        moves[name] = [{name: float(radius)} for radius in eps]
-    rows = {
-        key: [space.ball(radius)(centre)[0] for radius in radii]
-        for key, radii in moves.items()
-    }
-    flat = np.concatenate([row for blocks in rows.values() for row in blocks])
-    distinct, where = np.unique(flat, axis=0, return_inverse=True)
+    names = _ordered(space)
+    moves = [*eps, *({name: float(radius)} for name in names for radius in eps)]
+    around = space.encode(params)[None, :]
+    balls = [space.ball(move)(around)[0] for move in moves]
+    distinct, where = np.unique(np.concatenate(balls), axis=0, return_inverse=True)
     mean = np.asarray(optimizer.predict(space.decode_many(distinct)))[where.ravel()]
-    worst: dict[Any, Array] = {}
-    start = 0
-    for key, blocks in rows.items():
-        ends = start + np.cumsum([len(block) for block in blocks])
-        starts = [start, *ends[:-1]]
-        least = [mean[a:b].min() for a, b in zip(starts, ends, strict=True)]
-        worst[key] = np.minimum.accumulate(least)
-        start = int(ends[-1])
-    return worst.pop(None), worst
+    starts = np.cumsum([0, *map(len, balls[:-1])])
+    least = np.minimum.reduceat(mean, starts).reshape(-1, len(eps))
+    worst = np.minimum.accumulate(least, axis=1)
+    return worst[0], dict(zip(names, worst[1:], strict=True))
 
 
 def _ordered(space: Any) -> list[str]:
@@ -232,38 +217,35 @@ def _ordered(space: Any) -> list[str]:
 # Importance ---------------------------------------------------------------------------
 
 
-def sampled_mean(optimizer: Any) -> tuple[list[dict[str, Any]], Array]:
-    """Return points that fill the space and the posterior mean there.
-
-    They are always the same ones. Values of the mean that overflow are nan.
-    """
-    points = optimizer.space.sample(_POINTS, random_state=0)
-    return points, np.asarray(optimizer.predict(points), dtype=float)
-
-
-def first_order(
-    scales: Mapping[str, Scale], points: Sequence[Mapping[str, Any]], mean: Array
-) -> dict[str, float]:
+def first_order(optimizer: Any, scales: Mapping[str, Scale]) -> dict[str, float]:
     """Return the first-order Sobol index of each parameter.
 
     It is Var(E[f | x_i]) / Var(f), the share of the variance that is gone once the
-    parameter is known, for points drawn evenly over the space. E[f | x_i] is taken as
-    the mean of f over the points of one bin. Quasi-random points fill every bin evenly
-    in the other parameters, so that bin means vary hardly by chance: by thousandths of
-    the variance, up to 0.03 where twenty parameters act only together. All are 0 where
-    f is constant.
+    parameter is known, of the posterior mean f at points that fill the space, always
+    the same ones. E[f | x_i] is taken as the mean of f over the points of one bin.
+    Quasi-random points fill every bin evenly in the other parameters, so that bin means
+    vary hardly by chance: by thousandths of the variance, up to 0.03 where twenty
+    parameters act only together. All are 0 where f is constant.
     """
-    known = np.isfinite(mean)
+    points = optimizer.space.sample(_POINTS, random_state=0)
+    mean = np.asarray(optimizer.predict(points), dtype=float)
+    known = np.isfinite(mean)  # what has not overflowed
     size = float(np.abs(mean[known]).max(initial=0.0)) or 1.0
     f = mean[known] / size  # squares of the largest floats would overflow
+    f = f - f.mean() if len(f) else f
+    total = float(np.sum(f**2))
+    if total <= 1e-24 * len(f):
+        return dict.fromkeys(scales, 0.0)
     shares = {}
     for name, scale in scales.items():
-        groups = _groups(scale, scale.positions(points)[known])
-        shares[name] = _share(f, groups)
+        groups = _groups(scale.positions(points)[known])
+        counts, sums = np.bincount(groups), np.bincount(groups, f)
+        between = float(np.sum(sums**2 / np.maximum(counts, 1)))
+        shares[name] = min(between / total, 1.0)
     return shares
 
 
-def _groups(scale: Scale, positions: Array) -> NDArray[np.intp]:
+def _groups(positions: Array) -> NDArray[np.intp]:
     """Return the bin of each point; points without the parameter have one of theirs."""
     found, codes = np.unique(positions, return_inverse=True)
     if len(found) <= _BINS:
@@ -274,27 +256,11 @@ def _groups(scale: Scale, positions: Array) -> NDArray[np.intp]:
     return np.where(present, bins, _BINS).astype(np.intp)
 
 
-def _share(f: Array, groups: NDArray[np.intp]) -> float:
-    total = float(np.sum((f - f.mean()) ** 2)) if len(f) else 0.0
-    if total <= 1e-24 * len(f):
-        return 0.0
-    counts = np.bincount(groups)
-    means = np.bincount(groups, weights=f) / np.maximum(counts, 1)
-    between = float(np.sum(counts * (means - f.mean()) ** 2))
-    return min(between / total, 1.0)
-
-
 def most_important(optimizer: Any, scales: Mapping[str, Scale], most: int) -> list[str]:
     """Return the parameters that matter most, at most so many, in their own order."""
     names = list(scales)
-    if len(names) <= most or not math.isfinite(_best(optimizer)):
+    if len(names) <= most or np.isnan(values_of(told_records(optimizer))).all():
         return names[:most]
-    points, mean = sampled_mean(optimizer)
-    shares = first_order(scales, points, mean)
+    shares = first_order(optimizer, scales)
     chosen = sorted(names, key=lambda name: -shares[name])[:most]
     return [name for name in names if name in chosen]
-
-
-def _best(optimizer: Any) -> float:
-    values = [r["value"] for r in optimizer.history_ if r["value"] is not None]
-    return max([v for v in values if math.isfinite(v)], default=math.nan)

@@ -117,8 +117,6 @@ def boxes_of(figure, ax):
             for label in labels
             if label.get_visible() and label.get_text()
         ]
-    rails = [text for text in ax.texts if text.get_gid() == "tick"]
-    axes["rails"] = [(text.get_text(), text.get_window_extent()) for text in rails]
     legend = ax.get_legend()
     texts = [] if legend is None else legend.get_texts()
     return axes, [(text.get_text(), text.get_window_extent()) for text in texts]
@@ -128,7 +126,8 @@ def collisions(figure):
     """Return pairs of texts of one axes that overlap by more than a pixel."""
     figure.canvas.draw()
     found = []
-    for ax in figure.axes:
+    insets = [child for ax in figure.axes for child in ax.child_axes]
+    for ax in [*figure.axes, *insets]:
         # Ticks of axes switched off are not drawn.
         if not (ax.axison and ax.get_visible()):
             continue

@@ -1,4 +1,4 @@
-"""`ConvergenceDisplay`: the best value so far, and all others."""
+"""Values in the order asked: `ConvergenceDisplay` and `ResetDisplay`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
     SCORE,
@@ -15,22 +16,11 @@ from skrobustbo.displays._base import (
     Array,
     Display,
     optimizer_of,
-    stepwise_best,
     told_records,
     values_of,
 )
-from skrobustbo.displays._layout import Fitted, steps_fitted
-from skrobustbo.displays._scales import unlike
-from skrobustbo.displays._style import (
-    Look,
-    draw_below,
-    draw_failures,
-    drawable,
-    dress,
-    padded,
-    panels,
-    value_range,
-)
+from skrobustbo.displays._scales import drawable, padded, unlike, value_range
+from skrobustbo.displays._style import Legend, Look, Ticks, panels
 
 #: Marks the lines of best values, so that later plots count them.
 _BEST = "skrobustbo-best"
@@ -168,7 +158,7 @@ class ConvergenceDisplay(Display):
         curves = [_curve(name, one) for name, one in pairs]
         return cls(curves=curves, value_name=value_name).plot(ax=ax)
 
-    def _draw(self, look: Look, ax: Any) -> list[Fitted]:
+    def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(ax, 1, 1, height=0.7)
         self.ax_ = axes[0, 0]
         before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
@@ -176,11 +166,8 @@ class ConvergenceDisplay(Display):
         low, high = self._limits(before > 0)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
-        self.ax_.set_ylim(low, high)
         last = max(len(line.get_xdata()) for line in self.ax_.lines)
-        self.ax_.set_xlim(0.5, last + 0.5)
-        dress(self.ax_, look, x="candidate", y=self.value_name)
-        return steps_fitted(self.ax_, look)
+        _finish(self.ax_, look, last, (low, high), self.value_name)
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
@@ -211,17 +198,12 @@ def _curve(name: str, optimizer: Any) -> Curve:
     records = told_records(optimizer)
     values = values_of(records)
     initial = [i for i, r in enumerate(records, 1) if r["model_label"] == "initial"]
-    return Curve(
-        name, values, stepwise_best(values), max(initial, default=0), _bound(optimizer)
-    )
-
-
-def _bound(optimizer: Any) -> float | None:
-    """Return what is left to gain at most, None if the optimizer cannot tell."""
     try:
-        return float(optimizer.regret_bound())
+        bound: float | None = float(optimizer.regret_bound())
     except ValueError:  # the policy seeks something else, or no value is known
-        return None
+        bound = None
+    best = np.fmax.accumulate(values)
+    return Curve(name, values, best, max(initial, default=0), bound)
 
 
 def _draw(
@@ -229,9 +211,11 @@ def _draw(
 ) -> None:
     colour = look.palette[(0, 2, 3, 4, 5, 1)[number % 6]]
     steps = np.arange(1, len(curve.values) + 1)
-    if curve.n_initial:
-        _shade_initial(ax, look, curve.n_initial, colour, alone)
-    label = "best so far" if alone else curve.name
+    if curve.n_initial and alone:
+        ends = 0.5, curve.n_initial + 0.5
+        ax.axvspan(*ends, color=look.ink, alpha=0.08, lw=0, label="initial")
+    elif curve.n_initial:  # of several searches, only the end is marked
+        ax.axvline(curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
     ax.plot(
         steps,
         drawable(curve.best),
@@ -239,7 +223,7 @@ def _draw(
         lw=1.3 * look.line,
         ls=("-", "--", "-.", ":")[number // 6 % 4],
         drawstyle="steps-post",
-        label=label,
+        label="best so far" if alone else curve.name,
         gid=_BEST,
         zorder=3,
     )
@@ -247,25 +231,139 @@ def _draw(
         best = float(curve.best[-1])
         band = ax.axhspan(best, best + curve.bound, color=colour, alpha=0.15)
         band.set(lw=0, label="what may be left to gain" if alone else None)
-    _draw_values(ax, look, curve, colour, floor, alone)
-    draw_failures(ax, look, np.isnan(curve.values))
-
-
-def _shade_initial(ax: Any, look: Look, n: int, colour: str, alone: bool) -> None:
-    """Shade the initial design; of several searches, only mark its end."""
-    if alone:
-        look.shade(ax, 0, n, look.ink, alpha=0.08, label="initial")
-    else:
-        ax.axvline(n + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
-
-
-def _draw_values(
-    ax: Any, look: Look, curve: Curve, colour: str, floor: float, alone: bool
-) -> None:
     values = drawable(curve.values)
-    steps = np.arange(1, len(values) + 1)
-    below = values < floor
-    shown = np.where(below, math.nan, values)
     alpha, label = (0.6, "each candidate") if alone else (0.4, None)
+    shown = np.where(values < floor, math.nan, values)
     look.draw_dots(ax, steps, shown, colour, alpha=alpha, label=label)
-    draw_below(ax, look, below, colour, "below the axis" if alone else None)
+    look.mark(ax, values, floor, colour, "below the axis" if alone else None)
+
+
+def _finish(
+    ax: Any, look: Look, last: int, limits: tuple[float, float], name: str
+) -> None:
+    """Frame values over the number of the candidate."""
+    ax.set(xlim=(0.5, last + 0.5), ylim=limits)
+    look.dress(ax, x="candidate", y=name)
+    look.parts += [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), Legend(ax, look)]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ResetDisplay(Display):
+    """Values over time, the resets of the policy, and what it remembers.
+
+    Resets are vertical lines. The values that the policy goes by at present are shaded;
+    forgotten ones are pale. What the model expected before each evaluation is a grey
+    bar of two deviations to either side: a reset by an event comes where a value falls
+    out of it.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Values in the order asked, nan for failures.
+    resets : array of int
+        Numbers, from 1, of the candidates whose value made the policy forget.
+    remembered : array of bool, shape (n,)
+        Whether a value counts at present.
+    expected, deviation : array of shape (n,)
+        Predictions of the model before the evaluation, nan where there was none.
+    value_name : str, default="score"
+        What the values are, on the axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import ResetDisplay
+    >>> from skrobustbo import Optimizer, Real
+    >>> optimizer = Optimizer({"x": Real(0, 1)}, "sw-gp-ucb", random_state=0)
+    >>> optimizer.tell([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, 3.0, 2.0])
+    >>> ResetDisplay.from_optimizer(optimizer).remembered
+    array([ True,  True,  True])
+    """
+
+    values: Array
+    resets: NDArray[np.intp]
+    remembered: NDArray[np.bool_]
+    expected: Array
+    deviation: Array
+    value_name: str = SCORE
+
+    @classmethod
+    def from_optimizer(
+        cls, optimizer: Any, *, ax: Any = None, value_name: str = VALUE
+    ) -> Self:
+        """Compute the data of an optimizer and draw them.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+        ax : matplotlib axes, default=None
+            Where to draw, as in `plot`.
+        value_name : str, default="value"
+            What the values are, on the axis.
+
+        Returns
+        -------
+        display : ResetDisplay
+        """
+        records = told_records(optimizer)
+        history = optimizer.history_
+        kept = set(optimizer.remembered_)
+        told = [i for i, record in enumerate(history) if not record["pending"]]
+        reset = [i for i, record in enumerate(records, 1) if record["reset"]]
+        return cls(
+            values=values_of(records),
+            resets=np.array(reset, dtype=np.intp),
+            remembered=np.array([i in kept for i in told]),
+            expected=np.array([record["model_mean"] for record in records]),
+            deviation=np.array([record["model_std"] for record in records]),
+            value_name=value_name,
+        ).plot(ax=ax)
+
+    def _draw(self, look: Look, ax: Any) -> None:
+        self.figure_, axes = panels(ax, 1, 1, height=0.6)
+        self.ax_ = axes[0, 0]
+        limits = padded(*value_range(self.values, cut=100.0), share=0.1)
+        self._draw_memory(look)
+        self._draw_expected(look)
+        self._draw_values(look, limits[0])
+        last = len(self.values)
+        _finish(self.ax_, look, last, limits, self.value_name)
+
+    def _draw_memory(self, look: Look) -> None:
+        """Shade the runs of values remembered and draw the resets."""
+        self.ax_.stairs(
+            self.remembered,
+            np.arange(len(self.values) + 1) + 0.5,
+            transform=self.ax_.get_xaxis_transform(),
+            fill=True,
+            color=look.palette[0],
+            alpha=0.14,
+            lw=0,
+            label="remembered" if self.remembered.any() else None,
+        )
+        for step in self.resets:
+            self.ax_.axvline(step - 0.5, color=look.ink, lw=look.line, label="reset")
+
+    def _draw_expected(self, look: Look) -> None:
+        steps = np.arange(1, len(self.values) + 1)
+        if not np.isfinite(self.expected).any():
+            return
+        label = "expected \N{PLUS-MINUS SIGN} 2\N{GREEK SMALL LETTER SIGMA}"
+        bars = {"ecolor": look.ink, "elinewidth": look.line, "alpha": 0.3}
+        mean, spread = drawable(self.expected), 2 * drawable(self.deviation)
+        self.ax_.errorbar(steps, mean, spread, ls="none", label=label, **bars)
+
+    def _draw_values(self, look: Look, floor: float) -> None:
+        values = drawable(self.values)
+        steps = np.arange(1, len(values) + 1)
+        for kept, alpha in ((True, 1.0), (False, 0.5)):
+            chosen = (self.remembered == kept) & ~(values < floor)
+            label = ("value" if kept else "forgotten") if chosen.any() else None
+            colour = look.palette[0] if kept else look.ink
+            x, y = steps[chosen], values[chosen]
+            look.draw_dots(self.ax_, x, y, colour, alpha=alpha, label=label)
+        look.mark(self.ax_, values, floor, look.palette[0], "below the axis")
