@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from joblib.parallel import get_active_backend
 from sklearn.base import clone, is_classifier
@@ -26,7 +26,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import Trial
+from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_rows,
@@ -36,13 +36,58 @@ from skrobustbo.evaluation._checks import (
     checked_cv,
     returned,
     spread_failures,
+    take_folds,
 )
 from skrobustbo.evaluation._dask import DaskPool, is_dask
-from skrobustbo.evaluation._folds import Fold, FoldPool, FoldResult, Job, Key
+from skrobustbo.evaluation._folds import Fold, FoldPool, Job
 from skrobustbo.evaluation._solo import SoloPool
-from skrobustbo.evaluation._source import Source, take_folds
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._timed import TimedPool
+
+
+class Source(Protocol):
+    """What a search asks for candidates, round by round.
+
+    Attributes
+    ----------
+    trials : list of Trial
+        Those told so far.
+    n_planned : int
+        Number of candidates there will be at most.
+    n_rounds : int or None
+        Number of rounds at most, None where all candidates are known beforehand.
+    """
+
+    trials: list[Trial]
+    n_planned: int
+    n_rounds: int | None
+
+    def check(self, metrics: list[str]) -> None:
+        """Raise a ValueError if the source cannot do with these metrics.
+
+        There are none where a single one has no name. Called before the first fit, or
+        after it if only then it is known what a callable scorer returns.
+        """
+        ...
+
+    def next_round(self) -> list[Trial]:
+        """Return the candidates to evaluate side by side; none when it is over.
+
+        They are numbered from 0 on.
+        """
+        ...
+
+    def tell(self, trial: Trial) -> None:
+        """Take note of a candidate whose folds are known."""
+        ...
+
+    def progress(self) -> Mapping[str, Any]:
+        """Return what callbacks are told of the search so far."""
+        ...
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the columns to add to the table of results."""
+        ...
 
 
 def run_search(
@@ -87,21 +132,21 @@ def run_search(
         If `stops` ended the search before any candidate was finished.
     """
     stops = stops or Stops()
-    run = _Run(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
+    fit = _Fit(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
     if on_start is not None:
         on_start()
     with stops.watched():
-        stopped = run.search()
-        run.conclude()
+        stopped = fit.search()
+        fit.conclude()
     stops.warn(len(source.trials), source.n_planned)
     if search.refit:
-        run.refit()
-    run.end()
+        fit.refit()
+    fit.end()
     return stops.reason or ("callback" if stopped else "")
 
 
 @dataclass
-class _Run:
+class _Fit:
     """One call of `fit`."""
 
     estimator: BaseSearchCV
@@ -183,10 +228,20 @@ class _Run:
     def search(self) -> bool:
         """Evaluate the source's candidates; tell whether a callback ended it."""
         source, stopped = self.source, False
-        self._announce()
-        task = self._search_task()
+        n_splits, n = len(self.job.splits), source.n_planned
+        if self.estimator.verbose > 0:
+            print(
+                f"Fitting {n_splits} folds for each of {n} candidates, "
+                f"totalling {n_splits * n} fits"
+            )
+        in_rounds = source.n_rounds is not None
+        task = self.root.subcontext(
+            task_name="search",
+            max_subtasks=source.n_rounds if in_rounds else n * n_splits,
+            sequential_subtasks=in_rounds,
+        ).call_on_fit_task_begin(estimator=self.estimator)
         with self._pool() as pool:
-            self.stops.plan(len(self.job.splits), pool.n_workers)
+            self.stops.plan(n_splits, pool.n_workers)
             while not (stopped or self._over()) and (
                 trials := self.journal.next_round(source)
             ):
@@ -210,24 +265,6 @@ class _Run:
         """Tell whether the search has to end although candidates are left."""
         return len(self.source.trials) < self.source.n_planned and self.stops.over()
 
-    def _announce(self) -> None:
-        if self.estimator.verbose > 0:
-            n_splits, n = len(self.job.splits), self.source.n_planned
-            print(
-                f"Fitting {n_splits} folds for each of {n} candidates, "
-                f"totalling {n_splits * n} fits"
-            )
-
-    def _search_task(self) -> Any:
-        n_rounds = self.source.n_rounds
-        n_folds = self.source.n_planned * len(self.job.splits)
-        task = self.root.subcontext(
-            task_name="search",
-            max_subtasks=n_folds if n_rounds is None else n_rounds,
-            sequential_subtasks=n_rounds is not None,
-        )
-        return task.call_on_fit_task_begin(estimator=self.estimator)
-
     def _round(
         self, pool: FoldPool | SoloPool, trials: Sequence[Trial], search_task: Any
     ) -> bool:
@@ -246,13 +283,15 @@ class _Run:
             keys = [(trial.number, split) for split in range(n_splits)]
             if results.keys() >= set(keys):  # the end may have come first
                 take_folds(trial, [results[key] for key in keys])
-                self._tell(trial)
+                if callable(self.estimator.scoring):
+                    self._check_returned(trial)
+                source.tell(trial)
         told = self._told(**source.progress()) if in_rounds else {}
         return in_rounds and task.call_on_fit_task_end(**told)
 
     def _results(
         self, pool: FoldPool | SoloPool, trials: Sequence[Trial], task: Any
-    ) -> dict[Key, FoldResult]:
+    ) -> dict[FoldId, FoldResult]:
         """Return the results of the folds of a round; what is known is not fitted."""
         results = self.journal.done(trials[0].number, len(trials))
         folds = self._folds(trials, task, results)
@@ -262,22 +301,16 @@ class _Run:
             results[key] = result
         return results
 
-    def _tell(self, trial: Trial) -> None:
-        """Hand a trial back to the source."""
-        if callable(self.estimator.scoring):
-            self._check_returned(trial)
-        self.source.tell(trial)
-
     def _check_returned(self, trial: Trial) -> None:
         """Check the metrics that a callable scorer turned out to return."""
         for fold in trial.folds:
             names = returned(fold, self.estimator.error_score)
-            if names is not None and self.metrics is None:
-                if isinstance(fold["test_scores"], dict):
+            if names is not None and self.metrics is not None:
+                check_same(names, self.metrics, self.owner)
+            elif names is not None:
+                if names:
                     self.estimator._check_refit_for_multimetric(names)
                 self._know(names)
-            elif names is not None:
-                check_same(names, self.metrics or [], self.owner)
 
     def _know(self, metrics: list[str]) -> None:
         """Take note of the metrics; ValueError if the source cannot do with them."""
@@ -285,7 +318,7 @@ class _Run:
         self.metrics = metrics
 
     def _folds(
-        self, trials: Sequence[Trial], task: Any, known: Container[Key]
+        self, trials: Sequence[Trial], task: Any, known: Container[FoldId]
     ) -> list[Fold]:
         """Return the folds of some trials, each with its callback task."""
         n_splits, watched = len(self.job.splits), self._watched(trials)

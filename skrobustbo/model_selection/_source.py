@@ -82,7 +82,7 @@ class OptimizerSource:
     ) -> None:
         self.optimizer = optimizer
         self.n_planned = n_iter
-        self.n_rounds = -(-int(n_iter) // int(batch_size))  # rounded up
+        self.n_rounds: int | None = -(-int(n_iter) // int(batch_size))  # rounded up
         self.metric = refit if isinstance(refit, str) else None
         if search_metric is not None:
             self.metric = search_metric

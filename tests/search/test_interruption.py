@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import skrobustbo
 from fake_estimators import Fake, search_of
 from skrobustbo import RobustBayesSearchCV
-from skrobustbo.evaluation._signals import Interruption
+from skrobustbo.evaluation import Stops
 
 X, y = load_iris(return_X_y=True)
 HANDLERS = [signal.SIGINT, signal.SIGTERM]
@@ -91,7 +91,7 @@ def test_the_second_signal_aborts():
         ask = made.optimizer._ask_trial
 
         def asked():
-            if len(made.outcomes) == 4:
+            if len(made.trials) == 4:
                 os.kill(os.getpid(), signal.SIGINT)
                 made.survived = True
                 os.kill(os.getpid(), signal.SIGINT)
@@ -115,14 +115,14 @@ def test_a_signal_while_a_candidate_is_chosen_waits():
 
     def signalling(*args):
         made = source(*args)
-        tell = made.optimizer.tell
+        tell = made.optimizer._tell_trial
 
-        def told(params, value):
-            if len(made.outcomes) == 4:
+        def told(trial, value):
+            if len(made.trials) == 4:
                 os.kill(os.getpid(), signal.SIGTERM)
-            tell(params, value)
+            tell(trial, value)
 
-        made.optimizer.tell = told
+        made.optimizer._tell_trial = told
         return made
 
     ours._source = signalling
@@ -202,9 +202,9 @@ def test_inside_another_search_it_finishes_the_outer_one():
 
 def test_of_two_that_watch_each_gives_back_what_it_took():
     """As where a callback of one search runs another."""
-    with Interruption(True).watched():
+    with Stops(interruptible=True).watched():
         outer = [signal.getsignal(number) for number in HANDLERS]
-        with Interruption(True).watched():
+        with Stops(interruptible=True).watched():
             assert [signal.getsignal(number) for number in HANDLERS] != outer
         assert [signal.getsignal(number) for number in HANDLERS] == outer
 
