@@ -120,19 +120,13 @@ class FoldPool:
         job.nested = leaves_cores(self.n_workers)
 
     def _workers(self) -> Parallel:
-        workers = self._lazy_workers()
-        if workers is None:
-            self._lazy = False
-            workers = Parallel(**self._settings)
-        return workers
-
-    def _lazy_workers(self) -> Parallel | None:
         for return_as in ("generator_unordered", "generator"):
             try:
                 return Parallel(**self._settings, return_as=return_as)
             except ValueError:  # an older joblib, or a backend that cannot
                 continue
-        return None
+        self._lazy = False
+        return Parallel(**self._settings)
 
     def __enter__(self) -> Self:
         with signals_held():  # some workers start here
@@ -196,14 +190,8 @@ class FoldPool:
         """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(LIVES):
             self._wake()
-            try:
-                call = self._job.call(fold)
-                ((_, result, _),) = self._parallel([call])
-            except Exception as error:
-                if not _is_loss(error):
-                    raise
-                self._restart()
-            else:
+            if found := self._survived([self._job.call(fold)]):
+                ((_, result, _),) = found
                 alone: FoldResult = result
                 return alone
         if self._job.settings["error_score"] == "raise":
@@ -216,14 +204,18 @@ class FoldPool:
         Starting one takes longer than many folds do.
         """
         for _ in range(STARTS):
-            try:
-                list(self._parallel([delayed(_nothing)()] * self.n_workers))
-            except Exception as error:
-                if not _is_loss(error):
-                    raise
-                self._restart()
-            else:
+            if self._survived([delayed(_nothing)()] * self.n_workers):
                 return
+
+    def _survived(self, calls: list[Any]) -> list[Any] | None:
+        """Return what comes of tasks; None, with new workers, if one has died."""
+        try:
+            return list(self._parallel(calls))
+        except Exception as error:
+            if not _is_loss(error):
+                raise
+            self._restart()
+            return None
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""

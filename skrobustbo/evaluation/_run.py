@@ -141,7 +141,7 @@ def run_search(
     stops.warn(len(source.trials), source.n_planned)
     if search.refit:
         fit.refit()
-    fit.end()
+    fit.root.call_on_fit_task_end(**fit.told())
     return stops.reason or ("callback" if stopped else "")
 
 
@@ -170,7 +170,7 @@ class _Fit:
         check_weights(self.params, num_samples(self.X))
         self.routed = search._get_routed_params_for_fit(self.params)
         self.root = root_task(search, 1 + (search.refit is not False))
-        self.root.call_on_fit_task_begin(**self._told())
+        self.root.call_on_fit_task_begin(**self.told())
         splits = self.journal.splits(
             self._splits,
             n_samples=num_samples(self.X),
@@ -182,7 +182,7 @@ class _Fit:
         )
         search.n_splits_ = len(self.job.splits)
 
-    def _told(self, **more: Any) -> dict[str, Any]:
+    def told(self, **more: Any) -> dict[str, Any]:
         """Return what callbacks are told of a task that concerns all the data."""
         weights = self.params.get("sample_weight")
         metadata = {} if weights is None else {"sample_weight": weights}
@@ -242,13 +242,14 @@ class _Fit:
         ).call_on_fit_task_begin(estimator=self.estimator)
         with self._pool() as pool:
             self.stops.plan(n_splits, pool.n_workers)
-            while not (stopped or self._over()) and (
-                trials := self.journal.next_round(source)
-            ):
+            while not stopped:
+                over = len(source.trials) < n and self.stops.over()
+                if over or not (trials := self.journal.next_round(source)):
+                    break
                 stopped = self._round(pool, trials, task)
         if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
-        task.call_on_fit_task_end(**self._told(**source.progress()))
+        task.call_on_fit_task_end(**self.told(**source.progress()))
         return stopped
 
     def _pool(self) -> FoldPool | SoloPool:
@@ -261,10 +262,6 @@ class _Fit:
             return TimedPool(self.job, search.n_jobs, timeout, self.stops)
         return FoldPool(self.job, search.n_jobs, search.pre_dispatch, self.stops)
 
-    def _over(self) -> bool:
-        """Tell whether the search has to end although candidates are left."""
-        return len(self.source.trials) < self.source.n_planned and self.stops.over()
-
     def _round(
         self, pool: FoldPool | SoloPool, trials: Sequence[Trial], search_task: Any
     ) -> bool:
@@ -276,7 +273,7 @@ class _Fit:
                 task_name="round",
                 max_subtasks=len(trials) * n_splits,
                 sequential_subtasks=False,
-            ).call_on_fit_task_begin(**self._told(**source.progress()))
+            ).call_on_fit_task_begin(**self.told(**source.progress()))
         results = self._results(pool, trials, task)
         for trial in trials:
             # Told in the order asked, so that nothing depends on which fold was faster.
@@ -286,7 +283,7 @@ class _Fit:
                 if callable(self.estimator.scoring):
                     self._check_returned(trial)
                 source.tell(trial)
-        told = self._told(**source.progress()) if in_rounds else {}
+        told = self.told(**source.progress()) if in_rounds else {}
         return in_rounds and task.call_on_fit_task_end(**told)
 
     def _results(
@@ -327,11 +324,7 @@ class _Fit:
                 trial.number,
                 split,
                 trial.params,
-                {
-                    "split_progress": (split, n_splits),
-                    "candidate_progress": (trial.number, self.source.n_planned),
-                    **(self._leaf(task, trial.number, split) if watched else {}),
-                },
+                self._progress(trial.number, split, task if watched else None),
             )
             for trial in trials
             for split in range(n_splits)
@@ -349,12 +342,19 @@ class _Fit:
         values = [value for trial in trials for value in trial.params.values()]
         return any(map(has_callbacks, [self.estimator, self.job.estimator, *values]))
 
-    def _leaf(self, task: Any, candidate: int, split: int) -> dict[str, Any]:
+    def _progress(self, number: int, split: int, task: Any) -> dict[str, Any]:
+        """Return what scikit-learn prints of a fold, and tells callbacks."""
+        n_splits = len(self.job.splits)
+        progress = {
+            "split_progress": (split, n_splits),
+            "candidate_progress": (number, self.source.n_planned),
+        }
+        if task is None:
+            return progress
         leaf = task.subcontext(
-            task_name="candidate-split-evaluation",
-            task_id=candidate * len(self.job.splits) + split,
+            task_name="candidate-split-evaluation", task_id=number * n_splits + split
         )
-        return {"caller": self.estimator, "callback_ctx": leaf}
+        return {**progress, "caller": self.estimator, "callback_ctx": leaf}
 
     # The results ----------------------------------------------------------------------
 
@@ -375,14 +375,11 @@ class _Fit:
         search.scorer_ = getattr(self.scorers, "_scorers", self.scorers)
         search.cv_results_ = results
         if search.refit or not search.multimetric_:
-            self._choose(results)
-
-    def _choose(self, results: Mapping[str, Any]) -> None:
-        search, metric = self.estimator, self.refit_metric
-        search.best_index_ = search._select_best_index(search.refit, metric, results)
-        if not callable(search.refit):
-            search.best_score_ = results[f"mean_test_{metric}"][search.best_index_]
-        search.best_params_ = results["params"][search.best_index_]
+            metric = self.refit_metric
+            best = search._select_best_index(search.refit, metric, results)
+            search.best_index_, search.best_params_ = best, results["params"][best]
+            if not callable(search.refit):
+                search.best_score_ = results[f"mean_test_{metric}"][best]
 
     def refit(self) -> None:
         """Fit the best candidate on all the data."""
@@ -393,14 +390,10 @@ class _Fit:
         task = self.root.subcontext(task_name="refit-with-best-params")
         data = (self.X,) if self.y is None else (self.X, self.y)
         with task.propagate_callback_context(search.best_estimator_):
-            task.call_on_fit_task_begin(**self._told())
+            task.call_on_fit_task_begin(**self.told())
             start = time.perf_counter()
             search.best_estimator_.fit(*data, **self.routed.estimator.fit)
             search.refit_time_ = time.perf_counter() - start
         if hasattr(search.best_estimator_, "feature_names_in_"):
             search.feature_names_in_ = search.best_estimator_.feature_names_in_
-        task.call_on_fit_task_end(**self._told())
-
-    def end(self) -> None:
-        """Tell callbacks that the search is over."""
-        self.root.call_on_fit_task_end(**self._told())
+        task.call_on_fit_task_end(**self.told())
