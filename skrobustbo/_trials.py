@@ -14,6 +14,7 @@ from skrobustbo._forms import Count
 
 Array = NDArray[np.float64]
 FoldResult = dict[str, Any]
+FoldId = tuple[int, int]  # number of the trial, and of the split
 
 #: Values beyond are cut off before a model sees them: differences of two, and a mean
 #: with some deviations added, are then numbers, too.

@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "policies",
         "acquisition",
         "space",
+        "surrogate",
         "_sklearn_compat",
         "_arguments",
         "_names",

@@ -8,11 +8,28 @@ the next one at that place, and a file of somebody else's overwritten.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import struct
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
-from skrobustbo.checkpoint._errors import CheckpointError
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(file: Any) -> None:
+        # Far behind the text, which others may then read.
+        file.seek(2**30)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        file.seek(0)
+else:
+    import fcntl
+
+    def _try_lock(file: Any) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
 
 #: What is locked while a search runs, and a checkpoint before it is complete.
 LOCK, NEW = ".skrobustbo-lock", ".skrobustbo-new"
@@ -23,6 +40,10 @@ _BEGINS = {
     "-journal": (b"\xd9\xd5\x05\xf9", bytes(4)),
     "-shm": (struct.pack("=I", 3007000), bytes(4)),
 }
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be read, is of another search, or cannot be written."""
 
 
 def check_beside(path: str) -> None:
@@ -78,3 +99,87 @@ def foreign(path: str, beside: str) -> CheckpointError:
         f"The file {beside!r} is none of ours, and in the way of the checkpoint "
         f"{path!r}: move it, or give another path."
     )
+
+
+# The lock: the operating system takes it back when its holder dies ------------------
+
+#: The open files of the locks held.
+_held: set[Any] = set()
+
+
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """Hold a path for ourselves, by a lock on the file beside it.
+
+    The lock belongs to the open file, not to its name: it ends with the process,
+    however that ends, and the file left behind locks nothing.
+
+    Raises
+    ------
+    CheckpointError
+        If another process, or another search of this one, holds the lock, or a file of
+        others is in the way.
+    """
+    file = _opened(path)
+    try:
+        _try_lock(file)
+    except OSError as error:
+        holder = _signature(file)
+        file.close()
+        by = f" (process {holder[1]})" if holder and holder[1] else ""
+        raise CheckpointError(
+            f"The checkpoint {path!r} is in use by another search{by}: wait for it to "
+            "end, or give another path."
+        ) from error
+    if _signature(file) is None:
+        file.close()
+        raise foreign(path, path + LOCK)
+    _held.add(file)
+    try:
+        with suppress(OSError):  # a full disk: the lock holds all the same
+            file.truncate(0)
+            file.seek(0)
+            file.write(f"skrobustbo {os.getpid()}\n")  # for the message to others
+            file.flush()
+        yield
+    finally:
+        _drop(file)
+
+
+def _opened(path: str) -> Any:
+    """Return the file beside the path, made if there is none, its content kept."""
+    begin_of(path, path + LOCK)  # raises for what is no file
+    try:
+        return os.fdopen(os.open(path + LOCK, os.O_RDWR | os.O_CREAT, 0o600), "r+")
+    except OSError as error:
+        raise CheckpointError(
+            f"The checkpoint {path!r} cannot be locked ({error.strerror or error}): "
+            "give a path in a folder that exists and may be written to."
+        ) from error
+
+
+def _signature(file: Any) -> re.Match[str] | None:
+    """Return what a lock file says of its holder; None if it is none of ours."""
+    try:
+        file.seek(0)
+        return re.fullmatch(r"(?:skrobustbo (\d{1,10})\n)?", file.read(32))
+    except (OSError, ValueError):
+        return None
+
+
+def _drop(file: Any) -> None:
+    """Close a file, and with it the lock unless another process shares it."""
+    _held.discard(file)
+    # On a full disk the signature may still wait to be written.
+    with suppress(OSError):
+        file.close()
+
+
+def _drop_all() -> None:
+    """Let a forked child go without the locks, which would outlive the parent in it."""
+    for file in list(_held):
+        _drop(file)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_all)

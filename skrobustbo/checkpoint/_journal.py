@@ -5,38 +5,25 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from contextlib import closing, contextmanager
+from typing import Any
 
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._compare import Parts, difference, is_parts
-from skrobustbo.checkpoint._errors import CheckpointError
-from skrobustbo.checkpoint._lock import Lock
-from skrobustbo.checkpoint._versions import compare_versions, versions_here
+from skrobustbo.checkpoint._beside import CheckpointError, locked
+from skrobustbo.checkpoint._compare import (
+    Parts,
+    compare_versions,
+    difference,
+    is_parts,
+    versions_here,
+)
 
-Key = tuple[int, int]  # candidate and split
 Record = dict[str, Any]
 
 #: Splits, and characters of the header, that a checkpoint may have.
 _MAX_SPLITS, _MAX_HEADER = 1_000_000, 64_000_000
-
-
-class Source(Protocol):
-    """Where candidates come from, as far as a journal needs to know."""
-
-    def next_round(self) -> list[Trial]:
-        """Return the candidates to evaluate side by side; none when it is over."""
-        ...
-
-    def records(self, trials: Sequence[Trial]) -> list[Record]:
-        """Return what to note of the candidates of the latest round, in JSON types."""
-        ...
-
-    def resume(self, noted: Sequence[Record]) -> list[Trial]:
-        """Return the candidates noted by an earlier run, asked once more."""
-        ...
 
 
 class NoJournal:
@@ -78,11 +65,11 @@ class NoJournal:
         trials: list[Trial] = source.next_round()
         return trials
 
-    def done(self, first: int, n: int) -> dict[Key, FoldResult]:
+    def done(self, first: int, n: int) -> dict[FoldId, FoldResult]:
         """Return the finished folds of `n` candidates from the number `first` on."""
         return {}
 
-    def record(self, key: Key, result: FoldResult) -> None:
+    def record(self, key: FoldId, result: FoldResult) -> None:
         """Keep the result of a fold."""
 
 
@@ -113,8 +100,8 @@ class Journal(NoJournal):
         self._header: dict[str, Any] = {}
         self._rounds: list[list[Record]] = []
         self._n_rounds = self._n_candidates = 0
-        self._done: dict[Key, FoldResult] = {}
-        self._again: set[Key] = set()
+        self._done: dict[FoldId, FoldResult] = {}
+        self._again: set[FoldId] = set()
 
     def close(self) -> None:
         """Close the file."""
@@ -217,7 +204,7 @@ class Journal(NoJournal):
             self._start(splits)
             return splits
         found = self._read_splits(self._store, n_samples)
-        self._read_folds(self._store, records.Form(metrics, train))
+        self._read_folds(self._store, metrics, train)
         return found
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
@@ -235,7 +222,9 @@ class Journal(NoJournal):
             records.require(self._header["n_samples"] == n_samples, "its n_samples")
             return [records.read_split(body, n_samples) for _, body in rows]
 
-    def _read_folds(self, file: store.Store, form: records.Form) -> None:
+    def _read_folds(
+        self, file: store.Store, metrics: Sequence[str] | None, train: bool
+    ) -> None:
         n_splits = self._header["n_splits"]
         most = self._n_candidates * n_splits
         rows = file.rows("fold", most, records.MAX_BODY)
@@ -244,7 +233,7 @@ class Journal(NoJournal):
             self._done = {
                 divmod(n, n_splits): records.read_fold(body) for n, body in rows
             }
-            form.check(list(self._done.values()))
+            records.check_folds(list(self._done.values()), metrics, train=train)
             if self._retry_failed:
                 self._again = {k for k, fold in self._done.items() if has_failed(fold)}
                 self.retries = bool(self._again)
@@ -255,10 +244,14 @@ class Journal(NoJournal):
 
     def next_round(self, source: Any) -> list[Trial]:
         """Return the next candidates: those noted, then new ones, which are noted."""
+        trials: list[Trial]
         if self._rounds:
-            with self._reading():
-                return self._resumed(source, self._rounds.pop(0))
-        trials: list[Trial] = source.next_round()
+            try:
+                trials = source.resume(self._rounds.pop(0))
+            except (LookupError, OverflowError, TypeError, ValueError) as error:
+                raise store.damaged(self.path, "a candidate") from error
+            return trials
+        trials = source.next_round()
         rows = [
             (i, records.write_candidate(self._n_rounds, record))
             for i, record in enumerate(source.records(trials), self._n_candidates)
@@ -269,14 +262,7 @@ class Journal(NoJournal):
         self._n_candidates += len(rows)
         return trials
 
-    @staticmethod
-    def _resumed(source: Source, noted: list[Record]) -> list[Trial]:
-        try:
-            return source.resume(noted)
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
-            raise records.Malformed("a candidate") from error
-
-    def done(self, first: int, n: int) -> dict[Key, FoldResult]:
+    def done(self, first: int, n: int) -> dict[FoldId, FoldResult]:
         """Return the finished folds of `n` candidates from the number `first` on."""
         keys = ((i, k) for i in range(first, first + n) for k in range(self._n_splits))
         found = {
@@ -288,7 +274,7 @@ class Journal(NoJournal):
         self.n_read_failed += sum(map(has_failed, found.values()))
         return found
 
-    def record(self, key: Key, result: FoldResult) -> None:
+    def record(self, key: FoldId, result: FoldResult) -> None:
         """Write the result of a fold: from now on it is never fitted again."""
         candidate, split = key
         row = candidate * self._n_splits + split, records.write_fold(result)
@@ -312,9 +298,8 @@ def has_failed(fold: FoldResult) -> bool:
     return bool(fold["fit_error"]) or not all(map(math.isfinite, each))
 
 
-def open_journal(
-    path: Any, *, retry_failed: bool = False
-) -> AbstractContextManager[NoJournal]:
+@contextmanager
+def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[NoJournal]:
     """Return a context that gives the journal at a path, locked until it ends.
 
     Parameters
@@ -325,12 +310,8 @@ def open_journal(
         Whether folds that failed are fitted again.
     """
     if path is None:
-        return nullcontext(NoJournal())
-    return _opened(path, retry_failed)
-
-
-@contextmanager
-def _opened(path: Any, retry_failed: bool) -> Iterator[Journal]:
+        yield NoJournal()
+        return
     # One lock for all names of a file.
     name = os.fsdecode(path)
     if not name or "\0" in name:
@@ -339,9 +320,5 @@ def _opened(path: Any, retry_failed: bool) -> Iterator[Journal]:
         )
     name = os.path.realpath(name)
     store.exists(name)  # looked at before anything is put beside it
-    with Lock(name):
-        journal = Journal(name, retry_failed=retry_failed)
-        try:
-            yield journal
-        finally:
-            journal.close()
+    with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:
+        yield journal

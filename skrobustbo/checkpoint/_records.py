@@ -7,13 +7,13 @@ import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FoldResult = dict[str, Any]
+from skrobustbo._trials import FoldResult
+
 Split = tuple[NDArray[Any], NDArray[Any]]
 
 #: Characters kept of the traceback of a failed fit, its end.
@@ -100,40 +100,33 @@ def _read_scores(scores: Any) -> Any:
 # Folds --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Form:
-    """What the folds of a search look like.
+def check_folds(
+    folds: Sequence[FoldResult], metrics: Sequence[str] | None, *, train: bool
+) -> None:
+    """Raise Malformed unless the folds of a search look alike, and as they should.
 
-    Attributes
+    Parameters
     ----------
+    folds : list of dict
+        The folds.
     metrics : list of str or None
         Names of several metrics, empty for a single one; None if only what a callable
         scorer returns will tell.
     train : bool
         Whether there are training scores.
     """
-
-    metrics: Sequence[str] | None
-    train: bool
-
-    def check(self, folds: Sequence[FoldResult]) -> None:
-        """Raise Malformed unless all folds look like that."""
-        metrics = self.metrics
-        if metrics is None:  # what fails then has a single number, of all names
-            named = [list(f["test_scores"]) for f in folds if is_named(f)]
-            metrics = named[0] if named else []
-        for fold in folds:
-            require(("train_scores" in fold) == self.train, "training scores")
-            for kind in ("test_scores", "train_scores"):
-                scores = fold.get(kind, fold["test_scores"])
-                names = list(scores) if isinstance(scores, dict) else []
-                may_fail = self.metrics is None and not names
-                require(names == list(metrics) or may_fail, "metrics")
+    found = [names for fold in folds if (names := _names(fold["test_scores"]))]
+    expected = [*found, []][0] if metrics is None else list(metrics)
+    # What fails where names are not known has a single number, of all names.
+    allowed = [expected, []] if metrics is None else [expected]
+    for fold in folds:
+        require(("train_scores" in fold) == train, "training scores")
+        for kind in fold.keys() & {"test_scores", "train_scores"}:
+            require(_names(fold[kind]) in allowed, "metrics")
 
 
-def is_named(fold: FoldResult) -> bool:
-    """Tell whether a fold has scores of several metrics."""
-    return isinstance(fold["test_scores"], dict)
+def _names(scores: Any) -> list[str]:
+    return list(scores) if isinstance(scores, dict) else []
 
 
 def write_fold(result: FoldResult) -> str:

@@ -18,12 +18,12 @@ from typing import Any
 
 from skrobustbo.checkpoint._beside import (
     NEW,
+    CheckpointError,
     begin_of,
     check_beside,
     foreign,
     remove_beside,
 )
-from skrobustbo.checkpoint._errors import CheckpointError
 
 Row = tuple[int, str]
 

@@ -1,4 +1,4 @@
-"""Checks of what a search is given besides candidates: splits, weights, scores."""
+"""Checks of what a search is given besides params: splits, weights, scores."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._sklearn_compat import num_samples
-
-FoldResult = dict[str, Any]
+from skrobustbo._trials import FoldResult, Trial
 
 
 def checked_cv(cv: Any, owner: str) -> Any:
@@ -126,3 +125,34 @@ def spread_failures(folds: Sequence[FoldResult]) -> None:
         for key in ("test_scores", "train_scores"):
             if key in fold and not isinstance(fold[key], dict):
                 fold[key] = dict.fromkeys(names, fold[key])
+
+
+def take_folds(trial: Trial, results: Iterable[FoldResult]) -> None:
+    """Give a trial the results of its folds, with nan for scores without bounds.
+
+    A score of plus infinity, otherwise, would be the best of all; so would scores that
+    add up to more than the largest number.
+    """
+    trial.folds = [_bounded(result) for result in results]
+    named = any(isinstance(fold["test_scores"], dict) for fold in trial.folds)
+    names: list[Any] = trial.metrics if named else [None]
+    for metric in names:
+        finite = all(map(math.isfinite, trial.scores(metric)))
+        if finite and math.isnan(trial.mean_score(metric)):
+            trial.folds = [_without(metric, fold) for fold in trial.folds]
+
+
+def _bounded(fold: FoldResult) -> FoldResult:
+    scores = fold["test_scores"]
+    if isinstance(scores, dict):
+        bounded: Any = {name: real(score) for name, score in scores.items()}
+    else:
+        bounded = real(scores)
+    return {**fold, "test_scores": bounded}
+
+
+def _without(metric: str | None, fold: FoldResult) -> FoldResult:
+    """Return a fold whose score of a metric is nan."""
+    scores = fold["test_scores"]
+    lost = {**scores, metric: math.nan} if isinstance(scores, dict) else math.nan
+    return {**fold, "test_scores": lost}

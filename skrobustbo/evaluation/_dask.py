@@ -10,25 +10,16 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, Self
 
-import sklearn
 from joblib._utils import eval_expr
 
-from skrobustbo.evaluation._dask_tasks import Shared, nothing, this_process
-from skrobustbo.evaluation._dask_workers import Place, is_a
-from skrobustbo.evaluation._folds import (
-    STARTS,
-    Fold,
-    FoldResult,
-    Job,
-    Key,
-    leaves_cores,
-)
-from skrobustbo.evaluation._solo import SoloPool
+from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._dask_workers import Place, is_a, nothing, this_process
+from skrobustbo.evaluation._folds import STARTS, Fold, Job, leaves_cores
+from skrobustbo.evaluation._solo import Shared, SoloPool
 from skrobustbo.evaluation._stops import Stops
 
 #: Seconds that a cluster may be without any worker.
@@ -93,12 +84,8 @@ class DaskPool(SoloPool):
         while not (there := self._there()):
             time.sleep(POLL)
         self.n_workers = sum(map(self._n_slots, there.values()))
-        self._shared = Shared(
-            self._job,
-            leaves_cores(self.n_workers),
-            sklearn.get_config(),
-            list(warnings.filters),
-        )
+        self._job.nested = leaves_cores(self.n_workers)
+        self._shared = Shared(self._job)
         # A cluster of this process gives up for ever a worker that is not there so long
         # after a death, though it may be starting again then.
         self._kept = dask.config.set({"distributed.deploy.lost-worker-timeout": "1d"})
@@ -110,7 +97,7 @@ class DaskPool(SoloPool):
         self._data = self._call = None
         self._kept.__exit__(*error)
 
-    def run(self, folds: Sequence[Fold]) -> Generator[tuple[Key, FoldResult]]:
+    def run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
         """Fit folds, without taking up a thread if this is itself a task."""
         with self._backend.retrieval_context():
             yield from super().run(folds)

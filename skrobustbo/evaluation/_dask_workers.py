@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import faulthandler
 import math
+import os
+import socket
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import nullcontext
 from typing import Any
 
-from skrobustbo.evaluation._dask_tasks import REPLACED, fit, hold, prepare
-from skrobustbo.evaluation._folds import Fold, FoldResult, Key
-from skrobustbo.evaluation._solo import FoldLateError, FoldLostError, WorkerDiedError
+import sklearn
+from joblib import parallel_config
+
+from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._folds import Fold
+from skrobustbo.evaluation._solo import (
+    FoldLateError,
+    FoldLostError,
+    Shared,
+    WorkerDiedError,
+    warm_up,
+)
+
+#: What a worker says that is not the one that was sent the fold.
+REPLACED = "the worker is not the one that was sent the fold"
 
 
 def is_a(name: str, what: Any) -> bool:
@@ -130,7 +147,7 @@ class _Slot:
         """Tell whether something came of the fold."""
         return self.task is not None and self.task.future.done()
 
-    def take(self) -> tuple[Key, FoldResult, float]:
+    def take(self) -> tuple[FoldId, FoldResult, float]:
         """Return what came of the fold."""
         assert self.task is not None
         try:
@@ -147,7 +164,7 @@ class _Slot:
             self.task = self.fold = None
         if isinstance(result, BaseException):
             raise result
-        taken: tuple[Key, FoldResult, float] = result
+        taken: tuple[FoldId, FoldResult, float] = result
         return taken
 
     def _loss(self, error: Exception) -> Exception:
@@ -206,3 +223,57 @@ class _Task:
                 self.future.set_exception(error)
         except InvalidStateError:
             pass
+
+
+# On the worker ------------------------------------------------------------------------
+
+
+def nothing() -> None:
+    """Give a cluster that adapts a reason to start a worker."""
+
+
+def hold(shared: Shared) -> Shared:
+    return shared
+
+
+def this_process() -> tuple[str, int]:
+    return socket.gethostname(), os.getpid()
+
+
+def prepare(shared: Shared) -> tuple[str, int]:
+    warm_up()
+    return this_process()
+
+
+def fit(shared: Shared, process: tuple[str, int], fold: Fold, seconds: float) -> Any:
+    """Fit a fold as a job of joblib would, unless it is the second time.
+
+    Dask sends it again to a worker that comes back at the same address.
+    """
+    if process != this_process():
+        return REPLACED
+    inside = parallel_config(backend="dask") if shared.job.nested else nullcontext()
+    with sklearn.config_context(**shared.config), warnings.catch_warnings(), inside:
+        shared.set_filters()
+        try:
+            with _Alarm(seconds):
+                return shared.job.fit(fold)
+        except (SystemExit, KeyboardInterrupt) as error:  # would end the worker
+            return error
+
+
+class _Alarm:
+    """Ends the process after some time, even if it holds the interpreter's lock."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        if self._seconds < math.inf:
+            self._file = open(os.devnull, "w")  # as long as it is set
+            faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._file)
+
+    def __exit__(self, *error: Any) -> None:
+        if self._seconds < math.inf:
+            faulthandler.cancel_dump_traceback_later()
+            self._file.close()

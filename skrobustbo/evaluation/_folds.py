@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -17,11 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
-from skrobustbo.evaluation._signals import signals_held
-from skrobustbo.evaluation._stops import Stops
-
-FoldResult = dict[str, Any]
-Key = tuple[int, int]  # candidate and split
+from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._stops import Stops, signals_held
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
 LIVES = 2
@@ -49,40 +46,38 @@ class Fold:
     settings: dict[str, Any] = field(repr=False)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> FoldId:
         """What tells the fold from the others of its search."""
         return self.candidate, self.split
 
 
 @dataclass
 class Job:
-    """What all folds of a search share."""
+    """What all folds of a search share.
+
+    With `nested`, the estimator may run jobs of its own.
+    """
 
     estimator: Any
     X: Any
     y: Any
     splits: Sequence[tuple[Any, Any]]
     settings: dict[str, Any]
+    nested: bool = False
 
-    def call(
-        self, fold: Fold, *, nested: bool, delayed: Callable[..., Any] = delayed
-    ) -> Any:
-        """Return the task of one fold for joblib.
-
-        With `nested`, the estimator may run jobs of its own. The task gives the key of
-        the fold, its result and the seconds that it took.
-        """
+    def _task(self, fold: Fold) -> dict[str, Any]:
         train, test = self.splits[fold.split]
-        return delayed(_fit_fold)(
-            fold,
-            nested,
-            clone(self.estimator),
-            self.X,
-            self.y,
-            train=train,
-            test=test,
-            **self.settings,
-        )
+        data = {"X": self.X, "y": self.y, "train": train, "test": test}
+        own = {"nested": self.nested, "estimator": clone(self.estimator)}
+        return {"fold": fold, **own, **data, **self.settings}
+
+    def call(self, fold: Fold) -> Any:
+        """Return `fit` of one fold as a task for joblib."""
+        return delayed(_fit_fold)(**self._task(fold))
+
+    def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+        """Return the identity of a fold, its result and the seconds that it took."""
+        return _fit_fold(**self._task(fold))
 
     def failed(self, fold: Fold, reason: str) -> FoldResult:
         """Return the result of a fold that never came back."""
@@ -122,22 +117,16 @@ class FoldPool:
         self._lazy = True
         self._parallel = self._workers()
         self.n_workers = effective_n_jobs(n_jobs)
-        self._nested = leaves_cores(self.n_workers)
+        job.nested = leaves_cores(self.n_workers)
 
     def _workers(self) -> Parallel:
-        workers = self._lazy_workers()
-        if workers is None:
-            self._lazy = False
-            workers = Parallel(**self._settings)
-        return workers
-
-    def _lazy_workers(self) -> Parallel | None:
         for return_as in ("generator_unordered", "generator"):
             try:
                 return Parallel(**self._settings, return_as=return_as)
             except ValueError:  # an older joblib, or a backend that cannot
                 continue
-        return None
+        self._lazy = False
+        return Parallel(**self._settings)
 
     def __enter__(self) -> Self:
         with signals_held():  # some workers start here
@@ -147,7 +136,7 @@ class FoldPool:
     def __exit__(self, *error: Any) -> None:
         self._parallel.__exit__(*error)
 
-    def run(self, folds: Sequence[Fold]) -> Generator[tuple[Key, FoldResult]]:
+    def run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
         """Fit folds and give the result of each as soon as it is there.
 
         If a worker dies, others are started. The folds under way then are fitted again
@@ -175,8 +164,8 @@ class FoldPool:
                 yield from self.run(list(left.values()))
 
     def _one_at_a_time(
-        self, fold: Fold, left: dict[Key, Fold]
-    ) -> Iterator[tuple[Key, FoldResult]]:
+        self, fold: Fold, left: dict[FoldId, Fold]
+    ) -> Iterator[tuple[FoldId, FoldResult]]:
         """Fit a suspect; if it is guilty, take its candidate out of what is left."""
         if fold.key not in left or not self._stops.admits(fold.candidate):
             return
@@ -195,20 +184,14 @@ class FoldPool:
             if not self._stops.admits(fold.candidate):
                 return
             sent.append(fold)
-            yield self._job.call(fold, nested=self._nested)
+            yield self._job.call(fold)
 
     def _alone(self, fold: Fold) -> FoldResult | None:
         """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(LIVES):
             self._wake()
-            try:
-                call = self._job.call(fold, nested=self._nested)
-                ((_, result, _),) = self._parallel([call])
-            except Exception as error:
-                if not _is_loss(error):
-                    raise
-                self._restart()
-            else:
+            if found := self._survived([self._job.call(fold)]):
+                ((_, result, _),) = found
                 alone: FoldResult = result
                 return alone
         if self._job.settings["error_score"] == "raise":
@@ -221,14 +204,18 @@ class FoldPool:
         Starting one takes longer than many folds do.
         """
         for _ in range(STARTS):
-            try:
-                list(self._parallel([delayed(_nothing)()] * self.n_workers))
-            except Exception as error:
-                if not _is_loss(error):
-                    raise
-                self._restart()
-            else:
+            if self._survived([delayed(_nothing)()] * self.n_workers):
                 return
+
+    def _survived(self, calls: list[Any]) -> list[Any] | None:
+        """Return what comes of tasks; None, with new workers, if one has died."""
+        try:
+            return list(self._parallel(calls))
+        except Exception as error:
+            if not _is_loss(error):
+                raise
+            self._restart()
+            return None
 
     def _restart(self) -> None:
         """Replace workers of which one has died."""
@@ -280,8 +267,8 @@ def _nothing() -> None:
 
 
 def _fit_fold(
-    fold: Fold, nested: bool, *args: Any, **kwargs: Any
-) -> tuple[Key, FoldResult, float]:
+    fold: Fold, nested: bool, **kwargs: Any
+) -> tuple[FoldId, FoldResult, float]:
     """Fit and score one fold with one inner thread.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
@@ -292,7 +279,7 @@ def _fit_fold(
     with threadpool_limits(limits=1), inside:
         try:
             result: FoldResult = fit_and_score(
-                *args, parameters=fold.params, **fold.settings, **kwargs
+                parameters=fold.params, **fold.settings, **kwargs
             )
         except SystemExit:  # of a fit; scikit-learn would let it end everything
             if kwargs["error_score"] == "raise":

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from joblib.parallel import get_active_backend
 from sklearn.base import clone, is_classifier
@@ -26,7 +26,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import Trial
+from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_rows,
@@ -36,13 +36,58 @@ from skrobustbo.evaluation._checks import (
     checked_cv,
     returned,
     spread_failures,
+    take_folds,
 )
 from skrobustbo.evaluation._dask import DaskPool, is_dask
-from skrobustbo.evaluation._folds import Fold, FoldPool, FoldResult, Job, Key
+from skrobustbo.evaluation._folds import Fold, FoldPool, Job
 from skrobustbo.evaluation._solo import SoloPool
-from skrobustbo.evaluation._source import Source, take_folds
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._timed import TimedPool
+
+
+class Source(Protocol):
+    """What a search asks for candidates, round by round.
+
+    Attributes
+    ----------
+    trials : list of Trial
+        Those told so far.
+    n_planned : int
+        Number of candidates there will be at most.
+    n_rounds : int or None
+        Number of rounds at most, None where all candidates are known beforehand.
+    """
+
+    trials: list[Trial]
+    n_planned: int
+    n_rounds: int | None
+
+    def check(self, metrics: list[str]) -> None:
+        """Raise a ValueError if the source cannot do with these metrics.
+
+        There are none where a single one has no name. Called before the first fit, or
+        after it if only then it is known what a callable scorer returns.
+        """
+        ...
+
+    def next_round(self) -> list[Trial]:
+        """Return the candidates to evaluate side by side; none when it is over.
+
+        They are numbered from 0 on.
+        """
+        ...
+
+    def tell(self, trial: Trial) -> None:
+        """Take note of a candidate whose folds are known."""
+        ...
+
+    def progress(self) -> Mapping[str, Any]:
+        """Return what callbacks are told of the search so far."""
+        ...
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the columns to add to the table of results."""
+        ...
 
 
 def run_search(
@@ -87,21 +132,21 @@ def run_search(
         If `stops` ended the search before any candidate was finished.
     """
     stops = stops or Stops()
-    run = _Run(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
+    fit = _Fit(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
     if on_start is not None:
         on_start()
     with stops.watched():
-        stopped = run.search()
-        run.conclude()
+        stopped = fit.search()
+        fit.conclude()
     stops.warn(len(source.trials), source.n_planned)
     if search.refit:
-        run.refit()
-    run.end()
+        fit.refit()
+    fit.root.call_on_fit_task_end(**fit.told())
     return stops.reason or ("callback" if stopped else "")
 
 
 @dataclass
-class _Run:
+class _Fit:
     """One call of `fit`."""
 
     estimator: BaseSearchCV
@@ -125,7 +170,7 @@ class _Run:
         check_weights(self.params, num_samples(self.X))
         self.routed = search._get_routed_params_for_fit(self.params)
         self.root = root_task(search, 1 + (search.refit is not False))
-        self.root.call_on_fit_task_begin(**self._told())
+        self.root.call_on_fit_task_begin(**self.told())
         splits = self.journal.splits(
             self._splits,
             n_samples=num_samples(self.X),
@@ -137,7 +182,7 @@ class _Run:
         )
         search.n_splits_ = len(self.job.splits)
 
-    def _told(self, **more: Any) -> dict[str, Any]:
+    def told(self, **more: Any) -> dict[str, Any]:
         """Return what callbacks are told of a task that concerns all the data."""
         weights = self.params.get("sample_weight")
         metadata = {} if weights is None else {"sample_weight": weights}
@@ -183,17 +228,28 @@ class _Run:
     def search(self) -> bool:
         """Evaluate the source's candidates; tell whether a callback ended it."""
         source, stopped = self.source, False
-        self._announce()
-        task = self._search_task()
+        n_splits, n = len(self.job.splits), source.n_planned
+        if self.estimator.verbose > 0:
+            print(
+                f"Fitting {n_splits} folds for each of {n} candidates, "
+                f"totalling {n_splits * n} fits"
+            )
+        in_rounds = source.n_rounds is not None
+        task = self.root.subcontext(
+            task_name="search",
+            max_subtasks=source.n_rounds if in_rounds else n * n_splits,
+            sequential_subtasks=in_rounds,
+        ).call_on_fit_task_begin(estimator=self.estimator)
         with self._pool() as pool:
-            self.stops.plan(len(self.job.splits), pool.n_workers)
-            while not (stopped or self._over()) and (
-                trials := self.journal.next_round(source)
-            ):
+            self.stops.plan(n_splits, pool.n_workers)
+            while not stopped:
+                over = len(source.trials) < n and self.stops.over()
+                if over or not (trials := self.journal.next_round(source)):
+                    break
                 stopped = self._round(pool, trials, task)
         if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
-        task.call_on_fit_task_end(**self._told(**source.progress()))
+        task.call_on_fit_task_end(**self.told(**source.progress()))
         return stopped
 
     def _pool(self) -> FoldPool | SoloPool:
@@ -206,28 +262,6 @@ class _Run:
             return TimedPool(self.job, search.n_jobs, timeout, self.stops)
         return FoldPool(self.job, search.n_jobs, search.pre_dispatch, self.stops)
 
-    def _over(self) -> bool:
-        """Tell whether the search has to end although candidates are left."""
-        return len(self.source.trials) < self.source.n_planned and self.stops.over()
-
-    def _announce(self) -> None:
-        if self.estimator.verbose > 0:
-            n_splits, n = len(self.job.splits), self.source.n_planned
-            print(
-                f"Fitting {n_splits} folds for each of {n} candidates, "
-                f"totalling {n_splits * n} fits"
-            )
-
-    def _search_task(self) -> Any:
-        n_rounds = self.source.n_rounds
-        n_folds = self.source.n_planned * len(self.job.splits)
-        task = self.root.subcontext(
-            task_name="search",
-            max_subtasks=n_folds if n_rounds is None else n_rounds,
-            sequential_subtasks=n_rounds is not None,
-        )
-        return task.call_on_fit_task_begin(estimator=self.estimator)
-
     def _round(
         self, pool: FoldPool | SoloPool, trials: Sequence[Trial], search_task: Any
     ) -> bool:
@@ -239,20 +273,22 @@ class _Run:
                 task_name="round",
                 max_subtasks=len(trials) * n_splits,
                 sequential_subtasks=False,
-            ).call_on_fit_task_begin(**self._told(**source.progress()))
+            ).call_on_fit_task_begin(**self.told(**source.progress()))
         results = self._results(pool, trials, task)
         for trial in trials:
             # Told in the order asked, so that nothing depends on which fold was faster.
             keys = [(trial.number, split) for split in range(n_splits)]
             if results.keys() >= set(keys):  # the end may have come first
                 take_folds(trial, [results[key] for key in keys])
-                self._tell(trial)
-        told = self._told(**source.progress()) if in_rounds else {}
+                if callable(self.estimator.scoring):
+                    self._check_returned(trial)
+                source.tell(trial)
+        told = self.told(**source.progress()) if in_rounds else {}
         return in_rounds and task.call_on_fit_task_end(**told)
 
     def _results(
         self, pool: FoldPool | SoloPool, trials: Sequence[Trial], task: Any
-    ) -> dict[Key, FoldResult]:
+    ) -> dict[FoldId, FoldResult]:
         """Return the results of the folds of a round; what is known is not fitted."""
         results = self.journal.done(trials[0].number, len(trials))
         folds = self._folds(trials, task, results)
@@ -262,22 +298,16 @@ class _Run:
             results[key] = result
         return results
 
-    def _tell(self, trial: Trial) -> None:
-        """Hand a trial back to the source."""
-        if callable(self.estimator.scoring):
-            self._check_returned(trial)
-        self.source.tell(trial)
-
     def _check_returned(self, trial: Trial) -> None:
         """Check the metrics that a callable scorer turned out to return."""
         for fold in trial.folds:
             names = returned(fold, self.estimator.error_score)
-            if names is not None and self.metrics is None:
-                if isinstance(fold["test_scores"], dict):
+            if names is not None and self.metrics is not None:
+                check_same(names, self.metrics, self.owner)
+            elif names is not None:
+                if names:
                     self.estimator._check_refit_for_multimetric(names)
                 self._know(names)
-            elif names is not None:
-                check_same(names, self.metrics or [], self.owner)
 
     def _know(self, metrics: list[str]) -> None:
         """Take note of the metrics; ValueError if the source cannot do with them."""
@@ -285,7 +315,7 @@ class _Run:
         self.metrics = metrics
 
     def _folds(
-        self, trials: Sequence[Trial], task: Any, known: Container[Key]
+        self, trials: Sequence[Trial], task: Any, known: Container[FoldId]
     ) -> list[Fold]:
         """Return the folds of some trials, each with its callback task."""
         n_splits, watched = len(self.job.splits), self._watched(trials)
@@ -294,11 +324,7 @@ class _Run:
                 trial.number,
                 split,
                 trial.params,
-                {
-                    "split_progress": (split, n_splits),
-                    "candidate_progress": (trial.number, self.source.n_planned),
-                    **(self._leaf(task, trial.number, split) if watched else {}),
-                },
+                self._progress(trial.number, split, task if watched else None),
             )
             for trial in trials
             for split in range(n_splits)
@@ -316,12 +342,19 @@ class _Run:
         values = [value for trial in trials for value in trial.params.values()]
         return any(map(has_callbacks, [self.estimator, self.job.estimator, *values]))
 
-    def _leaf(self, task: Any, candidate: int, split: int) -> dict[str, Any]:
+    def _progress(self, number: int, split: int, task: Any) -> dict[str, Any]:
+        """Return what scikit-learn prints of a fold, and tells callbacks."""
+        n_splits = len(self.job.splits)
+        progress = {
+            "split_progress": (split, n_splits),
+            "candidate_progress": (number, self.source.n_planned),
+        }
+        if task is None:
+            return progress
         leaf = task.subcontext(
-            task_name="candidate-split-evaluation",
-            task_id=candidate * len(self.job.splits) + split,
+            task_name="candidate-split-evaluation", task_id=number * n_splits + split
         )
-        return {"caller": self.estimator, "callback_ctx": leaf}
+        return {**progress, "caller": self.estimator, "callback_ctx": leaf}
 
     # The results ----------------------------------------------------------------------
 
@@ -342,14 +375,11 @@ class _Run:
         search.scorer_ = getattr(self.scorers, "_scorers", self.scorers)
         search.cv_results_ = results
         if search.refit or not search.multimetric_:
-            self._choose(results)
-
-    def _choose(self, results: Mapping[str, Any]) -> None:
-        search, metric = self.estimator, self.refit_metric
-        search.best_index_ = search._select_best_index(search.refit, metric, results)
-        if not callable(search.refit):
-            search.best_score_ = results[f"mean_test_{metric}"][search.best_index_]
-        search.best_params_ = results["params"][search.best_index_]
+            metric = self.refit_metric
+            best = search._select_best_index(search.refit, metric, results)
+            search.best_index_, search.best_params_ = best, results["params"][best]
+            if not callable(search.refit):
+                search.best_score_ = results[f"mean_test_{metric}"][best]
 
     def refit(self) -> None:
         """Fit the best candidate on all the data."""
@@ -360,14 +390,10 @@ class _Run:
         task = self.root.subcontext(task_name="refit-with-best-params")
         data = (self.X,) if self.y is None else (self.X, self.y)
         with task.propagate_callback_context(search.best_estimator_):
-            task.call_on_fit_task_begin(**self._told())
+            task.call_on_fit_task_begin(**self.told())
             start = time.perf_counter()
             search.best_estimator_.fit(*data, **self.routed.estimator.fit)
             search.refit_time_ = time.perf_counter() - start
         if hasattr(search.best_estimator_, "feature_names_in_"):
             search.feature_names_in_ = search.best_estimator_.feature_names_in_
-        task.call_on_fit_task_end(**self._told())
-
-    def end(self) -> None:
-        """Tell callbacks that the search is over."""
-        self.root.call_on_fit_task_end(**self._told())
+        task.call_on_fit_task_end(**self.told())

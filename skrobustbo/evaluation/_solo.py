@@ -4,14 +4,40 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
-from skrobustbo.evaluation._folds import LIVES, Fold, FoldResult, Job, Key, death
+import sklearn
+from threadpoolctl import threadpool_limits
+
+from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._folds import LIVES, Fold, Job, death
 from skrobustbo.evaluation._stops import Stops
+
+
+@dataclass
+class Shared:
+    """What a worker has to know: what all folds share, and the session's settings."""
+
+    job: Job
+    config: dict[str, Any] = field(default_factory=sklearn.get_config)
+    filters: list[Any] = field(default_factory=lambda: list(warnings.filters))
+
+    def set_filters(self) -> None:
+        """Put the session's filters in the place of those for warnings."""
+        warnings.resetwarnings()
+        warnings.filters.extend(self.filters)  # type: ignore[attr-defined] # it is a list
+
+
+def warm_up() -> None:
+    """Look for the thread pools of libraries, which takes its time at first."""
+    with threadpool_limits(limits=1):
+        pass
 
 
 class WorkerDiedError(Exception):
@@ -72,7 +98,7 @@ class SoloWorker(Protocol):
         """Tell whether something came of the fold."""
         ...
 
-    def take(self) -> tuple[Key, FoldResult, float]:
+    def take(self) -> tuple[FoldId, FoldResult, float]:
         """Return what came of the fold, or raise one of the errors above."""
         ...
 
@@ -102,10 +128,10 @@ class SoloPool:
     def __init__(self, job: Job, seconds: float, stops: Stops) -> None:
         self._job, self._seconds, self._stops = job, seconds, stops
         self._workers: Sequence[SoloWorker] = []
-        self._deaths: dict[Key, int] = {}  # of suspects, with no other fold about
+        self._deaths: dict[FoldId, int] = {}  # of suspects, with no other fold about
         self._guilty: dict[int, str] = {}  # candidates, and why
 
-    def run(self, folds: Sequence[Fold]) -> Generator[tuple[Key, FoldResult]]:
+    def run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
         """Fit folds and give the result of each as soon as it is there.
 
         A fold that takes too long counts as failed. One whose worker dies is fitted
@@ -168,7 +194,7 @@ class SoloPool:
 
     def _received(
         self, worker: SoloWorker, waiting: deque[Fold]
-    ) -> Iterator[tuple[Key, FoldResult]]:
+    ) -> Iterator[tuple[FoldId, FoldResult]]:
         """Give what comes of the fold of a worker, if anything."""
         fold = worker.fold
         if fold is None or not worker.is_done():
@@ -195,7 +221,7 @@ class SoloPool:
 
     def _died(
         self, fold: Fold, waiting: deque[Fold], *, alone: bool
-    ) -> Iterator[tuple[Key, FoldResult]]:
+    ) -> Iterator[tuple[FoldId, FoldResult]]:
         """Put a fold back; if it has lost its lives, fail the rest of its candidate."""
         deaths = self._deaths[fold.key] = self._deaths.get(fold.key, 0) + alone
         if deaths < LIVES and fold.candidate not in self._guilty:

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
+import signal
 import statistics
+import sys
 import threading
 import time
 import warnings
 from collections import deque
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager
-from typing import TypeVar
-
-from skrobustbo.evaluation._signals import Interruption
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: Handlers that searches have taken the place of, the outermost search's first.
+_replaced: list[tuple[signal.Signals, Any]] = []
+
 #: Folds that the estimate of how long one takes looks back on.
 _RECENT = 25
+
+
+def _give_back(n_kept: int = 0) -> None:
+    """Put handlers of before in their place again, all but the first so many."""
+    while len(_replaced) > n_kept:
+        signal.signal(*_replaced.pop())
+
+
+# A forked worker has to die of what its pool sends to end it. Its handler cannot see to
+# that: a signal noted just before the worker waits for work would wake it no more.
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_give_back)
 
 
 class Stops:
@@ -53,7 +72,8 @@ class Stops:
         self.fit_timeout = None if fit_timeout is None else _waitable(fit_timeout)
         seconds = math.inf if max_time is None else _waitable(max_time)
         self._end = time.monotonic() + seconds
-        self._interruption = Interruption(interruptible)
+        self._interruptible = interruptible
+        self._n_signals, self._raising = 0, False
         self._out_of_time = False
         self._begun: set[int] = set()
         self._seconds: deque[float] = deque(maxlen=_RECENT)
@@ -63,7 +83,7 @@ class Stops:
     @property
     def reason(self) -> str:
         """Why the search ended early, "" if nothing has ended it."""
-        if self._interruption:
+        if self._n_signals:
             return "interrupted"
         return "max_time" if self._out_of_time else ""
 
@@ -78,13 +98,65 @@ class Stops:
 
     # Signals --------------------------------------------------------------------------
 
-    def watched(self) -> AbstractContextManager[None]:
-        """Return a context in which signals end the search."""
-        return self._interruption.watched()
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Handle signals; the handlers of before come back whatever happens.
+
+        While folds are waited for, the first raises a KeyboardInterrupt; elsewhere it
+        is kept in mind. The second raises one anywhere. A search inside another one, or
+        outside the main thread, leaves them alone.
+        """
+        if not (self._interruptible and _is_outermost()):
+            yield
+            return
+        n_replaced = len(_replaced)
+        try:
+            for number in _SIGNALS:
+                self._replace(number)
+            yield
+        finally:
+            _give_back(n_replaced)
+
+    def _replace(self, number: signal.Signals) -> None:
+        handler = signal.getsignal(number)
+        # Who ignores signals (nohup) still does; None stands for one set from C.
+        if handler not in (signal.SIG_IGN, None):
+            _replaced.append((number, handler))
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        self._n_signals += 1
+        if self._raising or self._n_signals > 1:
+            raise KeyboardInterrupt
 
     def guard(self, results: Generator[T]) -> Iterator[T]:
-        """Give the results of folds until a signal comes."""
-        return self._interruption.guard(results)
+        """Give results until a signal comes; what is under way then is given up.
+
+        Between two results, signals wait, so that what is done with one is completed.
+        """
+        try:
+            while True:
+                with self._may_raise():
+                    result = next(results, None)
+                # Or somebody below has caught the signal.
+                if self._n_signals or result is None:
+                    return
+                yield result
+        except KeyboardInterrupt:
+            if self._n_signals != 1:
+                raise
+        finally:
+            _close(results)
+
+    @contextmanager
+    def _may_raise(self) -> Iterator[None]:
+        self._raising = True
+        try:
+            if self._n_signals:  # one that came just before
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._raising = False
 
     # Time -----------------------------------------------------------------------------
 
@@ -125,7 +197,7 @@ class Stops:
 
     def nothing_finished(self) -> BaseException | None:
         """Return what to raise if the search ended without any candidate finished."""
-        if self._interruption:
+        if self._n_signals:
             return KeyboardInterrupt()
         if not self._out_of_time:
             return None
@@ -136,7 +208,7 @@ class Stops:
 
     def warn(self, n_done: int, n_planned: int) -> None:
         """Warn of an interruption."""
-        if self._interruption:
+        if self._n_signals:
             warnings.warn(
                 f"The search was interrupted after {n_done} of {n_planned} candidates "
                 "and goes on with the best of these; interrupt again to abort.",
@@ -148,3 +220,46 @@ class Stops:
 def _waitable(seconds: float) -> float:
     """Return as many seconds as can be waited for at most: some centuries."""
     return seconds if seconds < threading.TIMEOUT_MAX else threading.TIMEOUT_MAX
+
+
+def _is_outermost() -> bool:
+    """Tell whether this is the main thread of a process of its own, not inside jobs."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    return multiprocessing.parent_process() is None and not _inside_jobs()
+
+
+def _inside_jobs() -> bool:
+    """Tell whether joblib is running us, as it does in `cross_val_score`.
+
+    With a single job it does so in the main thread and leaves no other trace.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "joblib.parallel":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _close(results: Generator[Any]) -> None:
+    """Give up what is left, without joblib's advice on how not to."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*still being processed")
+        results.close()
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Keep Ctrl-C for later, and for good from processes that are started inside.
+
+    A terminal sends it to workers as well, which then die with a traceback each.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -6,28 +6,27 @@ import math
 import multiprocessing
 import threading
 import time
-import warnings
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self
 
-import joblib
 import sklearn
 from joblib import effective_n_jobs, parallel_config
 from joblib.externals.loky.backend import reduction
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from joblib.parallel import ThreadingBackend, get_active_backend
-from threadpoolctl import threadpool_limits
 
-from skrobustbo.evaluation._folds import LIVES, Fold, FoldResult, Job, Key, leaves_cores
-from skrobustbo.evaluation._signals import signals_held
+from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._folds import LIVES, Fold, Job, leaves_cores
 from skrobustbo.evaluation._solo import (
     FoldLateError,
     FoldLostError,
+    Shared,
     SoloPool,
     WorkerDiedError,
+    warm_up,
 )
-from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation._stops import Stops, signals_held
 
 #: The backends of joblib whose workers are processes on this machine; "sequential" is
 #: what is inside their jobs.
@@ -66,13 +65,8 @@ class TimedPool(SoloPool):
         self.n_workers = int(effective_n_jobs(n_jobs))
 
     def __enter__(self) -> Self:
-        settings = (
-            self._job,
-            leaves_cores(self.n_workers),
-            sklearn.get_config(),
-            list(warnings.filters),
-        )
-        self._processes = _Processes(bytes(reduction.dumps(settings)))
+        self._job.nested = leaves_cores(self.n_workers)
+        self._processes = _Processes(bytes(reduction.dumps(Shared(self._job))))
         self._workers = [_Worker(self._processes) for _ in range(self.n_workers)]
         return self
 
@@ -103,8 +97,8 @@ class _Process:
             self.executor = ProcessPoolExecutor(
                 1, initializer=_prepare, initargs=(payload,)
             )
-            self.executor.submit(_warm_up)
-            self.ready: Future[Any] = self.executor.submit(_warm_up)
+            self.executor.submit(warm_up)
+            self.ready: Future[Any] = self.executor.submit(warm_up)
 
 
 class _Processes:
@@ -219,7 +213,7 @@ class _Worker:
         assert self.future is not None
         return self.future.done() or self._last_time <= time.monotonic()
 
-    def take(self) -> tuple[Key, FoldResult, float]:
+    def take(self) -> tuple[FoldId, FoldResult, float]:
         """Return what came of the fold."""
         assert self.future is not None
         future = self.future
@@ -228,7 +222,7 @@ class _Worker:
             self._give_up()
             raise FoldLateError
         try:
-            result: tuple[Key, FoldResult, float] = future.result()
+            result: tuple[FoldId, FoldResult, float] = future.result()
         except FoldLostError:
             self.end()
             raise
@@ -274,29 +268,18 @@ def _check_local() -> None:
 
 # In the worker ------------------------------------------------------------------------
 
-_settings: tuple[Any, ...] = ()
+_shared: Shared
 
 
 def _prepare(payload: bytes) -> None:
     """Unpack what all folds share, once, and take on the settings of the session."""
-    global _settings
-    job, nested, config, filters = reduction.loads(payload)
-    _settings = (job, nested)
-    sklearn.set_config(**config)
-    warnings.resetwarnings()
-    warnings.filters.extend(filters)  # type: ignore[attr-defined] # it is a list
+    global _shared
+    _shared = reduction.loads(payload)
+    sklearn.set_config(**_shared.config)
+    _shared.set_filters()
 
 
-def _warm_up() -> None:
-    """Look for the thread pools of libraries, which takes its time at first."""
-    with threadpool_limits(limits=1):
-        pass
-
-
-def _fit(fold: Fold) -> tuple[Key, FoldResult, float]:
+def _fit(fold: Fold) -> tuple[FoldId, FoldResult, float]:
     """Fit a fold as a job of joblib would."""
-    job, nested = _settings
-    call, args, kwargs = job.call(fold, nested=nested, delayed=joblib.delayed)
     with parallel_config(backend=ThreadingBackend(nesting_level=1)):
-        result: tuple[Key, FoldResult, float] = call(*args, **kwargs)
-    return result
+        return _shared.job.fit(fold)

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.model_selection._notes import Notes
+from skrobustbo.model_selection._refit import standard_error
+from skrobustbo.model_selection._source import Notes
 from skrobustbo.space import Categorical, Space
+from skrobustbo.surrogate._cholesky import NUMERICAL
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
@@ -113,7 +115,11 @@ class Findings:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of the best candidate's mean over its folds; nan of one."""
-        return math.nan if self.best is None else _error(self.folds[self.best])
+        return math.nan if self.best is None else standard_error(self.folds[self.best])
+
+    @property
+    def _known_error(self) -> float:
+        return self.standard_error if self.standard_error > 0 else 0.0
 
     # Progress and noise ---------------------------------------------------------------
 
@@ -153,8 +159,7 @@ class Findings:
         if n < 8 or n - n // 4 < self.n_initial or self.highest is None:
             return False
         before = self.so_far[n - n // 4 - 1]
-        error = self.standard_error if self.standard_error > 0 else 0.0
-        least = max(error / 4, 0.01 * self.typical)
+        least = max(self._known_error / 4, 0.01 * self.typical)
         return not math.isfinite(before) or bool(self.so_far[-1] - before > least)
 
     @cached_property
@@ -168,7 +173,7 @@ class Findings:
         if self.highest is None or len(rows) < 3 or self.search.n_splits_ < 2:
             return False
         gaps = self.folds[self.highest] - self.folds[rows]
-        near = [gap.mean() <= 2 * _error(gap) for gap in gaps]
+        near = [gap.mean() <= 2 * standard_error(gap) for gap in gaps]
         return self.typical > 0 and bool(np.mean(near) > 0.5)
 
     # Branches and parameters ----------------------------------------------------------
@@ -225,8 +230,7 @@ class Findings:
         """Whether some candidates, if there are any, all fall far short of the best."""
         scores = self.scores[rows]
         scores = scores[np.isfinite(scores)]
-        error = self.standard_error if self.standard_error > 0 else 0.0
-        least = self.scores[self.best] - max(2 * error, 0.2 * self.typical)
+        least = self.scores[self.best] - max(2 * self._known_error, 0.2 * self.typical)
         return len(scores) > 0 and bool(scores.max() < least)
 
     @cached_property
@@ -245,7 +249,7 @@ class Findings:
         floor = float(np.median(seen[: max(5, self.n_initial)]))
         try:
             shares = _total_effects(self.notes.optimizer, self.branch, names, floor)
-        except (np.linalg.LinAlgError, ArithmeticError):  # no model, no verdict
+        except NUMERICAL:  # no model, no verdict
             return []
         return [name for name, share in shares.items() if share < _IDLE]
 
@@ -285,13 +289,6 @@ class Findings:
         keys = ("mean_fit_time", "mean_score_time")
         each = [np.nansum(np.asarray(self.results[k], dtype=float)) for k in keys]
         return float(sum(each)) * int(self.search.n_splits_)
-
-
-def _error(values: Array) -> float:
-    """Return the standard error of a mean, nan of a single value."""
-    if len(values) < 2:
-        return math.nan
-    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
 def _has_ends(branch: Space, name: str) -> bool:

@@ -131,7 +131,13 @@ class one_standard_error:
         if not np.isfinite(mean).any():
             raise ValueError("Expected a candidate whose fits all succeeded, got none.")
         best = int(np.nanargmax(mean))
-        least = mean[best] - _standard_error(cv_results, metric, best)
+        scores = [
+            float(values[best])
+            for key, values in cv_results.items()
+            if key.startswith("split") and key.endswith(f"_test_{metric}")
+        ]
+        # Of a single fold, it is not known.
+        least = mean[best] - np.nan_to_num(standard_error(scores), posinf=np.inf)
         within = [int(i) for i in np.flatnonzero(mean >= least)]
         params = cv_results["params"]
         return min(within, key=lambda i: (self._complexity(params[i]), -mean[i]))
@@ -161,12 +167,7 @@ class one_standard_error:
             ) from None
 
 
-def _standard_error(cv_results: Results, metric: str, i: int) -> float:
-    """Return the standard error of a candidate's mean; 0 for a single fold."""
-    scores = [
-        float(values[i])
-        for key, values in cv_results.items()
-        if key.startswith("split") and key.endswith(f"_test_{metric}")
-    ]
+def standard_error(scores: Any) -> float:
+    """Return the standard error of a mean over folds; nan for a single one."""
     n = len(scores)
-    return float(np.std(scores, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+    return float(np.std(scores, ddof=1) / np.sqrt(n)) if n > 1 else np.nan

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skrobustbo._arguments import LARGEST_COUNT
@@ -23,21 +23,11 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.checkpoint import NoJournal, open_journal
 from skrobustbo.evaluation import Stops, run_search
-from skrobustbo.model_selection._before import (
-    check_estimator,
-    check_names,
-    check_pre_dispatch,
-    check_scoring,
-    completed,
-    policy_of,
-)
+from skrobustbo.model_selection._before import prepared
 from skrobustbo.model_selection._findings import Findings, missing_columns
-from skrobustbo.model_selection._fingerprint import fingerprint
 from skrobustbo.model_selection._html import account
-from skrobustbo.model_selection._notes import Notes
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._source import OptimizerSource
-from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 
@@ -292,7 +282,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.n_iter_ = len(source.trials)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
-        self._notes = Notes.of(source, journal)
+        self._notes = source.notes()
         return self
 
     def _forget(self, source: OptimizerSource) -> None:
@@ -354,55 +344,5 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self, journal: NoJournal | None = None, data: Params | None = None
     ) -> OptimizerSource:
         """Return where candidates come from; all that needs no fit is checked."""
-        check_estimator(self.estimator)
-        check_scoring(self.scoring)
-        check_pre_dispatch(self.pre_dispatch)
-        space = self.param_space
-        space = space if isinstance(space, Space) else Space(space)
-        check_names(space, self.estimator)
-        seed, drawn = self._seed()
-        seed, horizon = (journal or NoJournal()).begin(
-            lambda: self._fingerprint(space, data or {}),
-            seed=seed,
-            n_iter=self.n_iter,
-            drawn=drawn,
-        )
-        fresh = partial(
-            Optimizer,
-            space,
-            policy_of(self.policy, self.tol),
-            n_initial_points=self.n_initial_points,
-            initial_params=completed(self.initial_params, space, self.estimator),
-            constraints=self.constraints,
-            horizon=int(min(horizon, space.size)),
-            random_state=seed,
-        )
-        optimizer = fresh()
-        if self.tol is not None and not optimizer.policy.seeks_maximum:
-            raise ValueError(
-                "The 'tol' of RobustBayesSearchCV must be None for policies whose "
-                f"regret has no bound. Got {self.tol!r} with {optimizer.policy!r} "
-                "instead."
-            )
-        return OptimizerSource(
-            optimizer,
-            n_iter=self.n_iter,
-            batch_size=self.batch_size,
-            search_metric=self.search_metric,
-            refit=self.refit,
-            tol=self.tol,
-            name=type(self.estimator).__name__,
-            fresh=fresh,
-            gives_up=isinstance(self.error_score, str) or np.isnan(self.error_score),
-            journal=journal,
-        )
-
-    def _seed(self) -> tuple[int, bool]:
-        """Return the seed, and whether it was drawn rather than given."""
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state), False
-        return int(check_random_state(self.random_state).randint(2**31 - 1)), True
-
-    def _fingerprint(self, space: Space, data: Params) -> dict[str, dict[str, str]]:
-        named = self.refit if isinstance(self.refit, str) else None
-        return fingerprint(self, space, data, self.search_metric or named)
+        journal = journal or NoJournal()
+        return OptimizerSource(self, prepared(self, journal, data or {}), journal)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from warnings import warn
 
@@ -15,15 +17,66 @@ import numpy as np
 from skrobustbo._trials import Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import NoJournal
+from skrobustbo.model_selection._before import metric_of
+from skrobustbo.model_selection._refit import standard_error
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import from_json, to_json
+from skrobustbo.surrogate._cholesky import NUMERICAL
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
+#: Causes kept, and characters of each.
+_CAUSES, _LENGTH = 50, 300
 #: What a line of a traceback begins with that says where.
 _FRAME = '  File "'
 #: Columns of the results, and the part of a trial that each is.
 _COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One cause of failures.
+
+    Attributes
+    ----------
+    cause : str
+        Type and first line of the exception.
+    n_folds, n_candidates : int
+        How often it happened.
+    """
+
+    cause: str
+    n_folds: int
+    n_candidates: int
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What the report needs besides the fitted attributes.
+
+    Attributes
+    ----------
+    optimizer : Optimizer
+        The one that the search asked; the user may go on with it.
+    metric : str or None
+        The metric searched for where there are several.
+    failures : list of Failure
+        The most frequent first.
+    n_failed : int
+        Candidates without a finite score.
+    n_planned : int
+        Candidates planned.
+    n_read, n_read_failed : int
+        Folds that were in the checkpoint, and those of them that had failed.
+    """
+
+    optimizer: Any
+    metric: str | None
+    failures: Sequence[Failure]
+    n_failed: int
+    n_planned: int
+    n_read: int = 0
+    n_read_failed: int = 0
 
 
 class OptimizerSource:
@@ -31,31 +84,17 @@ class OptimizerSource:
 
     Parameters
     ----------
-    optimizer : Optimizer
-        Asked and told.
-    n_iter : int
-        Candidates to ask for in all.
-    batch_size : int
-        Candidates per round.
-    search_metric : str or None
-        The metric to search for where there are several.
-    refit : bool, str or callable
-        Names that metric, if it is a name, where `search_metric` does not.
-    tol : float, "noise" or None
-        Bound on the regret at which to end; "noise" is the standard error of the best
-        candidate's mean score.
-    name : str
-        Name of the estimator that is tuned, for messages.
+    search : RobustBayesSearchCV
+        The search, for its settings.
     fresh : callable
-        Returns an optimizer like the given one that has not been asked yet; needed to
-        resume an earlier run.
-    gives_up : bool, default=True
-        Whether a search in which nothing but errors comes of the fits ends early.
-    journal : NoJournal, optional
+        Returns an optimizer that has not been asked yet.
+    journal : NoJournal
         Knows what of the results comes from an earlier run.
 
     Attributes
     ----------
+    optimizer : Optimizer
+        Asked and told.
     metric : str or None
         The metric searched for where there are several.
     seconds : float
@@ -67,32 +106,24 @@ class OptimizerSource:
     """
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        *,
-        n_iter: int,
-        batch_size: int = 1,
-        search_metric: str | None = None,
-        refit: Any = True,
-        tol: float | str | None = None,
-        name: str = "estimator",
-        fresh: Callable[[], Optimizer] | None = None,
-        gives_up: bool = True,
-        journal: NoJournal | None = None,
+        self, search: Any, fresh: Callable[[], Optimizer], journal: NoJournal
     ) -> None:
-        self.optimizer = optimizer
-        self.n_planned = n_iter
-        self.n_rounds = -(-int(n_iter) // int(batch_size))  # rounded up
-        self.metric = refit if isinstance(refit, str) else None
-        if search_metric is not None:
-            self.metric = search_metric
+        self._search, self._fresh, self._journal = search, fresh, journal
+        self.optimizer = fresh()
+        if search.tol is not None and not self.optimizer.policy.seeks_maximum:
+            raise ValueError(
+                "The 'tol' of RobustBayesSearchCV must be None for policies whose "
+                f"regret has no bound. Got {search.tol!r} with "
+                f"{self.optimizer.policy!r} instead."
+            )
+        self.n_planned: int = search.n_iter
+        # Rounded up.
+        self.n_rounds: int | None = -(-int(search.n_iter) // int(search.batch_size))
+        self.metric = metric_of(search)
         self.seconds = 0.0
         self.reason = "n_iter"
         self.trials: list[Trial] = []
-        self._batch_size, self._name = batch_size, name
-        self._given, self._tol = search_metric is not None, tol
-        self._fresh, self._strayed = fresh, False
-        self._gives_up, self._journal = gives_up, journal or NoJournal()
+        self._strayed = False
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -104,7 +135,7 @@ class OptimizerSource:
 
     def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if it is not clear which metric to search for."""
-        if not metrics and self._given:
+        if not metrics and self._search.search_metric is not None:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be None where "
                 f"'scoring' does not give several metrics. Got {self.metric!r} instead."
@@ -125,7 +156,7 @@ class OptimizerSource:
         if n_left and self._is_close():
             self.reason = "tol"
             return []
-        trials = self._ask(min(n_left, self._batch_size))
+        trials = self._ask(min(n_left, self._search.batch_size))
         if not trials:
             self._check_fits(last=True)
         return trials
@@ -143,20 +174,20 @@ class OptimizerSource:
 
     def _is_close(self) -> bool:
         """Tell whether what is left to gain is within the tolerance."""
-        if self._tol is None or not self.found:
+        tol = self._search.tol
+        if tol is None or not self.found:
             return False
-        tol = self._standard_error() if isinstance(self._tol, str) else self._tol
-        with self._timed(), suppress(np.linalg.LinAlgError, ArithmeticError):
-            return self.optimizer.regret_bound() <= tol
+        if isinstance(tol, str):
+            tol = self._standard_error()
+        with self._timed(), suppress(*NUMERICAL):
+            return bool(self.optimizer.regret_bound() <= tol)
         return False  # as long as the models fail
 
     def _standard_error(self) -> float:
         """Return the standard error of the best mean score; nan for a single fold."""
         means = [trial.mean_score(self.metric) for trial in self.trials]
-        scores = self.trials[int(np.nanargmax(means))].scores(self.metric)
-        if len(scores) < 2:
-            return math.nan
-        return float(np.std(scores, ddof=1) / math.sqrt(len(scores)))
+        best = self.trials[int(np.nanargmax(means))]
+        return standard_error(best.scores(self.metric))
 
     # What a journal keeps -------------------------------------------------------------
 
@@ -213,8 +244,6 @@ class OptimizerSource:
         return asked == [_canonical(record["params"]) for record in noted]
 
     def _start_over(self) -> None:
-        if self._fresh is None:
-            raise RuntimeError("Expected 'fresh' to be given.")
         if not self._journal.retries:
             warn(
                 "The candidates in the checkpoint are not those that would be asked "
@@ -247,7 +276,9 @@ class OptimizerSource:
         or if there are no others. A fit that succeeds, whatever its score, lets the
         search go on.
         """
-        errors = self._errors() if self._gives_up else []
+        error_score = self._search.error_score
+        gives_up = isinstance(error_score, str) or np.isnan(error_score)
+        errors = self._errors() if gives_up else []
         n = len(self.trials)
         same = len({exception_line(error) for error in errors}) == 1
         # One that took too long, or took its worker down, has raised nothing.
@@ -264,13 +295,14 @@ class OptimizerSource:
 
     def _all_failed(self, n_folds: int, error: str) -> str:
         journal, n = self._journal, len(self.trials)
+        name = type(self._search.estimator).__name__
         read, again, n_read = ",", "", journal.n_read_failed
         if n_read:
             read = f", {n_read} of them in the checkpoint {journal.path!r},"
             again = ", and repeat the call with retry_failed=True"
         return (
             f"All {n_folds} fits of the first {n} candidates failed{read} the last "
-            f"with {error!r}: fix {self._name}, the data or 'param_space'{again}; "
+            f"with {error!r}: fix {name}, the data or 'param_space'{again}; "
             "error_score='raise' shows the traceback, with a number the search goes on."
         )
 
@@ -297,6 +329,19 @@ class OptimizerSource:
         chosen = {c: [getattr(t, v) for t in self.trials] for c, v in _COLUMNS.items()}
         return {**chosen, "posterior_mean": mean, "posterior_std": std}
 
+    def notes(self) -> Notes:
+        """Return what the report needs, once all candidates are told."""
+        means = [trial.mean_score(self.metric) for trial in self.trials]
+        return Notes(
+            optimizer=self.optimizer,
+            metric=self.metric,
+            failures=failures(self.trials, self.metric),
+            n_failed=len(means) - sum(map(math.isfinite, means)),
+            n_planned=self.n_planned,
+            n_read=self._journal.n_read,
+            n_read_failed=self._journal.n_read_failed,
+        )
+
 
 def _take_prediction(trial: Trial, other: Trial) -> None:
     """Give a trial what the models said of another one before its evaluation."""
@@ -314,3 +359,23 @@ def exception_line(traceback: str) -> str:
     frames = [i for i, line in enumerate(lines) if line.startswith(_FRAME)]
     rest = lines[frames[-1] :] if frames else lines
     return next((line for line in rest if not line.startswith(" ")), rest[-1])
+
+
+def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
+    """Return the causes of failed folds, the most frequent first."""
+    folds: Counter[str] = Counter()
+    candidates: Counter[str] = Counter()
+    for trial in trials:
+        causes = list(_causes(trial, metric))
+        folds.update(causes)
+        candidates.update(set(causes))
+    # Equally frequent ones stay in the order in which they came.
+    return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
+
+
+def _causes(trial: Trial, metric: str | None) -> Iterator[str]:
+    for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
+        if fold["fit_error"]:
+            yield exception_line(fold["fit_error"])[:_LENGTH]
+        elif not math.isfinite(score):
+            yield f"the score was {score}"

@@ -28,14 +28,14 @@ from skrobustbo.surrogate import (
     Models,
     View,
 )
+from skrobustbo.surrogate._cholesky import NUMERICAL
 from skrobustbo.surrogate._posterior import ReferencePoints
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
-#: What a numerical failure of a model raises, as of a kernel that is not positive
-#: definite, and the label of the query that takes the place of the model's.
-NUMERICAL, FALLBACK = (np.linalg.LinAlgError, ArithmeticError), "fallback"
+#: The label of the query that takes the place of that of a model that fails.
+FALLBACK = "fallback"
 #: What a trial has of metadata, where it is there; and what the metadata then loses.
 _SAID = ("label", "length_scales", "divisor", "mean", "std")
 _NOT_KEPT = ("length_scales", "divisor")

@@ -10,9 +10,10 @@ import numpy as np
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchBalancer, OptimisticBound
-from skrobustbo.optimizer._branch import NUMERICAL, Branch, warn_of_failure
+from skrobustbo.optimizer._branch import Branch, warn_of_failure
 from skrobustbo.optimizer._initial import InitialDesign
 from skrobustbo.policies._base import Policy
+from skrobustbo.surrogate._cholesky import NUMERICAL
 
 
 class Turns:

@@ -14,6 +14,9 @@ from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
 
+#: What a numerical failure of a model raises, as of a kernel that is not positive
+#: definite.
+NUMERICAL = (np.linalg.LinAlgError, ArithmeticError)
 #: Relative pivots up to the first are rounding errors, and are lifted to the second:
 #: a mere lift to the first would magnify the errors of the rows that follow.
 _LOST, _LIFTED = 1e-13, 1e-8

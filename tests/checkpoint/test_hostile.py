@@ -20,8 +20,8 @@ from skrobustbo import Categorical, Real, RobustBayesSearchCV
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.checkpoint._beside import LOCK, NEW
 from skrobustbo.checkpoint._records import (
-    Form,
     Malformed,
+    check_folds,
     read_fold,
     read_number,
     read_rounds,
@@ -458,11 +458,11 @@ def test_folds_round_trip_and_have_one_form():
     }
     folds = [read_fold(write_fold(fold)) for fold in (good, failed)]
     assert len(folds[1]["fit_error"]) == 100_000
-    Form(None, True).check(folds)
-    Form(["a", "b"], True).check(folds[:1])
-    for form in (Form(None, False), Form(["a", "b"], True), Form([], True)):
+    check_folds(folds, None, train=True)
+    check_folds(folds[:1], ["a", "b"], train=True)
+    for metrics, train in ((None, False), (["a", "b"], True), ([], True)):
         with pytest.raises(Malformed):
-            form.check(folds)
+            check_folds(folds, metrics, train=train)
 
 
 def test_rounds():

@@ -15,8 +15,9 @@ from sklearn.model_selection import (
     RandomizedSearchCV,
 )
 
+from fixed_source import FixedSource
 from skrobustbo._sklearn_compat import fit_context
-from skrobustbo.evaluation import FixedSource, run_search
+from skrobustbo.evaluation import run_search
 
 
 def _grid(search):

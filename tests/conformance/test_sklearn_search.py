@@ -29,7 +29,9 @@ def outcomes(tmp_path_factory):
 
 def _run(plugin, folder, **settings):
     report = folder / "report.xml"
-    path = os.pathsep.join([str(HERE), str(HERE.parents[1])])
+    path = os.pathsep.join(
+        [str(HERE), str(HERE.parent / "helpers"), str(HERE.parents[1])]
+    )
     command = ["-m", "pytest", "-q", "-p", plugin, "-p", "no:cacheprovider"]
     target = ["--pyargs", "sklearn.model_selection.tests.test_search"]
     subprocess.run(

@@ -1,6 +1,6 @@
 """Searches on a Dask cluster in which three fits kill their worker, on a busy machine.
 
-    python tests/search/killed_dask.py [--runs 20] [--busy 2]
+    PYTHONPATH=tests/helpers python tests/search/killed_dask.py [--runs 20] [--busy 2]
 
 Each run starts a cluster of two worker processes and fits 20 candidates, of which three
 kill every worker that fits them, beside busy loops that take the cores. A run is right
@@ -21,7 +21,8 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from skrobustbo.evaluation import FixedSource, run_search
+from fixed_source import FixedSource
+from skrobustbo.evaluation import run_search
 
 X, y = load_iris(return_X_y=True)
 N_CANDIDATES, DEADLY = 20, (3, 4, 11)

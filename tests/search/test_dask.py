@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
 from fake_estimators import Fake, Marked, hang, processes_of, search_of, strike_once
+from fixed_source import FixedSource
 from skrobustbo.evaluation import (
-    FixedSource,
     Stops,
     _dask,
     _dask_workers,
@@ -53,7 +53,7 @@ def local_cluster(n_workers=2, n_threads=1, **settings):
 @pytest.fixture(scope="module")
 def cluster():
     with local_cluster() as made, distributed.Client(made) as client:
-        client.run(__import__, "skrobustbo.evaluation._dask_tasks")
+        client.run(__import__, "skrobustbo.evaluation._dask_workers")
         yield client
 
 

@@ -12,8 +12,9 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
 
 from fake_estimators import Marked, marks_of, search_of, strike_once
+from fixed_source import FixedSource
 from skrobustbo._trials import Trial
-from skrobustbo.evaluation import FixedSource, _folds, run_search
+from skrobustbo.evaluation import _folds, run_search
 from skrobustbo.evaluation._folds import Fold, FoldPool, _is_loss
 from skrobustbo.evaluation._stops import Stops
 
@@ -162,7 +163,7 @@ class FakeJob:
     def __init__(self):
         self.settings = {"error_score": math.nan}
 
-    def call(self, fold, nested):
+    def call(self, fold):
         return "fold"
 
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import skrobustbo
 from fake_estimators import Fake, search_of
 from skrobustbo import RobustBayesSearchCV
-from skrobustbo.evaluation._signals import Interruption
+from skrobustbo.evaluation import Stops
 
 X, y = load_iris(return_X_y=True)
 HANDLERS = [signal.SIGINT, signal.SIGTERM]
@@ -202,9 +202,9 @@ def test_inside_another_search_it_finishes_the_outer_one():
 
 def test_of_two_that_watch_each_gives_back_what_it_took():
     """As where a callback of one search runs another."""
-    with Interruption(True).watched():
+    with Stops(interruptible=True).watched():
         outer = [signal.getsignal(number) for number in HANDLERS]
-        with Interruption(True).watched():
+        with Stops(interruptible=True).watched():
             assert [signal.getsignal(number) for number in HANDLERS] != outer
         assert [signal.getsignal(number) for number in HANDLERS] == outer
 

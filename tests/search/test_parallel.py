@@ -15,7 +15,8 @@ from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info
 
 from fake_estimators import HERE, Marked, processes_of, search_of
-from skrobustbo.evaluation import FixedSource, run_search
+from fixed_source import FixedSource
+from skrobustbo.evaluation import run_search
 
 X, y = load_iris(return_X_y=True)
 

@@ -26,10 +26,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fake_estimators import Fake, search_of
-from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV, Space
+from skrobustbo import Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo._sklearn_compat import BaseSearchCV
 from skrobustbo.evaluation import take_folds
-from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.policies import GPUCB
 
 X, y = load_iris(return_X_y=True)
@@ -385,8 +384,7 @@ def test_one_error_of_all_fits_ends_the_search_after_three(batch_size, n):
 
 def test_three_candidates_that_take_too_long_do_not_end_the_search():
     """They have raised nothing; others may be quicker."""
-    optimizer = Optimizer({"a": Real(0, 1)}, n_initial_points=10, random_state=0)
-    source = OptimizerSource(optimizer, n_iter=20)
+    source = search(n_iter=20, n_initial_points=10)._source()
     late = {"test_scores": math.nan, "fit_error": "The fold took longer than 2 s."}
     for _ in range(10):
         (trial,) = source.next_round()

@@ -1,6 +1,6 @@
 """What a fold that `fit_timeout` ends costs besides its own time.
 
-    python tests/search/timeout_cost.py [--n-jobs 1] [--seconds 2]
+    PYTHONPATH=tests/helpers python tests/search/timeout_cost.py [--n-jobs 1]
 
 Half of the candidates hang in both of their folds. What the fits take is known, so what
 is left of the wall time, divided by the number of ends, is what each end costs. The
@@ -15,7 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from skrobustbo.evaluation import FixedSource, Stops, run_search
+from fixed_source import FixedSource
+from skrobustbo.evaluation import Stops, run_search
 
 X, y = load_iris(return_X_y=True)
 SHORT, N_SPLITS, N_PAIRS = 0.3, 2, 5

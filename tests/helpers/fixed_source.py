@@ -1,0 +1,46 @@
+"""A source that goes through a list, as a grid search does."""
+
+from skrobustbo._trials import Trial
+
+
+class FixedSource:
+    """Candidates that are all known beforehand, such as a grid.
+
+    Parameters
+    ----------
+    candidates : iterable of dict
+        The candidates.
+    batch_size : int or None, default=None
+        Candidates per round; all at once if None.
+    """
+
+    n_rounds = None
+
+    def __init__(self, candidates, batch_size=None):
+        self.trials = []
+        self._left = [Trial(params, number=i) for i, params in enumerate(candidates)]
+        self.n_planned = len(self._left)
+        self._batch_size = batch_size or max(1, self.n_planned)
+
+    def check(self, metrics):
+        """Accept any metrics."""
+
+    def next_round(self):
+        """Return the next candidates of the list."""
+        now, self._left = (
+            self._left[: self._batch_size],
+            self._left[self._batch_size :],
+        )
+        return now
+
+    def tell(self, trial):
+        """Keep the trial, and learn nothing."""
+        self.trials.append(trial)
+
+    def progress(self):
+        """Tell nothing."""
+        return {}
+
+    def columns(self):
+        """Add nothing."""
+        return {}
