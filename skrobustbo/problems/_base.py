@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -14,6 +15,8 @@ from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
 Params: TypeAlias = dict[str, Any]
+#: Where data are looked for first, as the functions of `skrobustbo.datasets` take it.
+Home: TypeAlias = str | os.PathLike[str] | None
 
 #: Sets the stream of a problem's initial design apart from other uses of the seed.
 _DESIGN_STREAM = 0x1D
