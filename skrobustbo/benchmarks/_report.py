@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from skrobustbo._names import unknown_name
 from skrobustbo.benchmarks._args import CommandError, Subparsers, write_file
@@ -26,6 +25,7 @@ from skrobustbo.benchmarks._record import (
 )
 from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.benchmarks._traces import (
+    Array,
     line_table,
     lines_of,
     percentiles,
@@ -145,8 +145,8 @@ def _failures(args: argparse.Namespace, lines: pd.DataFrame) -> list[str]:
         lines[KEY], "left", indicator=True
     )
     log = log[log["_merge"] == "left_only"]
-    for column, named in (("problem", args.problems), ("policy", args.policies)):
-        if named is not None:
+    for column, tokens in (("problem", args.problems), ("policy", args.policies)):
+        if tokens is not None:
             log = log[log[column].isin(lines[column])]
     late = log["kind"] == "timeout"
     counts = log.assign(failed=~late, late=late).groupby(GROUP)[["failed", "late"]]
@@ -243,13 +243,13 @@ def _figures(lines: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _known(figures: pd.Series) -> NDArray[np.float64]:
+def _known(figures: pd.Series) -> Array:
     """Return what is known of the runs; [nan] if nothing is."""
     known = figures.dropna().to_numpy(dtype=float)
     return known if known.size else np.array([math.nan])
 
 
-def _standard_error(sample: NDArray[np.float64]) -> float:
+def _standard_error(sample: Array) -> float:
     if len(sample) < 2 or not np.isfinite(sample).all():
         return math.nan
     return float(sample.std(ddof=1) / math.sqrt(len(sample)))

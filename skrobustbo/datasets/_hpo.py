@@ -125,7 +125,10 @@ def fetch_hpo_table(
     >>> table.results.shape, table.levels["depth"]  # doctest: +SKIP
     ((30000, 5), [1, 2, 3])
     """
-    task = _checked_task(name)
+    tasks = _tasks()
+    if canonical(name) not in tasks:
+        raise unknown_name("'name' of fetch_hpo_table", name, tasks)
+    task = tasks[canonical(name)]
     results = _results(task, data_home, download, timeout)
     _check_digest(task, results)
     shape = task.family.shape
@@ -166,8 +169,8 @@ def available_hpo_tables() -> list[str]:
     source = Source(_FOLDER, None, False, 1.0, "available_hpo_tables")
     return sorted(
         name
-        for name, (family, task) in _names().items()
-        if source.locate(f"{family}_{task}.npz") or _in_package(family, task)
+        for name, task in _tasks().items()
+        if source.locate(f"{task.stem}.npz") or _in_package(task)
     )
 
 
@@ -183,25 +186,17 @@ class _Task:
         return f"{self.family.name}_{self.name}"
 
 
-def _names() -> dict[str, tuple[str, str]]:
-    """Return the family and the task of each name."""
+def _tasks() -> dict[str, _Task]:
+    """Return all tables by the names that users give them."""
     pairs = [stem.split("_", 1) for stem in DIGESTS]
-    return {canonical(f"{family}-{task}"): (family, task) for family, task in pairs}
-
-
-def _checked_task(name: str) -> _Task:
-    names = _names()
-    if canonical(name) not in names:
-        raise unknown_name("'name' of fetch_hpo_table", name, names)
-    family, task = names[canonical(name)]
-    return _Task(FAMILIES[family], task)
+    return {canonical(f"{f}-{name}"): _Task(FAMILIES[f], name) for f, name in pairs}
 
 
 def _results(
     task: _Task, data_home: Home, download: bool, timeout: float
 ) -> NDArray[np.float32]:
     """Return the results of a table, not yet checked."""
-    installed = _in_package(task.family.name, task.name)
+    installed = _in_package(task)
     may = download and installed is None
     source = Source(_FOLDER, data_home, may, timeout, "fetch_hpo_table", _ADVICE)
     size, sha256, _ = DIGESTS[task.stem]
@@ -219,11 +214,11 @@ def _results(
     return _of_npz(task, content)
 
 
-def _in_package(family: str, task: str) -> Path | None:
+def _in_package(task: _Task) -> Path | None:
     """Return the file of a table in the package, which is not imported."""
     spec = find_spec(PACKAGE)
     for folder in (spec and spec.submodule_search_locations) or ():
-        path = Path(folder) / "datasets" / family / f"{task}.pkl"
+        path = Path(folder) / "datasets" / task.family.name / f"{task.name}.pkl"
         if path.is_file():
             return path
     return None

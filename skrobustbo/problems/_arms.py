@@ -7,7 +7,6 @@ The covariance of earlier records is the kernel.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +16,12 @@ from numpy.typing import NDArray
 
 from skrobustbo.datasets import fetch_sensor_temperature, fetch_stocks
 from skrobustbo.kernels import EmpiricalKernel
-from skrobustbo.problems._base import Params, Problem, at_least
+from skrobustbo.problems._base import Home, Params, Problem, at_least
 from skrobustbo.problems._tables import Lookup
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
 Array = NDArray[np.float64]
-Home = str | os.PathLike[str] | None
 
 #: Noise variance of the sources, in units of the standardised values.
 _NOISE_VARIANCE = 0.01

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -14,6 +15,8 @@ from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
 Params: TypeAlias = dict[str, Any]
+#: Where data are looked for first, as the functions of `skrobustbo.datasets` take it.
+Home: TypeAlias = str | os.PathLike[str] | None
 
 #: Sets the stream of a problem's initial design apart from other uses of the seed.
 _DESIGN_STREAM = 0x1D
@@ -215,18 +218,11 @@ class Problem:
             If `seed` is negative or `n` is not positive.
         """
         seed = at_least("seed", seed, 0)
-        count = self._default_count() if n is None else at_least("n", n, 1)
+        default = self.n_initial or 2 * len(self.space.names) + 2
+        count = default if n is None else at_least("n", n, 1)
         if self.initial_design is not None:
             return self.initial_design(seed, count)
-        return sobol_design(self.space, seed, count)
-
-    def _default_count(self) -> int:
-        return self.n_initial or 2 * len(self.space.names) + 2
-
-
-def sobol_design(space: Space, seed: int, n: int) -> list[Params]:
-    """Return `n` points of a scrambled Sobol sequence on `space`."""
-    return list(space.sample(n, design_seed(seed)))
+        return list(self.space.sample(count, design_seed(seed)))
 
 
 def uniform_design(space: Space, seed: int, n: int) -> list[Params]:

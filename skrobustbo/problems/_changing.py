@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -84,47 +83,35 @@ class DriftingDraw:
         values: Array = phi @ self.matrix(t) @ phi.T
         return values
 
-
-@dataclass(frozen=True)
-class _GridMaximum:
-    """The maximum of f_t on a grid, by looking at all its points."""
-
-    functions: DriftingDraw
-    line: tuple[float, ...]
-
-    def __call__(self, t: int) -> tuple[float, Params]:
-        values = self.functions.on_grid(np.array(self.line), t)
+    def grid_maximum(self, line: tuple[float, ...], t: int) -> tuple[float, Params]:
+        """Return the maximum of f_t on a grid, by looking at all its points."""
+        values = self.on_grid(np.array(line), t)
         i, j = np.unravel_index(np.argmax(values), values.shape)
-        params = {"x1": self.line[i], "x2": self.line[j]}
-        return self.functions(params, t), params
+        params = {"x1": line[i], "x2": line[j]}
+        return self(params, t), params
 
+    def square_maximum(self, t: int) -> tuple[float, Params]:
+        """Return the maximum of f_t on the square: peaks of a grid, then climbed.
 
-@dataclass(frozen=True)
-class _SquareMaximum:
-    """The maximum of f_t on the square: peaks of a grid, each climbed by gradient.
-
-    The grid is spaced by theta / 8, so that no peak escapes it.
-    """
-
-    functions: DriftingDraw
-
-    def __call__(self, t: int) -> tuple[float, Params]:
+        The grid is spaced by theta / 8, so that no peak escapes it.
+        """
         line = np.linspace(0.0, 1.0, 41)
-        values = self.functions.on_grid(line, t)
+        values = self.on_grid(line, t)
         i, j = np.unravel_index(highest_peaks(values, 3), values.shape)
         starts = np.column_stack([line[i], line[j]])
         # The starts stay in the race, as an ascent may end below one by rounding.
         points = [*starts, *(self._climb(start, t) for start in starts)]
         found: list[Params] = [{"x1": float(x[0]), "x2": float(x[1])} for x in points]
-        values_found = [self.functions(params, t) for params in found]
+        values_found = [self(params, t) for params in found]
         best = int(np.argmax(values_found))
         return values_found[best], found[best]
 
     def _climb(self, start: Array, t: int) -> Array:
-        basis, z = self.functions.basis, self.functions.matrix(t)
+        z = self.matrix(t)
 
         def downhill(x: Array) -> tuple[float, Array]:
-            (left, right), (d_left, d_right) = basis(x), basis.derivative(x)
+            left, right = self.basis(x)
+            d_left, d_right = self.basis.derivative(x)
             slopes = np.array([d_left @ z @ right, left @ z @ d_right])
             return -float(left @ z @ right), -slopes
 
@@ -209,13 +196,13 @@ def tv_within_model(
 
 def _domain(
     functions: DriftingDraw, n_grid: int | None
-) -> tuple[Space, _GridMaximum | _SquareMaximum]:
+) -> tuple[Space, Callable[[int], tuple[float, Params]]]:
     if n_grid is None:
         square = Space({"x1": Real(0.0, 1.0), "x2": Real(0.0, 1.0)})
-        return square, _SquareMaximum(functions)
+        return square, functions.square_maximum
     line = tuple(np.linspace(0.0, 1.0, at_least("n_grid", n_grid, 2)).tolist())
     grid = Space.from_points([{"x1": a, "x2": b} for a in line for b in line])
-    return grid, _GridMaximum(functions, line)
+    return grid, partial(functions.grid_maximum, line)
 
 
 # -- functions of one parameter that change by rule -----------------------------------

@@ -6,7 +6,6 @@ A table is loaded when its problem is built. It is found as the functions of
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.datasets import fetch_hpo_table, fetch_materials
-from skrobustbo.problems._base import Params, Problem
+from skrobustbo.problems._base import Home, Params, Problem
 from skrobustbo.space import Space
-
-Home = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)

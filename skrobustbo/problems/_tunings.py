@@ -249,11 +249,6 @@ _BEST_KNOWN: dict[str, tuple[float, dict[str, float | int | str]]] = {
 # -- the problems ---------------------------------------------------------------------
 
 
-def tuning_names() -> list[str]:
-    """Return the names of the tunings."""
-    return list(_TUNINGS)
-
-
 def tuning(name: str) -> Problem:
     """Return a small tuning of an estimator of scikit-learn.
 

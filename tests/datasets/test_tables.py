@@ -228,7 +228,7 @@ class Evil:
 
 def test_a_pickle_that_would_run_code_is_refused(tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    task = _hpo._checked_task("hpobench-car")
+    task = _hpo._tasks()["hpobench-car"]
     with pytest.raises(OSError, match=r"damaged.*found .*mkdir"):
         _hpo._of_pickle(task, pickle.dumps({"00": Evil()}))
     assert not (tmp_path / "executed").exists()

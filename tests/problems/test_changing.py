@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF
 
 from skrobustbo import problems
-from skrobustbo.problems._changing import THETA, DriftingDraw, _SquareMaximum
+from skrobustbo.problems._changing import THETA, DriftingDraw
 
 
 def draw(seed=0, epsilon=0.03):
@@ -137,7 +137,7 @@ def test_square_optimum_is_above_a_dense_grid_and_near(seed):
 
 def test_square_optimum_has_no_slope_inside():
     functions = draw(seed=5)
-    value, params = _SquareMaximum(functions)(3)
+    value, params = functions.square_maximum(3)
     x = np.array([params["x1"], params["x2"]])
 
     def func(x):

@@ -15,11 +15,11 @@ from sklearn.svm import SVC
 from runs import run
 from skrobustbo import Optimizer, problems
 from skrobustbo.problems import _TUNINGS as NAMES
-from skrobustbo.problems._tunings import tuning_names
+from skrobustbo.problems._tunings import _TUNINGS
 
 
 def test_every_tuning_has_a_name():
-    assert sorted(tuning_names()) == list(NAMES)
+    assert sorted(_TUNINGS) == list(NAMES)
     assert set(NAMES) <= set(problems.available())
     assert len(NAMES) >= 8
 

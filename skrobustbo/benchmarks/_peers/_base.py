@@ -13,10 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from skrobustbo.benchmarks._methods import Method, Setup
+from skrobustbo.benchmarks._methods import Method, Params, Setup
 from skrobustbo.space import Categorical, Real, Space
-
-Params = dict[str, Any]
 
 
 class PeerMethod(Method):

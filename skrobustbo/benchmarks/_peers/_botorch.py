@@ -21,8 +21,8 @@ from botorch.optim import optimize_acqf, optimize_acqf_discrete
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from numpy.typing import NDArray
 
-from skrobustbo.benchmarks._methods import ExhaustedError, Setup
-from skrobustbo.benchmarks._peers._base import Params, PeerMethod
+from skrobustbo.benchmarks._methods import ExhaustedError, Params, Setup
+from skrobustbo.benchmarks._peers._base import PeerMethod
 
 #: Largest product of finite parameters that is scored point by point.
 _MOST_SCORED = 4096

@@ -11,8 +11,8 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from skrobustbo.benchmarks._methods import Setup
-from skrobustbo.benchmarks._peers._base import Axes, Axis, Params, PeerMethod
+from skrobustbo.benchmarks._methods import Params, Setup
+from skrobustbo.benchmarks._peers._base import Axes, Axis, PeerMethod
 
 
 class OptunaMethod(PeerMethod):

@@ -7,8 +7,8 @@ from typing import Any
 from skopt import Optimizer
 from skopt.space import Categorical, Integer, Real
 
-from skrobustbo.benchmarks._methods import Setup
-from skrobustbo.benchmarks._peers._base import Axes, Axis, Params, PeerMethod
+from skrobustbo.benchmarks._methods import Params, Setup
+from skrobustbo.benchmarks._peers._base import Axes, Axis, PeerMethod
 
 
 class SkoptMethod(PeerMethod):

@@ -12,8 +12,8 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float, I
 from smac import BlackBoxFacade, HyperparameterOptimizationFacade, Scenario
 from smac.runhistory import TrialInfo, TrialValue
 
-from skrobustbo.benchmarks._methods import ExhaustedError, Setup
-from skrobustbo.benchmarks._peers._base import Axes, Axis, Params, PeerMethod
+from skrobustbo.benchmarks._methods import ExhaustedError, Params, Setup
+from skrobustbo.benchmarks._peers._base import Axes, Axis, PeerMethod
 
 _FACADES = {"rf": HyperparameterOptimizationFacade, "gp": BlackBoxFacade}
 

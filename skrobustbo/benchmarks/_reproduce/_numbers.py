@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo.benchmarks._reproduce._claims import (
+    Array,
     Claim,
     Finding,
     OfMethod,
@@ -19,7 +19,6 @@ from skrobustbo.benchmarks._reproduce._claims import (
     values,
 )
 
-Array = NDArray[np.float64]
 #: Deviations by which means may differ and count as equal: three standard errors of a
 #: difference of two means of 50. Of rows that differ by more, the order is judged.
 CLEAR = 0.6
