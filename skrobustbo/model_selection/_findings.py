@@ -57,15 +57,14 @@ _COLUMNS = (
 
 def missing_columns(search: Any, notes: Notes) -> list[str]:
     """Return the columns of `cv_results_` that `Findings` would miss."""
-    key = _metric(search, notes) or "score"
-    splits = [f"split{i}_test_{key}" for i in range(search.n_splits_)]
-    wanted = [*_COLUMNS, f"mean_test_{key}", *splits]
+    wanted = [*_COLUMNS, *_score_columns(search, notes)]
     return [name for name in wanted if name not in search.cv_results_]
 
 
-def _metric(search: Any, notes: Notes) -> str | None:
-    """Return the metric searched for, None where there is a single one."""
-    return notes.metric if search.multimetric_ else None
+def _score_columns(search: Any, notes: Notes) -> list[str]:
+    """Return the columns of the mean score and of that of each split."""
+    key = f"test_{notes.metric if search.multimetric_ else 'score'}"
+    return [f"mean_{key}", *[f"split{i}_{key}" for i in range(search.n_splits_)]]
 
 
 class Findings:
@@ -83,18 +82,18 @@ class Findings:
         self.search, self.notes = search, notes
         self.results: Mapping[str, Any] = search.cv_results_
         self.params: Sequence[Params] = self.results["params"]
-        self.metric = _metric(search, notes)
-        key = self.metric or "score"
-        means = np.asarray(self.results[f"mean_test_{key}"], dtype=float)
+        found = [self.results[name] for name in _score_columns(search, notes)]
+        means, *splits = np.array(found, dtype=float)
         self.scores: Array = np.where(np.isfinite(means), means, math.nan)
-        splits = [self.results[f"split{i}_test_{key}"] for i in range(search.n_splits_)]
-        self.folds: Array = np.array(splits, dtype=float).T
+        self.folds: Array = np.array(splits).T
 
     @property
     def metric_name(self) -> str:
         """What the scores are called."""
+        if self.search.multimetric_:
+            return str(self.notes.metric)
         scoring = self.search.scoring
-        return self.metric or (scoring if isinstance(scoring, str) else "score")
+        return scoring if isinstance(scoring, str) else "score"
 
     # The best candidate ---------------------------------------------------------------
 
@@ -196,11 +195,14 @@ class Findings:
             found.append(Share(i, int(np.sum(owners == i)), best))
         return found
 
+    @property
+    def _winner(self) -> int:
+        return 0 if self.best is None else self.owners[self.best]
+
     @cached_property
     def branch(self) -> Space:
         """The branch of the best candidate."""
-        branches = self.notes.optimizer.space.branches
-        found: Space = branches[0 if self.best is None else self.owners[self.best]]
+        found: Space = self.notes.optimizer.space.branches[self._winner]
         return found
 
     @cached_property
@@ -214,7 +216,7 @@ class Findings:
 
     def _edge(self, name: str) -> Edge | None:
         best: int = self.best  # type: ignore[assignment]
-        rows = np.flatnonzero(np.array(self.owners) == self._b)
+        rows = np.flatnonzero(np.array(self.owners) == self._winner)
         dimension = self.branch.dimensions[name]
         units = np.array([dimension.encode(self.params[int(i)][name])[0] for i in rows])
         unit = units[rows == best][0]
@@ -242,7 +244,7 @@ class Findings:
         the initial design count as that: what makes the bad worse is not searched.
         """
         names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
-        seen = self.scores[np.array(self.owners) == self._b]
+        seen = self.scores[np.array(self.owners) == self._winner]
         seen = seen[np.isfinite(seen)]
         if type(self.branch) is not Space or len(seen) < max(15, 5 * len(names)):
             return []
@@ -252,10 +254,6 @@ class Findings:
         except NUMERICAL:  # no model, no verdict
             return []
         return [name for name, share in shares.items() if share < _IDLE]
-
-    @property
-    def _b(self) -> int:
-        return 0 if self.best is None else self.owners[self.best]
 
     # Models and time ------------------------------------------------------------------
 
