@@ -62,7 +62,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--data": "digits",
     },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
-    f"{STUDIES}/step_cost.py": {"--n": "20", "--dims": "2", "--repeats": "1"},
+    f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }
 #: What runs instead of commands with these beginnings; nothing for an empty text.
 INSTEAD = {

@@ -1,11 +1,10 @@
 """What all studies share: one thread, and errors that end a command."""
 
-import os
 import subprocess
 import sys
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._pool import THREAD_VARIABLES, one_thread_environment
+from skrobustbo.benchmarks._pool import is_one_thread, one_thread_environment
 
 
 def run(parser, main):
@@ -13,7 +12,7 @@ def run(parser, main):
 
     Small matrices lose time to threads, and libraries read the limit when loaded.
     """
-    if all(os.environ.get(name) == "1" for name in THREAD_VARIABLES):
+    if is_one_thread():
         sys.exit(status(parser, main))
     again = subprocess.run([sys.executable, *sys.argv], env=one_thread_environment())
     sys.exit(again.returncode)

@@ -152,6 +152,11 @@ def one_thread_environment() -> dict[str, str]:
     return os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
 
 
+def is_one_thread() -> bool:
+    """Return whether this process's environment allows one thread only."""
+    return all(os.environ.get(name) == "1" for name in THREAD_VARIABLES)
+
+
 def _failure_of_child(job: Job, path: Path) -> RunFailedError | None:
     """Run the process of a job; return what became of it if it failed."""
     try:

@@ -8,18 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import shared
-import step_cost
+from skrobustbo.benchmarks import _step_cost as step_cost
 from skrobustbo.benchmarks._args import CommandError
+from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._pool import THREAD_VARIABLES
 from skrobustbo.policies import RobustUCB
 from skrobustbo.policies._robust import Estimate
 
 
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch):
+    for name in THREAD_VARIABLES:
+        monkeypatch.setenv(name, "1")
+
+
 def command(*words):
-    return shared.status(
-        step_cost.build_parser(), step_cost.main, list(map(str, words))
-    )
+    return main(["step-cost", *map(str, words)])
 
 
 class TestStepCost:
@@ -199,18 +203,15 @@ class TestStepCostOfPeers:
         assert f"numpy {np.__version__}" in third
 
 
-def test_study_starts_itself_again_with_one_thread(monkeypatch):
+def test_command_starts_itself_again_with_one_thread(monkeypatch):
     def fake_run(program, *, env):
-        assert program == [sys.executable, "step_cost.py", "--n", "9"]
+        assert program[1:] == ["-m", "skrobustbo.benchmarks", "step-cost", "--n", "9"]
         assert {env[name] for name in THREAD_VARIABLES} == {"1"}
         return subprocess.CompletedProcess(program, 7)
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(sys, "argv", ["step_cost.py", "--n", "9"])
     monkeypatch.setattr(subprocess, "run", fake_run)
-    with pytest.raises(SystemExit) as end:
-        shared.run(step_cost.build_parser(), step_cost.main)
-    assert end.value.code == 7
+    assert command("--n", "9") == 7
 
 
 def test_peer_that_is_missing_or_misspelt(capsys, monkeypatch):
