@@ -40,7 +40,7 @@ def watched(kind):
 
             x, metadata = super().suggest(state, models, watch, pending)
             if metadata.get("raw"):
-                models = self._as_they_are(models)
+                models = self._raw(models)
             VIEWS.append(View(models, asked[-1], x, metadata["label"]))
             return x, metadata
 
