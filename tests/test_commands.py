@@ -67,6 +67,8 @@ QUICK: dict[str, dict[str, str | None]] = {
 #: What runs instead of commands with these beginnings; nothing for an empty text.
 INSTEAD = {
     "python -m venv": "",
+    # These are steps of .ci/run, which makes them beside the tests.
+    **dict.fromkeys(("ruff", "mypy", "sphinx-build", "python docs/check_links.py"), ""),
     ".ci/run": "bash -n .ci/run",
     f"{STUDIES}/conformance.py": (
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
