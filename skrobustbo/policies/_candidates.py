@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
-from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._interface import Metadata, Setup
 from skrobustbo.policies._models import (
     initial_length_scale,
@@ -51,12 +51,6 @@ def numbered(labels: Sequence[str]) -> list[str]:
     ]
 
 
-def halved_length_scales(kernel: Kernel, setup: Setup, models: Models) -> list[float]:
-    """Return the maximum likelihood length scale times 2**-i, i = 0, ..., 4."""
-    theta = initial_length_scale(kernel, setup, models)
-    return [theta * 2.0**-i for i in range(HALVES)]
-
-
 def check_candidates(policy: Any, given: Any) -> None:
     """Raise a ValueError unless `given` is None or holds kernels and candidates."""
     listed = isinstance(given, list | tuple) and len(given) > 0
@@ -70,25 +64,19 @@ def check_candidates(policy: Any, given: Any) -> None:
 
 
 @dataclass
-class CandidateState:
+class CandidateState(PolicyState):
     """Run-time state of policies over a finite set of candidates.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     thetas : list of float
         Length scales of the default candidates; empty where candidates were given.
     survivors : list of int
         U: indices of the candidates not eliminated.
-    t : int
-        Queries told so far.
     """
 
-    n_parameters: Count
     thetas: list[Positive] = field(default_factory=list)
     survivors: list[Count] = field(default_factory=list)
-    t: Count = 0
 
 
 @settings
@@ -122,7 +110,8 @@ class CandidatePolicy(UCBPolicy):
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
         """Return the length scales of the default candidates."""
-        return halved_length_scales(self.base_kernel(), setup, models)
+        theta = initial_length_scale(self.base_kernel(), setup, models)
+        return [theta * 2.0**-i for i in range(HALVES)]
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return a state in which every candidate survives."""
@@ -130,7 +119,7 @@ class CandidatePolicy(UCBPolicy):
         given = self.given()
         thetas = [] if given else self.default_length_scales(setup, models)
         survivors = list(range(len(given or thetas)))
-        return self.state_type(setup.n_parameters, thetas, survivors)
+        return self.state_type(setup.n_parameters, thetas, survivors)  # line 1
 
     def n_candidates(self, state: CandidateState) -> int:
         """Return |U| before any elimination."""
@@ -160,7 +149,7 @@ class CandidatePolicy(UCBPolicy):
         """Tell whether a state is one of this problem, and of candidates there are."""
         n = self.n_candidates(state)
         return (
-            fits_problem(state, setup, n_told)
+            super().consistent(state, pending, setup, n_told)
             and bool(state.survivors)
             and set(state.survivors) <= set(range(n))
             and len(set(state.survivors)) == len(state.survivors)

@@ -47,18 +47,8 @@ class RegretBalancer:
         """Return the candidates that have not done worse than they promised.
 
         One that attains the maximum in line 11 stays, so the last is never removed.
-
-        Parameters
-        ----------
-        z : dict of int to array
-            The finite values of each candidate's queries, in the model's units.
-        slack : dict of int to float
-            What each promised: the mean of 2 beta sigma over its queries, in the same
-            units.
-        n : int
-            Number of candidates introduced so far.
-        t : int
-            Number of queries told.
+        Given are the finite values of each one's queries, the mean of 2 beta sigma over
+        them, both in the model's units, and the numbers of candidates and queries.
         """
         xi = self.xi(n, t)
         m = {i: float(v.mean()) for i, v in z.items() if len(v)}  # line 9

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from skrobustbo.acquisition import EI, UCB, Acquisition, LogEI
-from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._grid_state import Estimate, GridState, LevelMetadata
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._models import (
@@ -300,7 +300,7 @@ class RobustUCB(UCBPolicy):
             for level in (metadata["level"], *metadata["skipped"])
         ]
         return (
-            fits_problem(state, setup, n_told)
+            super().consistent(state, pending, setup, n_told)
             and len(state.counts) == len(state.cooldown) == n_levels
             and sum(state.counts) <= n_told
             and all(len(fit.theta) == d or not fit.n_fitted for fit in fits)
