@@ -19,7 +19,7 @@ from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import HALVES, check_candidates
+from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -35,7 +35,6 @@ from skrobustbo.policies._models import (
     named,
     note,
 )
-from skrobustbo.policies._regret_balancer import RegretBalancer
 from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
