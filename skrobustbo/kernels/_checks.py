@@ -13,19 +13,7 @@ Indices = NDArray[np.intp]
 def checked_columns(columns: Any, n_columns: int, name: str) -> Indices:
     """Return distinct columns of an array, those counted from its end as from 0.
 
-    Parameters
-    ----------
-    columns : sequence of int
-        What the user gave.
-    n_columns : int
-        Columns of the array.
-    name : str
-        How an error calls what the user gave.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or one is no whole number, out of range or named twice.
+    An error calls by `name` what the user gave.
     """
     given = list(columns) if np.iterable(columns) else []
     indices = {int(c) % n_columns for c in given if _is_column(c, n_columns)}
@@ -47,11 +35,7 @@ def checked_sets(
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the two sets of points of a kernel, as arrays of two dimensions.
 
-    Raises
-    ------
-    ValueError
-        If the sets differ in their columns, or if there are two and a gradient in the
-        hyperparameters is asked for, which scikit-learn's kernels refuse as well.
+    A gradient in the hyperparameters is for one set only, as in scikit-learn's kernels.
     """
     X = np.atleast_2d(X)
     if Y is None:

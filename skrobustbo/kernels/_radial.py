@@ -158,18 +158,8 @@ class NominalKernel(Kernel):
     def expanded(self, seen: Array) -> tuple[Kernel, Callable[[Array], Array], Indices]:
         """Return the kernel on columns of choices, what makes them, and the others.
 
-        Parameters
-        ----------
-        seen : array of shape (n, n_columns)
-            Points whose choices have a column each; all else shares one.
-
-        Returns
-        -------
-        kernel : Kernel
-        one_hot : callable
-            Points to points of more columns: first `others`, then those of choices.
-        others : array of int
-            The columns that are not nominal.
+        The choices of the points `seen` have a column each, all else shares one. First
+        come the columns that are not nominal, then those of choices.
         """
         others = np.setdiff1d(np.arange(seen.shape[1]), self.columns)
         codes = [np.setdiff1d(seen[:, c], 0.0) for c in self.columns]

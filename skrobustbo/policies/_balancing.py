@@ -17,9 +17,9 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
-from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import HALVES, check_candidates
+from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -35,23 +35,18 @@ from skrobustbo.policies._models import (
     named,
     note,
 )
-from skrobustbo.policies._regret_balancer import RegretBalancer
 from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
 
 @dataclass
-class BalancingState:
+class BalancingState(PolicyState):
     """Run-time state of the balancing policies.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     theta0 : float
         The longest length scale of a grid; 1 where there is none.
-    t : int
-        Queries told so far.
     introduced : list of list of int
         A: what names each candidate introduced so far, eliminated ones included, such
         as [i] for q(i) and [i, j] for the pair of q(i) and v(j).
@@ -63,9 +58,7 @@ class BalancingState:
         For each of those queries, beta times sigma before it, objective units.
     """
 
-    n_parameters: Count
     theta0: Positive = 1.0
-    t: Count = 0
     introduced: list[list[Count]] = field(default_factory=list)
     alive: list[Count] = field(default_factory=list)
     members: list[list[Count]] = field(default_factory=list)
@@ -169,7 +162,7 @@ class Balancing(UCBPolicy):
         n = state.n_introduced
         queries = [q for members in state.members for q in members]
         return (
-            fits_problem(state, setup, n_told)
+            super().consistent(state, pending, setup, n_told)
             and bool(state.alive)
             and set(state.alive) <= set(range(n))
             and list(map(len, state.members)) == list(map(len, state.widths))
@@ -332,7 +325,8 @@ class HBGPUCB(Balancing):
         if self.candidates is None:
             theta = state.theta0 * 0.5**index  # line 1
             norm = 2 ** (index * state.n_parameters / 2) * self.norm_bound  # line 1
-            return grid_model(self.base_kernel(), theta, norm)
+            kernel = self.base_kernel()
+            return length_scale_candidate(kernel, theta, norm_bound=norm)
         u = self.candidates[index]
         return u if isinstance(u, Candidate) else Candidate(u, None, self.norm_bound)
 
@@ -351,8 +345,3 @@ def rate_regret(n: int, theta: float, norm: float, d: int, nu: float) -> float:
     """Return R(n) = sqrt(n) (B sqrt(gamma_n) + gamma_n), gamma the growth rate."""
     gamma = rate_gain(n, theta, d, nu)
     return math.sqrt(n) * (norm * math.sqrt(gamma) + gamma)  # line 3
-
-
-def grid_model(kernel: Kernel, theta: float, norm: float) -> Candidate:
-    """Return the model of one length scale of a grid."""
-    return length_scale_candidate(kernel, theta, norm_bound=norm)

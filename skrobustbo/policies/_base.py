@@ -10,12 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
+from skrobustbo._forms import Count
 from skrobustbo._trials import Survivor
 from skrobustbo.policies._beta import (
+    GAINS,
+    Band,
+    band_beta,
     check_beta,
     depends_on_norm,
-    gain_of,
-    resolve_beta,
 )
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Named, Setup, Told
 from skrobustbo.policies._models import (
@@ -31,6 +33,22 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 @dataclass
 class _Stateless:
     """The state of a policy that has none."""
+
+
+@dataclass
+class PolicyState:
+    """What most policies keep in their run-time state.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Dimension d.
+    t : int
+        Queries told so far.
+    """
+
+    n_parameters: Count
+    t: Count = field(default=0, kw_only=True)
 
 
 @settings
@@ -219,17 +237,6 @@ class Policy(BaseEstimator):
         return Matern(nu=2.5) if self.kernel is None else self.kernel
 
 
-def fits_problem(state: Any, setup: Setup, n_told: int) -> bool:
-    """Tell whether what a state says of the problem, and of its age, may be true."""
-    horizon = getattr(state, "horizon", setup.horizon)
-    age = getattr(state, "t", 0)
-    return (
-        state.n_parameters == setup.n_parameters
-        and horizon == setup.horizon
-        and age <= n_told
-    )
-
-
 def check_noise(noise: Any, normalize_y: Any) -> None:
     """Raise a ValueError for a noise or a normalisation out of range."""
     if not 0 < noise < np.inf:
@@ -286,26 +293,44 @@ class UCBPolicy(Policy):
         super().check()
         check_beta(self.beta, self.information_gain, self.delta)
 
+    def start(self, setup: Setup, models: Models) -> Any:
+        """Return the state before the first proposal."""
+        self.check()
+        return self.state_type(setup.n_parameters)
+
+    def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
+        """Count the query: the data are in the history already."""
+        state.t += 1  # line 3 of `GPUCB`, line 4 of others
+        return None
+
+    def consistent(
+        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether what a state says of the problem and its age may be true."""
+        return (
+            state.n_parameters == setup.n_parameters
+            and getattr(state, "horizon", setup.horizon) == setup.horizon
+            and getattr(state, "t", 0) <= n_told
+        )
+
     def gain_of(self, posterior: Posterior, n_parameters: int) -> float:
         """Return the information gain of the told points, as the schedules get it."""
-        return gain_of(self.information_gain, posterior, n_parameters)
+        return GAINS[self.information_gain](posterior, n_parameters)
 
     def beta_of(
-        self,
-        posterior: Posterior,
-        n_parameters: int,
-        t: int,
-        share: float = 1.0,
+        self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> float:
         """Return beta at query `t` for one model; `share` of delta goes to its band."""
-        return resolve_beta(
-            self.beta,
+        band = Band(
             t=t,
-            posterior=posterior,
-            n_parameters=n_parameters,
             delta=self.delta * share,
-            information_gain=self.information_gain,
+            norm=posterior.candidate.norm_bound,
+            noise=posterior.noise,
+            gain=lambda: self.gain_of(posterior, n_parameters),
+            n_parameters=n_parameters,
+            n_points=posterior.n_points,
         )
+        return band_beta(self.beta, band)
 
 
 @settings
@@ -334,12 +359,6 @@ class OneModelUCB(UCBPolicy):
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
         """Return the one model."""
         return [self.candidate(state)]
-
-    def consistent(
-        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
-    ) -> bool:
-        """Tell whether a state is one of this problem."""
-        return fits_problem(state, setup, n_told)
 
     def alive(self, state: Any) -> list[Survivor]:
         """Return the one model."""

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from skrobustbo._forms import Count, Positive
+from skrobustbo._forms import Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB, WeightedSum
-from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -24,6 +24,7 @@ from skrobustbo.policies._interface import (
 )
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
+    STARTS,
     estimated,
     length_scale_candidate,
     theta_label,
@@ -31,28 +32,19 @@ from skrobustbo.policies._models import (
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
-#: Where the chain may begin: at the best of these.
-_STARTS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-
 
 @dataclass
-class ChainState:
+class ChainState(PolicyState):
     """Run-time state of `MCMCGPUCB`.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     thetas : list of list of float
         The latest draws, each of one length scale or one per parameter; the chain goes
         on from the last one. Empty at first.
-    t : int
-        Queries told so far.
     """
 
-    n_parameters: Count
     thetas: list[list[Positive]] = field(default_factory=list)
-    t: Count = 0
 
 
 class _Drawn(Predicted):
@@ -139,11 +131,6 @@ class MCMCGPUCB(UCBPolicy):
         expected = "None or have a 'log_density_of_log', such as a GammaPrior"
         require(known, self, "prior", expected)
 
-    def start(self, setup: Setup, models: Models) -> ChainState:
-        """Return a state without draws."""
-        self.check()
-        return ChainState(setup.n_parameters)
-
     def suggest(
         self,
         state: ChainState,
@@ -171,7 +158,7 @@ class MCMCGPUCB(UCBPolicy):
         }
 
     def _draws(self, before: list[list[float]], models: Models) -> list[list[float]]:
-        starts = [np.asarray(before[-1])] if before else _STARTS
+        starts = [np.asarray(before[-1])] if before else STARTS
         draws: list[list[float]] = models.sample(
             self.base_kernel(),
             GammaPrior(3.0, 6.0) if self.prior is None else self.prior,
@@ -201,7 +188,7 @@ class MCMCGPUCB(UCBPolicy):
         several = [state.thetas, *(metadata["thetas"] for metadata in pending)]
         shaped = all(len(theta) == n for thetas in several for theta in thetas)
         drawn = all(metadata["thetas"] for metadata in pending)
-        return fits_problem(state, setup, n_told) and shaped and drawn
+        return super().consistent(state, pending, setup, n_told) and shaped and drawn
 
     def alive(self, state: ChainState) -> list[Survivor]:
         """Return the geometric mean of the latest draws."""

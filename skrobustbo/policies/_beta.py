@@ -31,17 +31,6 @@ def greedy_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
     The next point is the one of largest posterior variance, by a pivoted Cholesky
     decomposition of K + s**2 I. Noise makes a point worth observing again, so a chosen
     one may be chosen again.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Covariance on encoded points.
-    points : array of shape (m, n_columns)
-        The finite set to choose from.
-    n : int
-        Number of choices.
-    noise : float
-        Standard deviation s of the noise.
     """
     variance = np.array(kernel.diag(points), dtype=float)
     rows = np.empty((n, len(points)))  # row i: covariance with choice i, whitened
@@ -62,24 +51,8 @@ def bound_gain(kernel: Kernel, points: Array, n: int, noise: float) -> float:
 
     The gain of n points is submodular, so the greedy choice reaches at least 1 - 1/e of
     the maximum. For points that only sample a space it is an estimate of the space's.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Covariance on encoded points.
-    points : array of shape (m, n_columns)
-        The finite set.
-    n : int
-        Number of observations, of which several may be of one point.
-    noise : float
-        Standard deviation of the noise.
     """
     return greedy_gain(kernel, points, n, noise) / GREEDY_SHARE
-
-
-def constant_beta(beta: float) -> float:
-    """Return `beta` at every step, as the length-scale balancing paper's code does."""
-    return beta
 
 
 def log_beta(t: int, c1: float = 0.8, c2: float = 4.0) -> float:
@@ -116,21 +89,8 @@ def bayes_finite_beta(n_points: int | None, t: int, delta: float) -> float:
     """Return sqrt(2 ln(m pi**2 t**2 / (6 delta))) for a space of m points.
 
     For an objective drawn from the Gaussian process (Ziomek et al., Beyond
-    lengthscales, Theorem 3.1, which gives the band half of its delta: 3 for 6).
-
-    Parameters
-    ----------
-    n_points : int or None
-        Number m of feasible points, None if there are infinitely many.
-    t : int
-        Number of the query, from 1.
-    delta : float
-        Probability that the band may fail at any step.
-
-    Raises
-    ------
-    ValueError
-        If the space is infinite.
+    lengthscales, Theorem 3.1, which gives the band half of its delta: 3 for 6). None
+    for infinitely many points is an error.
     """
     if n_points is None:
         raise ValueError(
@@ -148,20 +108,8 @@ def bayes_continuous_beta(
     It is sqrt(2 ln(pi**2 t**2 / (3 delta)) + 2 d ln(d t**2 b r sqrt(ln(2 d a /
     delta)))): Ziomek et al., Beyond lengthscales, Theorem 3.2 (their Theorem 4.2B
     prints a smaller one). The second logarithm counts the points of a grid along one
-    parameter; a grid has one at least, so it is never negative here.
-
-    Parameters
-    ----------
-    d : int
-        Dimension.
-    t : int
-        Number of the query, from 1.
-    delta : float
-        Probability that the band may fail at any step.
-    a, b : float, default=1.0
-        Each partial derivative exceeds L with probability at most a exp(-L**2 / b**2).
-    r : float, default=1.0
-        Side of the cube.
+    parameter; a grid has one at least, so it is never negative here. Each partial
+    derivative exceeds L with probability at most a exp(-L**2 / b**2).
     """
     slope = b * math.sqrt(max(0.0, math.log(2 * d * a / delta)))
     grid = max(1.0, d * t**2 * r * slope)
@@ -176,17 +124,6 @@ def rate_gain(n: int, theta: float, d: int, nu: float) -> float:
     Ziomek et al., Proposition 2.2, with the Matern exponent of its proof
     (Appendix A): theta**-d ln(n)**(d+1) for RBF (`nu` infinite), and
     theta**-d n**(d/(2 nu+d)) ln(n)**(2 nu/(2 nu+d)) for Matern. Zero for n = 0.
-
-    Parameters
-    ----------
-    n : int
-        Number of points.
-    theta : float
-        Length scale in unit-cube coordinates.
-    d : int
-        Dimension.
-    nu : float
-        Smoothness of the kernel.
     """
     if n == 0:
         return 0.0
@@ -195,10 +132,6 @@ def rate_gain(n: int, theta: float, d: int, nu: float) -> float:
         return float(theta**-d * log_n ** (d + 1))
     power = d / (2 * nu + d)
     return float(theta**-d * n**power * log_n ** (1 - power))
-
-
-def _posterior_gain(posterior: Posterior, d: int) -> float:
-    return posterior.information_gain
 
 
 def _rate_gain_of(posterior: Posterior, d: int) -> float:
@@ -230,47 +163,25 @@ def _bound_gain_of(posterior: Posterior, d: int) -> float:
     return bound_gain(posterior.kernel, reference.points, n, posterior.noise)
 
 
-_GAINS: dict[str, Callable[[Posterior, int], float]] = {
-    "posterior": _posterior_gain,
+#: What an `information_gain` setting stands for, in a space of d parameters.
+GAINS: dict[str, Callable[[Posterior, int], float]] = {
+    "posterior": lambda posterior, d: posterior.information_gain,
     "rate": _rate_gain_of,
     "bound": _bound_gain_of,
 }
 
 
-def gain_of(information_gain: str, posterior: Posterior, n_parameters: int) -> float:
-    """Return the information gain that an `information_gain` setting stands for."""
-    return _GAINS[information_gain](posterior, n_parameters)
-
-
 @dataclass(frozen=True)
 class Band:
-    """What a schedule may depend on.
+    """What a schedule may depend on."""
 
-    Attributes
-    ----------
-    t : int
-        Number of the query, from 1.
-    delta : float
-        Probability that the band may fail.
-    norm : float
-        Bound B on the objective's norm.
-    noise : float
-        Standard deviation s of the noise.
-    gain : callable
-        Gives the information gain I; called only by schedules that need it.
-    n_parameters : int
-        Dimension d.
-    n_points : int or None
-        Number of feasible points, None if there are infinitely many.
-    """
-
-    t: int
+    t: int  # number of the query, from 1
     delta: float
-    norm: float
-    noise: float
-    gain: Callable[[], float]
+    norm: float  # B
+    noise: float  # s
+    gain: Callable[[], float]  # gives I; called only by schedules that need it
     n_parameters: int
-    n_points: int | None = None
+    n_points: int | None = None  # None if there are infinitely many
 
 
 _SCHEDULES: dict[str, Callable[[Band], float]] = {
@@ -295,44 +206,20 @@ def depends_on_norm(beta: float | str) -> bool:
 
 def band_beta(beta: float | str, band: Band) -> float:
     """Return the number that a `beta` setting stands for."""
-    if not isinstance(beta, str):
-        return constant_beta(float(beta))
-    return _SCHEDULES[beta](band)
-
-
-def resolve_beta(
-    beta: float | str,
-    *,
-    t: int,
-    posterior: Posterior,
-    n_parameters: int,
-    delta: float,
-    information_gain: str,
-) -> float:
-    """Return the number that a `beta` setting stands for at query `t`."""
-    band = Band(
-        t=t,
-        delta=delta,
-        norm=posterior.candidate.norm_bound,
-        noise=posterior.noise,
-        gain=lambda: gain_of(information_gain, posterior, n_parameters),
-        n_parameters=n_parameters,
-        n_points=posterior.n_points,
-    )
-    return band_beta(beta, band)
+    return _SCHEDULES[beta](band) if isinstance(beta, str) else float(beta)
 
 
 def check_beta(beta: Any, information_gain: str, delta: float) -> None:
-    """Raise a ValueError for settings that `resolve_beta` would not understand."""
+    """Raise a ValueError for settings that no band can be made of."""
     number = isinstance(beta, int | float) and not isinstance(beta, bool)
     if not (number and 0 <= beta < math.inf) and beta not in _SCHEDULES:
         raise ValueError(
             f"The 'beta' of a policy must be a finite number >= 0 or one of "
             f"{sorted(_SCHEDULES)}. Got {beta!r} instead."
         )
-    if information_gain not in _GAINS:
+    if information_gain not in GAINS:
         raise ValueError(
-            f"The 'information_gain' of a policy must be one of {sorted(_GAINS)}. "
+            f"The 'information_gain' of a policy must be one of {sorted(GAINS)}. "
             f"Got {information_gain!r} instead."
         )
     if not 0 < delta < 1:

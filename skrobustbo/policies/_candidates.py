@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -10,8 +11,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
-from skrobustbo.policies._base import UCBPolicy, fits_problem
-from skrobustbo.policies._interface import Metadata, Setup
+from skrobustbo.policies._base import PolicyState, UCBPolicy
+from skrobustbo.policies._interface import Array, Metadata, Setup
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -51,12 +52,6 @@ def numbered(labels: Sequence[str]) -> list[str]:
     ]
 
 
-def halved_length_scales(kernel: Kernel, setup: Setup, models: Models) -> list[float]:
-    """Return the maximum likelihood length scale times 2**-i, i = 0, ..., 4."""
-    theta = initial_length_scale(kernel, setup, models)
-    return [theta * 2.0**-i for i in range(HALVES)]
-
-
 def check_candidates(policy: Any, given: Any) -> None:
     """Raise a ValueError unless `given` is None or holds kernels and candidates."""
     listed = isinstance(given, list | tuple) and len(given) > 0
@@ -70,25 +65,19 @@ def check_candidates(policy: Any, given: Any) -> None:
 
 
 @dataclass
-class CandidateState:
+class CandidateState(PolicyState):
     """Run-time state of policies over a finite set of candidates.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     thetas : list of float
         Length scales of the default candidates; empty where candidates were given.
     survivors : list of int
         U: indices of the candidates not eliminated.
-    t : int
-        Queries told so far.
     """
 
-    n_parameters: Count
     thetas: list[Positive] = field(default_factory=list)
     survivors: list[Count] = field(default_factory=list)
-    t: Count = 0
 
 
 @settings
@@ -122,7 +111,8 @@ class CandidatePolicy(UCBPolicy):
 
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
         """Return the length scales of the default candidates."""
-        return halved_length_scales(self.base_kernel(), setup, models)
+        theta = initial_length_scale(self.base_kernel(), setup, models)
+        return [theta * 2.0**-i for i in range(HALVES)]
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return a state in which every candidate survives."""
@@ -130,7 +120,7 @@ class CandidatePolicy(UCBPolicy):
         given = self.given()
         thetas = [] if given else self.default_length_scales(setup, models)
         survivors = list(range(len(given or thetas)))
-        return self.state_type(setup.n_parameters, thetas, survivors)
+        return self.state_type(setup.n_parameters, thetas, survivors)  # line 1
 
     def n_candidates(self, state: CandidateState) -> int:
         """Return |U| before any elimination."""
@@ -160,7 +150,7 @@ class CandidatePolicy(UCBPolicy):
         """Tell whether a state is one of this problem, and of candidates there are."""
         n = self.n_candidates(state)
         return (
-            fits_problem(state, setup, n_told)
+            super().consistent(state, pending, setup, n_told)
             and bool(state.survivors)
             and set(state.survivors) <= set(range(n))
             and len(set(state.survivors)) == len(state.survivors)
@@ -173,3 +163,61 @@ class CandidatePolicy(UCBPolicy):
     def alive(self, state: CandidateState) -> list[Survivor]:
         """Return the surviving models."""
         return named(self.survivors(state))
+
+
+class RegretBalancer:
+    """The rule by which models, or branches of a space, share the evaluations.
+
+    It is that of Ziomek, Adachi and Osborne (2024), whatever the candidates are: the
+    one of least suspected regret after one more query asks next, and those that do
+    worse than they promised are eliminated. Line numbers are those of `HBGPUCB`.
+
+    Parameters
+    ----------
+    noise : float
+        Standard deviation of the noise, in the units that the model sees.
+    delta : float
+        Probability that the candidate of the optimum may be dropped by noise.
+    least : int, default=1
+        Queries, failed ones left out, before a candidate may be eliminated.
+    """
+
+    def __init__(self, noise: float, delta: float, least: int = 1) -> None:
+        self.noise, self.delta, self.least = noise, delta, least
+
+    @staticmethod
+    def counts(members: Sequence[Sequence[int]], pending: Iterable[int]) -> list[int]:
+        """Return for each candidate |S| + 1, queries under way counted."""
+        n = [len(queries) + 1 for queries in members]  # line 3
+        for candidate in pending:
+            n[candidate] += 1
+        return n
+
+    @staticmethod
+    def turn(R: Mapping[int, float]) -> int:
+        """Return the candidate of least suspected regret; ties go to the first."""
+        return min(R, key=R.__getitem__)  # line 3
+
+    def survivors(
+        self, z: Mapping[int, Array], slack: Mapping[int, float], n: int, t: int
+    ) -> list[int]:
+        """Return the candidates that have not done worse than they promised.
+
+        One that attains the maximum in line 11 stays, so the last is never removed.
+        Given are the finite values of each one's queries, the mean of 2 beta sigma over
+        them, both in the model's units, and the numbers of candidates and queries.
+        """
+        xi = self.xi(n, t)
+        m = {i: float(v.mean()) for i, v in z.items() if len(v)}  # line 9
+        r = {i: math.sqrt(xi / len(z[i])) for i in m}  # line 9
+        best = max((m[i] - r[i] for i in m), default=-math.inf)  # line 10
+        return [
+            i
+            for i in z
+            if len(z[i]) < self.least or m[i] + r[i] + slack[i] >= best  # line 11
+        ]
+
+    def xi(self, n: int, t: int) -> float:
+        """Return the noise term of line 9, for Gaussian noise."""
+        tail = math.log(n * math.pi**2 * t**2 / (3 * self.delta))  # line 9
+        return 2 * self.noise**2 * tail  # line 9

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
-from skrobustbo.policies._base import OneModelUCB
+from skrobustbo.policies._base import OneModelUCB, PolicyState
 from skrobustbo.policies._beta import log_beta, rate_gain
 from skrobustbo.policies._interface import (
     Argmax,
@@ -29,25 +29,19 @@ from skrobustbo.surrogate import Models, Posterior
 
 
 @dataclass
-class ChangingState:
+class ChangingState(PolicyState):
     """Run-time state of a policy for an objective that changes.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     horizon : int or None
         Evaluations planned.
     theta : float
         Factor on the kernel's length scales.
-    t : int
-        Queries told so far.
     """
 
-    n_parameters: Count
     horizon: Count | None
     theta: Positive
-    t: Count = 0
 
 
 @settings
@@ -105,7 +99,7 @@ class ChangingUCB(OneModelUCB):
     ) -> tuple[Array, Metadata]:
         """Return the maximiser of the bound given what is remembered."""
         posterior = self.posterior(state, models)
-        t = state.t + len(pending) + 1  # line 2
+        t = state.t + len(pending) + 1  # line 2; line 1 where data fade
         beta = self.width(state, posterior, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
         metadata = note(models, posterior, x)

@@ -59,16 +59,7 @@ def contradicted(
 ) -> bool:
     """Return whether a model's errors add up to more than band and noise allow.
 
-    Parameters
-    ----------
-    queries : list of dict
-        The model's queries, with their `query`, `mean` and `width`.
-    values : array of shape (n,)
-        The history, nan for failures.
-    scale : float
-        The model's unit, in units of the objective.
-    xi : float
-        Noise term, in the model's units.
+    The noise term `xi` is in the model's units, of which one is `scale` of the values.
     """
     told = [q for q in queries if math.isfinite(values[q["query"]])]
     etas = [float(values[q["query"]]) - q["mean"] for q in told]  # line 6
@@ -204,11 +195,6 @@ class HEGPUCB(Eliminating):
 
     beta: float | str = 2.0
 
-    def start(self, setup: Setup, models: Models) -> EliminationState:
-        """Return a state in which every candidate survives."""
-        state: EliminationState = super().start(setup, models)  # line 1
-        return state
-
     def suggest(
         self,
         state: EliminationState,
@@ -277,10 +263,6 @@ class ExpectedUCB(CandidatePolicy):
         bounds = [UCB(posterior, beta) for posterior, beta in bands]
         x, _ = argmax(WeightedSum(bounds, P))  # line 3
         return x, _mixture_note(models, posteriors, P, x)
-
-    def learn(self, state: CandidateState, metadata: Metadata, history: Told) -> None:
-        """Count the query: the data are in the history already."""
-        state.t += 1  # line 4
 
 
 def _mixture_note(

@@ -11,7 +11,7 @@ import numpy as np
 from skrobustbo._forms import Count, Positive, has_form
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._candidates import (
     Given,
     candidate_models,
@@ -27,47 +27,42 @@ from skrobustbo.policies._interface import (
 )
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
+    STARTS,
     estimated,
     length_scale_candidate,
     named,
     note,
 )
 from skrobustbo.policies._settings import settings
-from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, Models, Prior
+from skrobustbo.surrogate import (
+    Candidate,
+    FlatPrior,
+    GammaPrior,
+    Models,
+    Posterior,
+    Prior,
+)
 
 
 @dataclass
-class EstimateState:
+class EstimateState(PolicyState):
     """Run-time state of the estimating policies.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     theta : list of float
         The latest estimate: one length scale, or one per parameter; empty at first.
-    t : int
-        Queries told so far.
     chosen : int or None
         The latest choice, where there are candidates to choose from.
     """
 
-    n_parameters: Count
     theta: list[Positive] = field(default_factory=list)
-    t: Count = 0
     chosen: Count | None = None
 
 
 @settings
 class _EstimatingUCB(UCBPolicy):
     """GP-UCB on a point estimate of the length scales.
-
-    Pseudo-code::
-
-        1  for t = 1, 2, ...
-        2      theta = argmax of log p(y | theta) + log p(theta)
-        3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
-        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
 
     Parameters
     ----------
@@ -83,11 +78,6 @@ class _EstimatingUCB(UCBPolicy):
     def _prior(self) -> Prior:
         raise NotImplementedError
 
-    def start(self, setup: Setup, models: Models) -> EstimateState:
-        """Return a state without an estimate."""
-        self.check()
-        return EstimateState(setup.n_parameters)
-
     def suggest(
         self,
         state: EstimateState,
@@ -95,25 +85,28 @@ class _EstimatingUCB(UCBPolicy):
         argmax: Argmax,
         pending: Sequence[Metadata],
     ) -> tuple[Array, Metadata]:
-        """Estimate the length scales, then return the maximiser of the bound."""
-        theta = self._estimate(state, models)  # line 2
-        columns = models.spread(theta) if self.anisotropic else theta[0]
-        posterior = models[length_scale_candidate(self.base_kernel(), columns, theta)]
+        """Estimate the model, then return the maximiser of its bound."""
+        posterior, estimate = self._estimate(state, models)  # line 2
         t = state.t + len(pending) + 1  # line 1
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
-        return x, note(models, posterior, x, theta=theta.tolist())
+        return x, note(models, posterior, x, **estimate)
 
-    def _estimate(self, state: EstimateState, models: Models) -> Array:
+    def _estimate(
+        self, state: EstimateState, models: Models
+    ) -> tuple[Posterior, Metadata]:
+        """Return the model that is likeliest, and what metadata say of it."""
         # Cold starts beside the warm one: the likelihood may have several peaks.
-        warm = [np.asarray(state.theta)] if state.theta else []
-        return models.fit(
-            self.base_kernel(),
-            self._prior(),
-            LENGTH_SCALE_BOUNDS,
-            [*warm, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6],
-            per_parameter=self.anisotropic,
+        starts: list[float | Array] = [*STARTS]
+        if state.theta:
+            starts.insert(0, np.asarray(state.theta))
+        kernel, each = self.base_kernel(), self.anisotropic
+        theta = models.fit(
+            kernel, self._prior(), LENGTH_SCALE_BOUNDS, starts, per_parameter=each
         )
+        columns = models.spread(theta) if each else theta[0]
+        posterior = models[length_scale_candidate(kernel, columns, theta)]
+        return posterior, {"theta": theta.tolist()}
 
     def consistent(
         self,
@@ -125,7 +118,7 @@ class _EstimatingUCB(UCBPolicy):
         """Tell whether a state is one of this problem, with estimates of its kind."""
         n = setup.n_parameters if self.anisotropic else 1
         estimates = [state.theta, *(metadata.get("theta", []) for metadata in pending)]
-        return fits_problem(state, setup, n_told) and all(
+        return super().consistent(state, pending, setup, n_told) and all(
             has_form(theta, list[Positive]) and len(theta) in (0, n)
             for theta in estimates
         )
@@ -179,23 +172,15 @@ class MLEGPUCB(_EstimatingUCB):
         super().check()
         check_candidates(self, self.candidates)
 
-    def suggest(
-        self,
-        state: EstimateState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
-        """Estimate the model, then return the maximiser of its bound."""
+    def _estimate(
+        self, state: EstimateState, models: Models
+    ) -> tuple[Posterior, Metadata]:
         if self.candidates is None:
-            return super().suggest(state, models, argmax, pending)
+            return super()._estimate(state, models)
         posteriors = [models[candidate] for candidate in self._candidates()]
         fit = [posterior.log_marginal_likelihood for posterior in posteriors]
         chosen = int(np.argmax(fit))  # line 2
-        posterior, t = posteriors[chosen], state.t + len(pending) + 1
-        beta = self.beta_of(posterior, state.n_parameters, t)
-        x, _ = argmax(UCB(posterior, beta))  # line 3
-        return x, note(models, posterior, x, chosen=chosen)
+        return posteriors[chosen], {"chosen": chosen}
 
     def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
         """Keep the estimate."""

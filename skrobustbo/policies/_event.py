@@ -19,7 +19,7 @@ from skrobustbo.policies._changing import (
     check_block_length,
     is_count,
 )
-from skrobustbo.policies._interface import Array, Metadata, Predicted, Setup, Told
+from skrobustbo.policies._interface import Array, Metadata, Predicted, Setup
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 
@@ -344,7 +344,3 @@ class SWGPUCB(BudgetedUCB):
     def oldest(self, state: _WindowState, n: int) -> int:
         """Return the index of the oldest value in the window."""
         return max(0, n - state.window)  # line 5
-
-    def learn(self, state: _WindowState, metadata: Metadata, history: Told) -> None:
-        """Count the query: its value is in the history already."""
-        state.t += 1  # line 4

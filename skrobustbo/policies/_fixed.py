@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from skrobustbo._forms import Count, Positive
+from skrobustbo._forms import Positive
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import OneModelUCB, Policy
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
@@ -36,22 +36,16 @@ class RandomPolicy(Policy):
 
 
 @dataclass
-class FixedState:
+class FixedState(PolicyState):
     """Run-time state of `GPUCB`.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     theta : float
         Factor on the kernel's length scales.
-    t : int
-        Queries told so far.
     """
 
-    n_parameters: Count
     theta: Positive
-    t: Count = 0
 
 
 @settings
@@ -100,10 +94,6 @@ class GPUCB(OneModelUCB):
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 2
         return x, note(models, posterior, x)
-
-    def learn(self, state: FixedState, metadata: Metadata, history: Told) -> None:
-        """Count the query: the data are in the history already."""
-        state.t += 1  # line 3
 
     def candidate(self, state: FixedState) -> Candidate:
         """Return the model, with its norm bound."""

@@ -16,7 +16,6 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Finite
 from skrobustbo._trials import Survivor
-from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import BudgetedUCB, ChangingState, ChangingUCB
 from skrobustbo.policies._interface import (
@@ -27,7 +26,7 @@ from skrobustbo.policies._interface import (
     Setup,
     Told,
 )
-from skrobustbo.policies._models import named, note
+from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
@@ -67,6 +66,15 @@ class _FadingUCB(ChangingUCB):
 
     information_gain: str = field(default="posterior", init=False)
 
+    def start(self, setup: Setup, models: Models) -> ForgettingState:
+        """Fit the length scale once, unless the kernel was given, and set the rate."""
+        state: ForgettingState = super().start(setup, models)
+        state.rate = self._first_rate(state)
+        return state
+
+    def _first_rate(self, state: ForgettingState) -> float:
+        raise NotImplementedError
+
     def suggest(
         self,
         state: ForgettingState,
@@ -75,12 +83,13 @@ class _FadingUCB(ChangingUCB):
         pending: Sequence[Metadata],
     ) -> tuple[Array, Metadata]:
         """Return the maximiser of the bound on the present objective."""
-        rate = self._rate(state, models)
-        posterior = self._believed(state, models, rate)
-        t = state.t + len(pending) + 1  # line 1
-        beta = self.width(state, posterior, t)
-        x, _ = argmax(UCB(posterior, beta))  # line 3
-        return x, note(models, posterior, x, rate=rate)
+        state = replace(state, rate=self._rate(state, models))
+        return super().suggest(state, models, argmax, pending)  # line 1, line 3
+
+    def _evidence(
+        self, state: ForgettingState, models: Models, posterior: Posterior, x: Array
+    ) -> Metadata:
+        return {"rate": state.rate}
 
     def learn(self, state: ForgettingState, metadata: Metadata, history: Told) -> None:
         """Count the query and keep the rate: the data are in the history already."""
@@ -106,15 +115,6 @@ class _FadingUCB(ChangingUCB):
         """Return the rate of change to assume at this step."""
         return state.rate
 
-    def posterior(self, state: ForgettingState, models: Models) -> Posterior:
-        """Return what is believed of the objective at present."""
-        return self._believed(state, models, state.rate)
-
-    def _believed(
-        self, state: ForgettingState, models: Models, rate: float
-    ) -> Posterior:
-        raise NotImplementedError
-
 
 @settings
 class _TimedUCB(_FadingUCB):
@@ -127,11 +127,10 @@ class _TimedUCB(_FadingUCB):
         length scale of the initial design, fitted once and then kept.
     """
 
-    def _believed(
-        self, state: ForgettingState, models: Models, rate: float
-    ) -> Posterior:
+    def posterior(self, state: ForgettingState, models: Models) -> Posterior:
+        """Return what is believed of the objective at present."""
         n_columns = models.X.shape[1]
-        return models.timed()[self._in_time(state, n_columns, rate)]  # line 2
+        return models.timed()[self._in_time(state, n_columns, state.rate)]  # line 2
 
     def _in_time(
         self, state: ForgettingState, n_columns: int, rate: float
@@ -201,12 +200,8 @@ class TVGPUCB(_TimedUCB):
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < 1
 
-    def start(self, setup: Setup, models: Models) -> ForgettingState:
-        """Fit the length scale once, unless the kernel was given."""
-        state: ForgettingState = super().start(setup, models)
-        given = not isinstance(self.epsilon, str)
-        state.rate = float(self.epsilon) if given else _EPSILON_START
-        return state
+    def _first_rate(self, state: ForgettingState) -> float:
+        return _EPSILON_START if self.epsilon == "mle" else float(self.epsilon)
 
     def _rate(self, state: ForgettingState, models: Models) -> float:
         if self.epsilon != "mle":
@@ -262,11 +257,8 @@ class UITVBO(_TimedUCB):
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < math.inf
 
-    def start(self, setup: Setup, models: Models) -> ForgettingState:
-        """Fit the length scale once, unless the kernel was given."""
-        state: ForgettingState = super().start(setup, models)
-        state.rate = float(self.variance)
-        return state
+    def _first_rate(self, state: ForgettingState) -> float:
+        return float(self.variance)
 
     def _time_kernel(self, rate: float) -> tuple[Kernel, str]:
         return WienerKernel(rate), "variance"
@@ -328,15 +320,11 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
     def _is_rate(self, rate: float) -> bool:
         return 0 < rate <= 1
 
-    def start(self, setup: Setup, models: Models) -> ForgettingState:
-        """Fit the length scale and set the discount."""
-        state: ForgettingState = super().start(setup, models)
-        if self.discount is None:
-            # Of the shortest memory there is a rest: a rate is positive.
-            state.rate = max(math.exp(-1 / self.memory(state)), sys.float_info.min)
-        else:
-            state.rate = float(self.discount)
-        return state
+    def _first_rate(self, state: ForgettingState) -> float:
+        if self.discount is not None:
+            return float(self.discount)
+        # Of the shortest memory there is a rest: a rate is positive.
+        return max(math.exp(-1 / self.memory(state)), sys.float_info.min)
 
     def oldest(self, state: ForgettingState, n: int) -> int:
         """Return the index of the oldest value that tells anything."""
@@ -345,9 +333,8 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
         faded = math.log(_NEGLIGIBLE * self.noise**2) / math.log(state.rate)
         return max(0, n - 1 - int(max(faded, 0)))
 
-    def _believed(
-        self, state: ForgettingState, models: Models, rate: float
-    ) -> Posterior:
+    def posterior(self, state: ForgettingState, models: Models) -> Posterior:
+        """Return what is believed of the objective at present."""
         view = models.since(self.oldest(state, models.n))
-        weights = rate ** np.arange(view.n - 1.0, -1.0, -1.0)  # line 2
+        weights = state.rate ** np.arange(view.n - 1.0, -1.0, -1.0)  # line 2
         return view.weighted(self.candidate(state), weights)

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from skrobustbo._forms import Count, Finite, Positive
+from skrobustbo._forms import Finite, Positive
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._base import UCBPolicy, fits_problem
+from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
 from skrobustbo.policies._interface import (
     Argmax,
@@ -42,17 +42,13 @@ _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 
 
 @dataclass
-class GrowingState:
+class GrowingState(PolicyState):
     """Run-time state of `AGPUCB`.
 
     Attributes
     ----------
-    n_parameters : int
-        Dimension d.
     theta0 : float
         Length scale at the start.
-    t : int
-        Queries told so far.
     h : float
         Growth of the function class so far, where it is matched to a reference.
     width : float
@@ -61,9 +57,7 @@ class GrowingState:
         The latest MAP length scales; empty at first, or where they are not used.
     """
 
-    n_parameters: Count
     theta0: Positive
-    t: Count = 0
     h: Positive = 1.0
     width: Finite = 0.0
     estimate: list[Positive] = field(default_factory=list)
@@ -238,7 +232,7 @@ class AGPUCB(UCBPolicy):
         sizes = {0, setup.n_parameters if self.combine is not None else 0}
         estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
         shaped = all(len(theta) in sizes for theta in estimates)
-        return fits_problem(state, setup, n_told) and shaped
+        return super().consistent(state, pending, setup, n_told) and shaped
 
     def factors(self, h: float, d: int) -> tuple[float, float]:
         """Return g and b of the growth h."""
@@ -367,18 +361,7 @@ def first_crossing(
     """Return the first h >= low at which the estimate reaches the target.
 
     A geometric bracket, then bisection: the estimate need not be monotone. If it stays
-    below up to the ceiling, the ceiling is returned.
-
-    Parameters
-    ----------
-    regret : callable
-        The estimate, as a function of h.
-    target : float
-        What it shall reach.
-    low, ceiling : float
-        Least and largest h.
-    precision : float
-        Relative precision of h.
+    below up to the ceiling, the ceiling is returned. `precision` is relative.
     """
     if regret(low) >= target:
         return low

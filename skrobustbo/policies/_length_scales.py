@@ -9,12 +9,11 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._balancing import (
     Balancing,
     BalancingState,
-    grid_model,
     rate_regret,
 )
 from skrobustbo.policies._beta import checked_smoothness
 from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._models import initial_length_scale
+from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
 from skrobustbo.policies._settings import require, require_positive, settings
 from skrobustbo.surrogate import Candidate, Models
 
@@ -161,7 +160,7 @@ class LBGPUCB(Balancing):
     def candidate(self, state: BalancingState, i: int) -> Candidate:
         """Return the model of candidate `i`."""
         theta, B = self.theta(state, i), self.norm(state, i)
-        return grid_model(self.base_kernel(), theta, B)
+        return length_scale_candidate(self.base_kernel(), theta, norm_bound=B)
 
 
 @settings

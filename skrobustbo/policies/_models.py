@@ -23,6 +23,8 @@ from skrobustbo.surrogate import (
 
 #: Length scales, in unit-cube coordinates, that likelihood fits may return.
 LENGTH_SCALE_BOUNDS = (0.005, 20.0)
+#: Length scales from which fits and chains begin.
+STARTS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 def theta_label(theta: Any) -> str:
@@ -53,16 +55,8 @@ def length_scale_candidate(
 ) -> Candidate:
     """Return the model with the length scales of `kernel` multiplied by `columns`.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel at length scale 1.
-    columns : float or array of shape (n_columns,)
-        Factors, one for all columns or one for each.
-    theta : float or array of shape (d,), default=None
-        The length scales by parameter, where `columns` are not.
-    **others
-        Other fields of the candidate; the label names `theta` by default.
+    `theta` are the length scales by parameter, where `columns`, one for all columns or
+    one for each, are not. `others` are fields of the candidate.
     """
     theta = np.ravel(columns if theta is None else theta)
     fields = {"label": theta_label(theta), **others}

@@ -9,8 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from skrobustbo.acquisition import EI, UCB, Acquisition, LogEI
-from skrobustbo.policies._base import UCBPolicy, fits_problem
-from skrobustbo.policies._grid_state import Estimate, GridState, LevelMetadata
+from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._grid_state import (
+    Estimate,
+    GridState,
+    LevelMetadata,
+    fenced,
+    winsorized,
+)
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
@@ -19,7 +25,6 @@ from skrobustbo.policies._models import (
     note,
 )
 from skrobustbo.policies._settings import require, settings
-from skrobustbo.policies._winsorize import fenced, winsorized
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
 #: Without a horizon the grid reaches as far as for this many evaluations, or as many
@@ -300,7 +305,7 @@ class RobustUCB(UCBPolicy):
             for level in (metadata["level"], *metadata["skipped"])
         ]
         return (
-            fits_problem(state, setup, n_told)
+            super().consistent(state, pending, setup, n_told)
             and len(state.counts) == len(state.cooldown) == n_levels
             and sum(state.counts) <= n_told
             and all(len(fit.theta) == d or not fit.n_fitted for fit in fits)

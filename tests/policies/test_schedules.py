@@ -18,7 +18,6 @@ from skrobustbo.policies._beta import (
     bayes_finite_beta,
     bound_gain,
     greedy_gain,
-    resolve_beta,
 )
 from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 from skrobustbo.surrogate._posterior import ReferencePoints
@@ -93,14 +92,8 @@ def posterior_of(kernel, X, ground, noise=0.1):
 
 
 def resolved(beta, posterior, gain="posterior"):
-    return resolve_beta(
-        beta,
-        t=5,
-        posterior=posterior,
-        n_parameters=2,
-        delta=0.1,
-        information_gain=gain,
-    )
+    policy = GPUCB(beta=beta, information_gain=gain, delta=0.1)
+    return policy.beta_of(posterior, n_parameters=2, t=5)
 
 
 def test_every_posterior_knows_the_size_of_the_space():
@@ -264,14 +257,8 @@ def band_holds(beta, f, kernel, points, noise, delta, seed):
             Candidate(kernel)
         ]
         mu, sigma = posterior.predict(points)
-        width = resolve_beta(
-            beta,
-            t=t,
-            posterior=posterior,
-            n_parameters=points.shape[1],
-            delta=delta,
-            information_gain="posterior",
-        )
+        policy = GPUCB(beta=beta, delta=delta)
+        width = policy.beta_of(posterior, n_parameters=points.shape[1], t=t)
         if (np.abs(f - mu) > width * sigma).any():
             return False
         asked.append(int(np.argmax(mu + width * sigma)))
