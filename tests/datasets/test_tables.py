@@ -157,9 +157,6 @@ def test_nowhere_says_what_to_do(fetch, tmp_path):
 @pytest.fixture
 def tiny(monkeypatch):
     """A grid of 2 x 3 with two seeds in place of a published one, and its pickle."""
-    family = replace(
-        _hpo.FAMILIES["hpobench"], levels={"width": (4, 8), "depth": (1, 2, 3)}
-    )
     results = np.arange(12, dtype=np.float32).reshape(6, 2) / 8
     records = {
         f"{i}{j}": {"val_acc": results[3 * i + j].tolist(), "train_time": [1.0, 2.0]}
@@ -167,7 +164,10 @@ def tiny(monkeypatch):
         for i in (0, 1)
     }
     content = pickle.dumps(records)
-    digests = (len(content), sha256(content), sha256(results.tobytes()))
+    levels = {"width": (4, 8), "depth": (1, 2, 3)}
+    published = _hpo.FAMILIES["hpobench"]
+    family = replace(published, levels=levels, size=len(content))
+    digests = (sha256(content), sha256(results.tobytes()))
     monkeypatch.setitem(_hpo.FAMILIES, "hpobench", family)
     monkeypatch.setitem(_hpo.DIGESTS, "hpobench_car", digests)
     monkeypatch.setattr(_hpo, "PACKAGE", "no_such_package_here")
