@@ -82,7 +82,13 @@ class Source:
         packed_name = f"{file.name}.gz"
         path = self.locate(packed_name, file.name)
         if path is not None:
-            return _read(path, file)
+            try:
+                return _unpack(path.read_bytes(), file)
+            except ValueError as error:
+                raise OSError(
+                    f"The file {path} is damaged or not the published one: {error}. "
+                    "Delete it, and it will be downloaded again."
+                ) from error
         packed, content = self._downloaded(file, packed_name)
         self._keep(packed, packed_name if packed[:2] == _GZIP_MAGIC else file.name)
         return content
@@ -124,12 +130,7 @@ class Source:
         if not self.download:
             raise FileNotFoundError(self._advice(name, "download=False"))
         try:
-            # What arrives must be the file itself, not a second wrapper around it.
-            headers = {"User-Agent": "skrobustbo", "Accept-Encoding": "identity"}
-            request = urllib.request.Request(file.url, headers=headers)
-            with urllib.request.urlopen(request, timeout=self.timeout) as response:
-                packed: bytes = response.read(file.size + _WRAPPER_ALLOWANCE)
-            return packed, _unpack(packed, file)
+            return _download(file, self.timeout)
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = f"{file.url}: {error or type(error).__name__}"
             raise FileNotFoundError(self._advice(name, reason)) from error
@@ -162,15 +163,14 @@ class Source:
             ) from error
 
 
-def _read(path: Path, file: RemoteFile) -> bytes:
-    """Return the checked content of a file on disk."""
-    try:
-        return _unpack(path.read_bytes(), file)
-    except ValueError as error:
-        raise OSError(
-            f"The file {path} is damaged or not the published one: {error}. Delete it, "
-            "and it will be downloaded again."
-        ) from error
+def _download(file: RemoteFile, timeout: float) -> tuple[bytes, bytes]:
+    """Return a file as it arrived and its checked content."""
+    # What arrives must be the file itself, not a second wrapper around it.
+    headers = {"User-Agent": "skrobustbo", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(file.url, headers=headers)
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        packed: bytes = response.read(file.size + _WRAPPER_ALLOWANCE)
+    return packed, _unpack(packed, file)
 
 
 def _unpack(packed: bytes, file: RemoteFile) -> bytes:
