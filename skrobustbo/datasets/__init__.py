@@ -1,9 +1,12 @@
 """Data sets of the examples and benchmarks, found on disk or downloaded and checked."""
 
 from skrobustbo.datasets._hpo import available_hpo_tables, fetch_hpo_table
-from skrobustbo.datasets._materials import fetch_materials
+from skrobustbo.datasets._measured import (
+    fetch_materials,
+    fetch_sensor_temperature,
+    fetch_stocks,
+)
 from skrobustbo.datasets._mnist import fetch_mnist
-from skrobustbo.datasets._series import fetch_sensor_temperature, fetch_stocks
 
 __all__ = [
     "available_hpo_tables",

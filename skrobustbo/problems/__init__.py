@@ -7,7 +7,6 @@ asks for it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -129,10 +128,19 @@ def get(name: str, **settings: Any) -> Problem:
     >>> problems.get("tv-within-model", epsilon=0.05, n_grid=15).space.size
     225
     """
-    factory = _factory(canonical(name))
+    known_as = canonical(name)
+    factory = _factory(known_as)
     if factory is None:
         raise unknown_name("name of a problem", name, available())
-    _check_settings(canonical(name), factory, settings)
+    known = list(inspect.signature(factory).parameters)
+    for setting in settings:
+        if not known:
+            raise ValueError(
+                f"The problem {known_as!r} has no settings. Got {setting!r}; leave it "
+                "out."
+            )
+        if setting not in known:
+            raise unknown_name(f"setting of the problem {known_as!r}", setting, known)
     problem: Problem = factory(**settings)
     return problem
 
@@ -150,16 +158,3 @@ def _factory(name: str) -> Any:
 
 def _attribute(module: str, name: str) -> Any:
     return getattr(import_module(f"{__name__}.{module}"), name)
-
-
-def _check_settings(
-    name: str, factory: Callable[..., Problem], settings: dict[str, Any]
-) -> None:
-    known = list(inspect.signature(factory).parameters)
-    for setting in settings:
-        if not known:
-            raise ValueError(
-                f"The problem {name!r} has no settings. Got {setting!r}; leave it out."
-            )
-        if setting not in known:
-            raise unknown_name(f"setting of the problem {name!r}", setting, known)

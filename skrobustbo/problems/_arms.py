@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo.datasets import fetch_sensor_temperature, fetch_stocks
 from skrobustbo.kernels import EmpiricalKernel
-from skrobustbo.problems._base import Home, Params, Problem, at_least
+from skrobustbo.problems._base import Array, Home, Params, Problem, at_least
 from skrobustbo.problems._tables import Lookup
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
-
-Array = NDArray[np.float64]
 
 #: Noise variance of the sources, in units of the standardised values.
 _NOISE_VARIANCE = 0.01
@@ -29,17 +26,7 @@ _NOISE_VARIANCE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The values of arms over time (picklable).
-
-    Parameters
-    ----------
-    name : str
-        The parameter that names the arm.
-    arms : tuple
-        The arms.
-    values : ndarray of shape (n_times, n_arms)
-        Their values.
-    """
+    """The values of arms over time, shape (n_times, n_arms) (picklable)."""
 
     name: str
     arms: tuple[Any, ...]

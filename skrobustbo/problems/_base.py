@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from skrobustbo.space import Space
 from skrobustbo.surrogate import Candidate
 
+Array: TypeAlias = NDArray[np.float64]
 Params: TypeAlias = dict[str, Any]
 #: Where data are looked for first, as the functions of `skrobustbo.datasets` take it.
 Home: TypeAlias = str | os.PathLike[str] | None
@@ -243,17 +244,9 @@ def design_seed(seed: int) -> int:
 
 @dataclass(frozen=True)
 class OfVector:
-    """A function of a vector as a function of a params dict (picklable).
+    """The formula of a vector of the named parameters as an objective (picklable)."""
 
-    Parameters
-    ----------
-    formula : callable
-        ``formula(x) -> float`` for `x` of shape (d,).
-    names : tuple of str
-        The parameters in the order of the vector.
-    """
-
-    formula: Callable[[NDArray[np.float64]], float]
+    formula: Callable[[Array], float]
     names: tuple[str, ...]
 
     def __call__(self, params: Mapping[str, Any]) -> float:

@@ -13,16 +13,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import RBF
 
-from skrobustbo.problems._base import Params, Problem, at_least
+from skrobustbo.problems._base import Array, Params, Problem, at_least
 from skrobustbo.problems._gaussian import Basis, Expansion, highest_peaks, maximum
 from skrobustbo.space import Real, Space
 from skrobustbo.surrogate import Candidate
-
-Array = NDArray[np.float64]
 
 THETA = 0.2
 
@@ -41,13 +38,6 @@ class DriftingDraw:
     too, whose recursion is followed from the last t asked for, or from 1 if that is
     passed already. Memory is one matrix, and the values depend on nothing but the
     arguments.
-
-    Parameters
-    ----------
-    epsilon : float
-        Rate of change, in [0, 1].
-    seed : int
-        Non-negative.
     """
 
     def __init__(self, epsilon: float, seed: int):
@@ -208,19 +198,10 @@ def _domain(
 # -- functions of one parameter that change by rule -----------------------------------
 
 _HORIZON = 500
-_NOISE_STD = 0.1
 
 
 class Abrupt:
-    """Functions that follow one another, each up to the time of a change.
-
-    Parameters
-    ----------
-    functions : list of Expansion
-        The functions in their order.
-    changes : list of int
-        The first t of each function but the first.
-    """
+    """Functions that follow one another, the next from each of the `changes` on."""
 
     def __init__(self, functions: list[Expansion], changes: list[int]):
         self.functions = functions
@@ -271,17 +252,13 @@ def abrupt_change() -> Problem:
     weights = np.array([1.0, -1.0])
     functions = [Expansion(np.array(pair), weights, THETA) for pair in places]
     abrupt = Abrupt(functions, changes=[100, 200])
-    return Problem(
-        name="abrupt-change",
-        space=Space({"x": Real(0.0, 1.0)}),
-        func=abrupt,
-        source="a hill and a hollow on [0, 1] that change places at t = 100 and 200 "
+    return _by_rule(
+        "abrupt-change",
+        abrupt,
+        "a hill and a hollow on [0, 1] that change places at t = 100 and 200 "
         "(after Brunzema et al. 2025, app. B)",
-        noise_std=_NOISE_STD,
-        candidates=_known_kernel(math.sqrt(2)),
-        true_candidate=0,
-        horizon=_HORIZON,
-        optimum_over_time=abrupt.optimum,
+        math.sqrt(2),
+        abrupt.optimum,
     )
 
 
@@ -326,19 +303,33 @@ def slow_change() -> Problem:
     functions. Of its two statements on the noise this is Table 8's; the text has
     variance 0.1.
     """
-    return Problem(
-        name="slow-change",
-        space=Space({"x": Real(0.0, 1.0)}),
-        func=_hill,
-        source="a hill on [0, 1] that moves from 0.3 to 0.7 in 500 steps (after "
+    return _by_rule(
+        "slow-change",
+        _hill,
+        "a hill on [0, 1] that moves from 0.3 to 0.7 in 500 steps (after "
         "Brunzema et al. 2025, app. B)",
-        noise_std=_NOISE_STD,
-        candidates=_known_kernel(1.0),
-        true_candidate=0,
-        horizon=_HORIZON,
-        optimum_over_time=_top,
+        1.0,
+        _top,
     )
 
 
-def _known_kernel(norm_bound: float) -> list[Candidate]:
-    return [Candidate(RBF(THETA), norm_bound=norm_bound, label=f"theta={THETA:g}")]
+def _by_rule(
+    name: str,
+    func: Callable[..., float],
+    source: str,
+    norm_bound: float,
+    optimum: Callable[[int], tuple[float, Params]],
+) -> Problem:
+    return Problem(
+        name=name,
+        space=Space({"x": Real(0.0, 1.0)}),
+        func=func,
+        source=source,
+        noise_std=0.1,
+        candidates=[
+            Candidate(RBF(THETA), norm_bound=norm_bound, label=f"theta={THETA:g}")
+        ],
+        true_candidate=0,
+        horizon=_HORIZON,
+        optimum_over_time=optimum,
+    )

@@ -28,12 +28,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import poisson
 from sklearn.gaussian_process.kernels import RBF
 
-from skrobustbo.problems._base import Problem, at_least, uniform_design
+from skrobustbo.problems._base import Array, Problem, at_least, uniform_design
 from skrobustbo.problems._synthetic import berkenkamp
 from skrobustbo.space import Real, Space
 from skrobustbo.surrogate import Candidate
-
-Array = NDArray[np.float64]
 
 #: Share of the variance of a draw that may be missing anywhere: the rounding of a sum.
 _LEFT_OUT = 1e-16
@@ -50,17 +48,7 @@ def gaussian_kernel(x: ArrayLike, centres: ArrayLike, theta: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """The function sum_i w_i k(x, c_i) of one variable.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (n,)
-        The c_i.
-    weights : ndarray of shape (n,)
-        The w_i.
-    theta : float
-        Length scale of the kernel.
-    """
+    """The function sum_i w_i k(x, c_i), w and c of shape (n,), of one variable."""
 
     centres: Array
     weights: Array
@@ -111,13 +99,7 @@ def drawn_interpolant(
 
 @dataclass(frozen=True)
 class Basis:
-    """The functions phi_n of the unit interval that matter.
-
-    Parameters
-    ----------
-    theta : float
-        Length scale of the kernel.
-    """
+    """The functions phi_n of the unit interval that matter."""
 
     theta: float
 
@@ -149,24 +131,10 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """A draw of the process on the unit interval.
-
-    Parameters
-    ----------
-    basis : Basis
-        The functions that it is a sum of.
-    z : ndarray of shape (basis.size,)
-        Their coefficients.
-    """
+    """A draw of the process on the unit interval: a basis and its coefficients."""
 
     basis: Basis
     z: Array
-
-    @classmethod
-    def from_rng(cls, theta: float, rng: np.random.Generator) -> Draw:
-        """Return a draw with length scale `theta`."""
-        basis = Basis(theta)
-        return cls(basis, rng.standard_normal(basis.size))
 
     def __call__(self, x: ArrayLike) -> Array:
         """Return the values at `x`, an array of any shape."""
@@ -178,38 +146,27 @@ class Draw:
 
 @dataclass(frozen=True)
 class OfNumber:
-    """A function of a number as a function of a params dict (picklable).
-
-    Parameters
-    ----------
-    formula : callable
-        ``formula(x)`` for `x` of any shape, here a number.
-    name : str, default="x"
-        The parameter.
-    """
+    """A formula of x, of any shape, as an objective of one number (picklable)."""
 
     formula: Callable[[ArrayLike], Array]
-    name: str = "x"
 
     def __call__(self, params: Mapping[str, Any]) -> float:
         """Return the value at `params`."""
-        return float(self.formula(params[self.name]))
+        return float(self.formula(params["x"]))
 
 
-def maximum(
-    func: Callable[[ArrayLike], Array], n_grid: int = 2001
-) -> tuple[float, float]:
+def maximum(func: Callable[[ArrayLike], Array]) -> tuple[float, float]:
     """Return the largest value of `func` on [0, 1] and where it is: (value, x).
 
     The three highest peaks of a grid are refined by Brent's method between their
     neighbours. The grid must be fine enough to show every peak.
     """
-    grid = np.linspace(0.0, 1.0, n_grid)
+    grid = np.linspace(0.0, 1.0, 2001)
     values = func(grid)
     start = int(np.argmax(values))
     best = float(values[start]), float(grid[start])
     for i in highest_peaks(values, 3):
-        ends = grid[max(i - 1, 0)], grid[min(i + 1, n_grid - 1)]
+        ends = grid[max(i - 1, 0)], grid[min(i + 1, 2000)]
         found = minimize_scalar(
             lambda x: -float(func(x)),
             bounds=ends,
@@ -280,26 +237,18 @@ def rkhs(seed: int | None = None) -> Problem:
     number of points of the draws is ours too, and so is the absence of noise: the
     source states neither.
     """
+    stuck_below = None
     if seed is None:
+        norm, what = 2.0, "an almost linear function with a bump"
         shape = [berkenkamp().func({"x": x}) for x in CENTRES]
-        function = interpolant(CENTRES, shape, THETA).scaled_to(2.0)
-        right_end = float(function(1.0))
-        return _problem(
-            function, 2.0, "an almost linear function with a bump", right_end
-        )
-    rng = np.random.default_rng([_STREAM, at_least("seed", seed, 0)])
-    function = drawn_interpolant(CENTRES, THETA, rng).scaled_to(4.0)
-    return _problem(
-        function, 4.0, f"an interpolated Gaussian process draw (seed {seed})"
-    )
-
-
-def _problem(
-    function: Expansion, norm: float, what: str, right_end: float | None = None
-) -> Problem:
+        function = interpolant(CENTRES, shape, THETA).scaled_to(norm)
+        stuck_below = 1.1 * float(function(1.0))
+    else:
+        norm, what = 4.0, f"an interpolated Gaussian process draw (seed {seed})"
+        rng = np.random.default_rng([_STREAM, at_least("seed", seed, 0)])
+        function = drawn_interpolant(CENTRES, THETA, rng).scaled_to(norm)
     space = Space({"x": Real(0.0, 1.0)})
     optimum, x = maximum(function)
-    known = Candidate(RBF(THETA), norm_bound=norm, label=f"theta={THETA:g}")
     return Problem(
         name="rkhs",
         space=space,
@@ -308,10 +257,10 @@ def _problem(
         f"scale {THETA:g} on [0, 1] (Berkenkamp et al. 2019, sec. 5.1)",
         optimum=optimum,
         optimum_params={"x": x},
-        stuck_below=None if right_end is None else 1.1 * right_end,
+        stuck_below=stuck_below,
         n_initial=2,
         initial_design=partial(uniform_design, space),
-        candidates=[known],
+        candidates=[Candidate(RBF(THETA), norm_bound=norm, label=f"theta={THETA:g}")],
         true_candidate=0,
         sample_function=rkhs,
     )

@@ -17,8 +17,6 @@ from skrobustbo.problems._base import Params, Problem
 from skrobustbo.problems._softmax import SoftmaxRegression
 from skrobustbo.space import Integer, Real, Space
 
-__all__ = ["mnist_logistic", "mnist_logistic_distributions", "mnist_logistic_space"]
-
 # The last 10,000 training images are for validation, as in HPOlib.
 _N_VALIDATION = 10_000
 

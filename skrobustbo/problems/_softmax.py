@@ -19,8 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-__all__ = ["SoftmaxRegression"]
-
 _Floats = NDArray[np.floating[Any]]
 
 
@@ -142,16 +140,9 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
                 "SoftmaxRegression needs samples of at least 2 classes, but all of y "
                 f"belongs to 1 class, {self.classes_.tolist()[0]!r}."
             )
-        descent = _Descent(
-            inputs,
-            labels,
-            learning_rate=self.learning_rate,
-            l2=self.l2,
-            batch_size=self.batch_size,
-            dropout=self.dropout,
-            generator=_fast_generator(self.random_state),
-        )
-        self.n_iter_ = self._run(descent)
+        descent = _Descent(inputs, labels, self, _fast_generator(self.random_state))
+        self._run(descent)
+        self.n_iter_ = self.n_epochs
         self.coef_ = descent.coef
         self.intercept_ = descent.intercept[:, 0]
         return self
@@ -161,18 +152,15 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
         for name, (kind, accepts, expected) in _PARAMETERS.items():
             value = getattr(self, name)
             # A bool is a Python integer, but never a sensible number here.
-            if isinstance(value, bool) or not isinstance(value, kind):
-                accepted = False
-            else:
-                accepted = math.isfinite(value) and accepts(value)
-            if not accepted:
+            is_number = isinstance(value, kind) and not isinstance(value, bool)
+            if not (is_number and math.isfinite(value) and accepts(value)):
                 raise ValueError(
                     f"The {name!r} parameter of SoftmaxRegression must be {expected}. "
                     f"Got {value!r} instead."
                 )
 
-    def _run(self, descent: "_Descent") -> int:
-        """Run all epochs and return their number."""
+    def _run(self, descent: "_Descent") -> None:
+        """Run all epochs."""
         # An overflow is reported once, as an error, not by a warning per operation.
         with (
             threadpool_limits(1, user_api="blas"),
@@ -187,7 +175,6 @@ class SoftmaxRegression(ClassifierMixin, BaseEstimator):
                         "choose a smaller learning_rate, with learning_rate * l2 "
                         "at most 1, and scale the inputs."
                     )
-        return self.n_epochs
 
     def _scores(self, X: ArrayLike) -> _Floats:
         """Return the scores of all classes, shape (n_samples, n_classes)."""
@@ -282,22 +269,18 @@ class _Descent:
         self,
         X: _Floats,
         labels: NDArray[np.intp],
-        *,
-        learning_rate: float,
-        l2: float,
-        batch_size: int,
-        dropout: float,
+        model: SoftmaxRegression,
         generator: np.random.Generator,
     ) -> None:
         n, d = X.shape
         n_classes = int(labels.max()) + 1
         self.X, self.labels, self.generator = X, labels, generator
-        self.batch_size = min(int(batch_size), n)
-        self.learning_rate = float(learning_rate)
-        self.decay = 1.0 - 2.0 * float(learning_rate) * float(l2)
+        self.batch_size = min(int(model.batch_size), n)
+        self.learning_rate = float(model.learning_rate)
+        self.decay = 1.0 - 2.0 * self.learning_rate * float(model.l2)
         # Drop-out compares 16 random bits with a threshold; the scale belongs to the
         # rate so rounded, which keeps the expected input exact.
-        self.threshold = np.uint16(min(round(dropout * 2**16), 2**16 - 1))
+        self.threshold = np.uint16(min(round(model.dropout * 2**16), 2**16 - 1))
         self.scale = 2**16 / (2**16 - int(self.threshold))
         deviation = math.sqrt(2.0 / d)
         self.coef = (deviation * generator.standard_normal((n_classes, d))).astype(
@@ -337,15 +320,12 @@ class _Descent:
         np.take(self.X, rows, axis=0, out=x, mode="clip")
         if self.threshold:
             kept = self._kept[: len(rows)]
-            bits = self._random_bits(x.size).reshape(x.shape)
+            # Random 16-bit numbers, four to a raw draw of the generator.
+            raw = self.generator.bit_generator.random_raw(-(-x.size // 4))
+            bits = np.asarray(raw).view(np.uint16)[: x.size].reshape(x.shape)
             np.greater_equal(bits, self.threshold, out=kept)
             np.multiply(x, kept, out=x)
         return x
-
-    def _random_bits(self, size: int) -> NDArray[np.uint16]:
-        """Return random 16-bit numbers, four to a raw draw of the generator."""
-        raw = self.generator.bit_generator.random_raw(-(-size // 4))
-        return np.asarray(raw).view(np.uint16)[:size]
 
     def _errors(self, x: _Floats, labels: NDArray[np.intp]) -> _Floats:
         """Return predicted probability minus truth, shape (K, b)."""

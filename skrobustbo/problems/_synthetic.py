@@ -12,13 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skrobustbo.problems._base import OfVector, Params, Problem, design_seed
+from skrobustbo.problems._base import Array, OfVector, Params, Problem, design_seed
 from skrobustbo.space import Real, Space
-
-Vector = NDArray[np.float64]
-Formula = Callable[[Vector], float]
 
 _HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 _HARTMANN_SCALES = np.array(
@@ -39,7 +35,7 @@ _HARTMANN_CENTRES = np.array(
 )
 
 
-def _berkenkamp(x: Vector) -> float:
+def _berkenkamp(x: Array) -> float:
     density = math.exp(-0.5 * ((x[0] - 0.2) / 0.08) ** 2)
     density /= 0.08 * math.sqrt(2 * math.pi)
     return float(0.6 * x[0] + density / 8)
@@ -92,7 +88,7 @@ def _uniform_in_right_half(seed: int, n: int) -> list[Params]:
     return [space.decode(space.encode({"x": float(x)})) for x in draws]
 
 
-def _wang_trap(x: Vector) -> float:
+def _wang_trap(x: Array) -> float:
     broad = math.exp(-0.5 * ((x[0] - 0.1) / 0.1) ** 2)
     narrow = math.exp(-0.5 * ((x[0] - 0.9) / 0.01) ** 2)
     return 2 * broad + 4 * narrow
@@ -126,7 +122,7 @@ def wang_trap() -> Problem:
     )
 
 
-def _michalewicz(x: Vector) -> float:
+def _michalewicz(x: Array) -> float:
     index = np.arange(1, len(x) + 1)
     return float(np.sum(np.sin(x) * np.sin(index * x**2 / np.pi) ** 20))
 
@@ -162,7 +158,7 @@ def michalewicz5() -> Problem:
     )
 
 
-def _branin(x: Vector) -> float:
+def _branin(x: Array) -> float:
     valley = x[1] - 5.1 / (4 * math.pi**2) * x[0] ** 2 + 5 / math.pi * x[0] - 6
     ripple = 10 * (1 - 1 / (8 * math.pi)) * math.cos(x[0])
     return -float(valley**2 + ripple + 10)
@@ -196,7 +192,7 @@ def branin_noisy() -> Problem:
     return _noisy(branin(), 25.0)
 
 
-def _hartmann6(x: Vector) -> float:
+def _hartmann6(x: Array) -> float:
     distances = np.sum(_HARTMANN_SCALES * (x - _HARTMANN_CENTRES) ** 2, axis=1)
     return float(_HARTMANN_WEIGHTS @ np.exp(-distances))
 
@@ -242,7 +238,7 @@ def hartmann6_noisy() -> Problem:
 # that no optimum is in the middle. All are noise-free, and their maximum is zero.
 
 
-def _ackley(x: Vector) -> float:
+def _ackley(x: Array) -> float:
     bowl = math.exp(-0.2 * math.sqrt(np.mean(x**2)))
     ripple = math.exp(np.mean(np.cos(2 * math.pi * x)))
     # In this order 20 - 20 and e - e leave no rounding at the optimum.
@@ -264,19 +260,15 @@ def ackley5() -> Problem:
     Ackley, "A Connectionist Machine for Genetic Hillclimbing", 1987; Baeck, Hammel and
     Schwefel 1997 for more than two dimensions.
     """
-    return _ackley_in(5)
+    return _valley("ackley", 5)
 
 
 def ackley20() -> Problem:
     """Return Ackley's function in twenty dimensions, negated; otherwise `ackley5`."""
-    return _ackley_in(20)
+    return _valley("ackley", 20)
 
 
-def _ackley_in(d: int) -> Problem:
-    return _valley(f"ackley{d}", d, _ackley, 0.0, "Ackley's function, negated (1987)")
-
-
-def _levy(x: Vector) -> float:
+def _levy(x: Array) -> float:
     w = 1 + (x - 1) / 4
     first = math.sin(math.pi * w[0]) ** 2
     inner = (w[:-1] - 1) ** 2 * (1 + 10 * np.sin(math.pi * w[:-1] + 1) ** 2)
@@ -300,19 +292,15 @@ def levy4() -> Problem:
     functions", SIAM Journal on Scientific and Statistical Computing 6, 1985, in the
     form of Laguna and Marti 2005, whose domain is [-10, 10]^d.
     """
-    return _levy_in(4)
+    return _valley("levy", 4)
 
 
 def levy20() -> Problem:
     """Return Levy's function in twenty dimensions, negated; otherwise `levy4`."""
-    return _levy_in(20)
+    return _valley("levy", 20)
 
 
-def _levy_in(d: int) -> Problem:
-    return _valley(f"levy{d}", d, _levy, 1.0, "Levy's function, negated (1985)")
-
-
-def _rosenbrock(x: Vector) -> float:
+def _rosenbrock(x: Array) -> float:
     valley = 100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2
     return -math.log1p(float(np.sum(valley))) / math.log(10)
 
@@ -332,7 +320,7 @@ def rosenbrock4() -> Problem:
     Rosenbrock, "An automatic method for finding the greatest or least value of a
     function", The Computer Journal 3, 1960.
     """
-    return _rosenbrock_in(4)
+    return _valley("rosenbrock", 4)
 
 
 def rosenbrock20() -> Problem:
@@ -340,17 +328,21 @@ def rosenbrock20() -> Problem:
 
     Otherwise it is `rosenbrock4`.
     """
-    return _rosenbrock_in(20)
+    return _valley("rosenbrock", 20)
 
 
-def _rosenbrock_in(d: int) -> Problem:
-    source = "-log10(1 + Rosenbrock's function) (1960)"
-    return _valley(f"rosenbrock{d}", d, _rosenbrock, 1.0, source)
+#: The formula of each, the place of its maximum on every axis, and its source.
+_VALLEYS: dict[str, tuple[Callable[[Array], float], float, str]] = {
+    "ackley": (_ackley, 0.0, "Ackley's function, negated (1987)"),
+    "levy": (_levy, 1.0, "Levy's function, negated (1985)"),
+    "rosenbrock": (_rosenbrock, 1.0, "-log10(1 + Rosenbrock's function) (1960)"),
+}
 
 
-def _valley(name: str, d: int, formula: Formula, best: float, source: str) -> Problem:
+def _valley(name: str, d: int) -> Problem:
+    formula, best, source = _VALLEYS[name]
     return Problem(
-        name=name,
+        name=f"{name}{d}",
         space=_box(dict.fromkeys(_numbered(d), (-5.0, 10.0))),
         func=OfVector(formula, _numbered(d)),
         source=f"{source} on [-5, 10]^{d}",

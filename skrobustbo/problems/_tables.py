@@ -8,27 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo.datasets import fetch_hpo_table, fetch_materials
-from skrobustbo.problems._base import Home, Params, Problem
+from skrobustbo.problems._base import Array, Home, Params, Problem
 from skrobustbo.space import Space
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """The values of finitely many points (picklable).
-
-    Parameters
-    ----------
-    names : tuple of str
-        The parameters, in the order of the keys.
-    values : dict of tuple to float
-        The value of each point.
-    """
+    """The value of each of finitely many points, keys in order of names (picklable)."""
 
     names: tuple[str, ...]
     values: dict[tuple[Any, ...], float]
@@ -201,9 +193,7 @@ def _pool(name: str, data_home: Home) -> Problem:
     )
 
 
-def _means(
-    X: NDArray[np.float64], y: NDArray[np.float64]
-) -> dict[tuple[float | int, ...], float]:
+def _means(X: Array, y: Array) -> dict[tuple[float | int, ...], float]:
     """Return the mean of the values of each distinct row, sorted."""
     points, index = np.unique(X, axis=0, return_inverse=True)
     index = index.ravel()  # NumPy 2.0 gave it another shape
@@ -248,52 +238,15 @@ def hpo_table(name: str, data_home: Home = None) -> Problem:
     """
     table = fetch_hpo_table(name, data_home=data_home)
     values = table.target if table.maximize else -np.log(table.target)
-    grid = Grid(table.levels, values)
-    best = int(np.argmax(values))
+    points = product(*table.levels.values())
+    grid = Lookup(tuple(table.levels), dict(zip(points, values.tolist(), strict=True)))
+    best, optimum = grid.best()
     what = "mean validation accuracy" if table.maximize else "-ln(mean validation loss)"
     return Problem(
         name=name,
         space=Space(table.levels),
         func=grid,
         source=f"{what} of each setting of the table {name}",
-        optimum=float(values[best]),
-        optimum_params=grid.params(best),
+        optimum=optimum,
+        optimum_params=best,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """The values of all points of a grid (picklable).
-
-    Parameters
-    ----------
-    levels : dict of str to list
-        The values of each parameter.
-    values : ndarray of shape (n_points,)
-        The value of each point, in C order.
-    """
-
-    levels: dict[str, list[Any]]
-    values: NDArray[np.float64]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of values of each parameter."""
-        return tuple(map(len, self.levels.values()))
-
-    def __call__(self, params: Mapping[str, Any]) -> float:
-        """Return the value at `params`."""
-        try:
-            index = [known.index(params[name]) for name, known in self.levels.items()]
-        except (KeyError, ValueError):
-            raise ValueError(
-                f"'params' must be a point of the grid {self.levels}. Got "
-                f"{dict(params)!r} instead; take a point of the problem's space."
-            ) from None
-        return float(self.values[np.ravel_multi_index(index, self.shape)])
-
-    def params(self, row: int) -> Params:
-        """Return the point of a row."""
-        index = np.unravel_index(row, self.shape)
-        pairs = zip(self.levels.items(), index, strict=True)
-        return {name: choices[int(i)] for (name, choices), i in pairs}

@@ -305,13 +305,6 @@ class _Score:
 @cache
 def _data(name: str) -> tuple[Array, Array]:
     """Return the points and targets of a data set."""
-    if name == "digits":
-        X, y = datasets.load_digits(return_X_y=True)
-        return X[::3] / 16, y[::3]
-    load = {
-        "cancer": datasets.load_breast_cancer,
-        "diabetes": datasets.load_diabetes,
-        "wine": datasets.load_wine,
-    }[name]
-    points: tuple[Array, Array] = load(return_X_y=True)
-    return points
+    loader = "load_breast_cancer" if name == "cancer" else f"load_{name}"
+    X, y = getattr(datasets, loader)(return_X_y=True)
+    return (X[::3] / 16, y[::3]) if name == "digits" else (X, y)

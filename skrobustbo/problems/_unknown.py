@@ -11,15 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared
 
-from skrobustbo.problems._base import OfVector, Problem, at_least, uniform_design
-from skrobustbo.problems._gaussian import Draw, OfNumber, maximum
+from skrobustbo.problems._base import (
+    Array,
+    OfVector,
+    Problem,
+    at_least,
+    uniform_design,
+)
+from skrobustbo.problems._gaussian import Basis, Draw, OfNumber, maximum
 from skrobustbo.space import Real, Space
 from skrobustbo.surrogate import Candidate
-
-Array = NDArray[np.float64]
 
 #: Sets the stream of the functions apart from other uses of a seed.
 _STREAM = 0x6A
@@ -99,15 +103,16 @@ def unknown_period() -> Problem:
         optimum_params={"x": 7 / 16},
         n_initial=5,
         initial_design=partial(uniform_design, space),
-        candidates=[_period_candidate(*pair) for pair in _PERIODS],
+        candidates=[
+            # The domain, [0, 2], is encoded to half its length.
+            Candidate(
+                ExpSineSquared(theta, period / 2),
+                label=f"period={period:.4g}, theta={theta:g}",
+            )
+            for period, theta in _PERIODS
+        ],
         true_candidate=0,
     )
-
-
-def _period_candidate(period: float, theta: float) -> Candidate:
-    # The domain, [0, 2], is encoded to half its length.
-    kernel = ExpSineSquared(length_scale=theta, periodicity=period / 2)
-    return Candidate(kernel, label=f"period={period:.4g}, theta={theta:g}")
 
 
 # -- the decomposition ----------------------------------------------------------------
@@ -193,13 +198,7 @@ _HILLS = (*range(1, _N_HILLS + 1), _NO_HILL)
 
 @dataclass(frozen=True)
 class Hills:
-    """Ten hills on flat ground, of which at most one is high.
-
-    Parameters
-    ----------
-    high : int
-        Number of the high hill, from 1; -1 for none.
-    """
+    """Ten hills on flat ground: number `high`, from 1, is high, none if -1."""
 
     high: int
 
@@ -272,7 +271,9 @@ def unknown_mean(seed: int = 0, hill: int | None = None) -> Problem:
     # Drawn even if it is given: a seed has one draw of the process whatever the hill.
     drawn = _HILLS[rng.integers(len(_HILLS))]
     high = drawn if hill is None else hill
-    function = _HillsAndDraw(Hills(high), Draw.from_rng(_THETA, rng))
+    basis = Basis(_THETA)
+    draw = Draw(basis, rng.standard_normal(basis.size))
+    function = _HillsAndDraw(Hills(high), draw)
     optimum, x = maximum(function)
     return Problem(
         name="unknown-mean",

@@ -266,45 +266,6 @@ def test_unusable_timeout(timeout):
         fetch_mnist(timeout=timeout)
 
 
-# -- IDX --------------------------------------------------------------------------
-
-
-def test_idx_round_trip():
-    array = np.arange(24).reshape(2, 3, 4)
-    parsed = _mnist.parse_idx(idx(array), 3, "x")
-    np.testing.assert_array_equal(parsed, array)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "begin"),
-        (b"\x00\x00\x08", "begin"),
-        (b"\x00\x00\x08\x01\x00\x00", "begin"),
-        (b"\x00\x00\x0d\x01" + bytes(4), "begin"),
-        (idx(np.zeros((2, 2))), "begin"),
-        (idx(np.zeros(5))[:-1], "hold 5 values"),
-        (idx(np.zeros(5)) + b"x", "holds 6"),
-        (b"\x00\x00\x08\x01\xff\xff\xff\xff", "hold 4294967295 values"),
-    ],
-)
-def test_idx_of_another_form_is_refused(content, reason):
-    with pytest.raises(ValueError, match=reason):
-        _mnist.parse_idx(content, 1, "labels")
-
-
-def test_labels_must_match_images(contents, tmp_path, monkeypatch):
-    labels = idx(np.zeros(6))
-    contents["train-labels-idx1-ubyte"] = labels
-    expected = dict(_mnist.CONTENTS)
-    digest = hashlib.sha256(labels).hexdigest()
-    expected["train-labels-idx1-ubyte"] = (len(labels), digest)
-    monkeypatch.setattr(_mnist, "CONTENTS", expected)
-    put(tmp_path, contents)
-    with pytest.raises(ValueError, match="7 images and 6 labels"):
-        fetch_mnist(data_home=tmp_path)
-
-
 def test_published_sizes_fit_the_shapes():
     for name, (size, sha256) in _mnist.CONTENTS.items():
         n = 60_000 if name.startswith("train") else 10_000

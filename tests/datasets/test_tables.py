@@ -11,8 +11,7 @@ import pytest
 
 from skrobustbo.datasets import (
     _hpo,
-    _materials,
-    _series,
+    _measured,
     fetch_hpo_table,
     fetch_materials,
     fetch_sensor_temperature,
@@ -34,10 +33,9 @@ def barrels(monkeypatch):
     content = (
         b"\xef\xbb\xbfn,theta,r,t,toughness\r\n6,0,1.5,0.7,1.25\r\n8,25,1.6,1.4,2.5"
     )
-    table = _materials.TABLES["crossed-barrel"]
-    small = replace(table, size=len(content), sha256=sha256(content))
-    monkeypatch.setitem(_materials.TABLES, "crossed-barrel", small)
-    return table.file, content
+    name = "Crossed barrel_dataset.csv"
+    monkeypatch.setitem(_measured.CONTENTS, name, (len(content), sha256(content)))
+    return name, content
 
 
 # -- materials --------------------------------------------------------------------
@@ -62,7 +60,7 @@ def test_materials_are_parsed(barrels, tmp_path):
 def test_materials_are_downloaded_once(barrels, tmp_path, served, monkeypatch):
     name, content = barrels
     (served.folder / name).write_bytes(content)
-    monkeypatch.setattr(_materials, "BASE_URL", served.url)
+    monkeypatch.setattr(_measured, "MATERIALS_URL", served.url)
     for _ in range(2):
         assert fetch_materials("crossed-barrel", data_home=tmp_path).data.shape == (
             2,
@@ -92,7 +90,7 @@ def put(monkeypatch, folder, files):
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-        monkeypatch.setitem(_series.CONTENTS, name, (len(content), sha256(content)))
+        monkeypatch.setitem(_measured.CONTENTS, name, (len(content), sha256(content)))
 
 
 SENSORS = {
@@ -113,7 +111,7 @@ def test_temperatures_have_a_row_for_each_time(tmp_path, monkeypatch):
 
 def test_temperatures_are_downloaded(tmp_path, monkeypatch, served):
     put(monkeypatch, served.folder, SENSORS)
-    monkeypatch.setattr(_series, "SENSOR_URL", served.url)
+    monkeypatch.setattr(_measured, "SENSOR_URL", served.url)
     test = fetch_sensor_temperature("test", data_home=tmp_path)
     assert test.data.shape == (2, 2)
     assert served.requested == ["/intelTemperatureTest.csv"]
@@ -122,7 +120,7 @@ def test_temperatures_are_downloaded(tmp_path, monkeypatch, served):
 def test_stocks(tmp_path, monkeypatch, served):
     content = b"Date,AAPL,BA\n2016-01-04,99.5,128.9\n2016-01-05,97.0,129.5\n"
     put(monkeypatch, served.folder, {"fin.csv": content})
-    monkeypatch.setattr(_series, "STOCK_URL", served.url)
+    monkeypatch.setattr(_measured, "STOCK_URL", served.url)
     stocks = fetch_stocks(data_home=tmp_path)
     assert stocks.data.tolist() == [[99.5, 128.9], [97.0, 129.5]]
     assert stocks.dates.astype(str).tolist() == ["2016-01-04", "2016-01-05"]
@@ -159,9 +157,6 @@ def test_nowhere_says_what_to_do(fetch, tmp_path):
 @pytest.fixture
 def tiny(monkeypatch):
     """A grid of 2 x 3 with two seeds in place of a published one, and its pickle."""
-    family = replace(
-        _hpo.FAMILIES["hpobench"], levels={"width": (4, 8), "depth": (1, 2, 3)}
-    )
     results = np.arange(12, dtype=np.float32).reshape(6, 2) / 8
     records = {
         f"{i}{j}": {"val_acc": results[3 * i + j].tolist(), "train_time": [1.0, 2.0]}
@@ -169,7 +164,10 @@ def tiny(monkeypatch):
         for i in (0, 1)
     }
     content = pickle.dumps(records)
-    digests = (len(content), sha256(content), sha256(results.tobytes()))
+    levels = {"width": (4, 8), "depth": (1, 2, 3)}
+    published = _hpo.FAMILIES["hpobench"]
+    family = replace(published, levels=levels, size=len(content))
+    digests = (sha256(content), sha256(results.tobytes()))
     monkeypatch.setitem(_hpo.FAMILIES, "hpobench", family)
     monkeypatch.setitem(_hpo.DIGESTS, "hpobench_car", digests)
     monkeypatch.setattr(_hpo, "PACKAGE", "no_such_package_here")

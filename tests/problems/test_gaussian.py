@@ -91,7 +91,9 @@ def test_derivative_of_the_basis():
 
 def test_draws_have_the_law_of_the_process():
     rng, x = np.random.default_rng(1), np.array([0.0, 0.13, 0.5, 0.94, 1.0])
-    draws = np.array([Draw.from_rng(0.2, rng)(x) for _ in range(4000)])
+    basis = Basis(0.2)
+    z = rng.standard_normal((4000, basis.size))
+    draws = np.array([Draw(basis, row)(x) for row in z])
     covariance = draws.T @ draws / len(draws)
     expected = gaussian_kernel(x, x, 0.2)
     np.testing.assert_allclose(covariance, expected, atol=5 * math.sqrt(2 / 4000))
@@ -125,6 +127,6 @@ def test_highest_peaks_of_a_row_and_of_a_square():
 
 
 def test_function_of_a_number():
-    function = OfNumber(np.square, name="C")
-    assert function({"C": 3, "other": 1}) == 9.0
-    assert type(function({"C": 3})) is float
+    function = OfNumber(np.square)
+    assert function({"x": 3, "other": 1}) == 9.0
+    assert type(function({"x": 3})) is float

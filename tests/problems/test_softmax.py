@@ -78,11 +78,8 @@ def test_step_follows_the_gradient_of_the_loss(l2):
     descent = _softmax._Descent(
         X,
         labels,
-        learning_rate=rate,
-        l2=l2,
-        batch_size=8,
-        dropout=0.0,
-        generator=np.random.default_rng(1),
+        SoftmaxRegression(learning_rate=rate, l2=l2, batch_size=8),
+        np.random.default_rng(1),
     )
     descent.intercept += rng.standard_normal((3, 1))
     before = descent.coef.copy(), descent.intercept.copy()
@@ -112,11 +109,8 @@ def dropping(dropout, shape=(400, 50), batch_size=400):
     return _softmax._Descent(
         np.ones(shape, dtype=np.float32),
         np.arange(shape[0]) % 2,
-        learning_rate=0.1,
-        l2=0.0,
-        batch_size=batch_size,
-        dropout=dropout,
-        generator=np.random.default_rng(0),
+        SoftmaxRegression(learning_rate=0.1, batch_size=batch_size, dropout=dropout),
+        np.random.default_rng(0),
     )
 
 
@@ -148,15 +142,12 @@ def test_gradient_with_dropout_is_the_gradient_at_the_scaled_inputs():
     rng = np.random.RandomState(0)
     X = rng.standard_normal((10, 6))
     labels = np.arange(10) % 3
-    settings = {"learning_rate": 0.1, "l2": 0.0, "batch_size": 10}
-    dropped = _softmax._Descent(
-        X, labels, dropout=0.5, generator=np.random.default_rng(0), **settings
-    )
+    model = SoftmaxRegression(learning_rate=0.1, batch_size=10, dropout=0.5)
+    dropped = _softmax._Descent(X, labels, model, np.random.default_rng(0))
     rows = np.arange(10)
     inputs = dropped._take(rows).copy() * dropped.scale
-    plain = _softmax._Descent(
-        inputs, labels, dropout=0.0, generator=np.random.default_rng(0), **settings
-    )
+    model.set_params(dropout=0.0)
+    plain = _softmax._Descent(inputs, labels, model, np.random.default_rng(0))
     dropped._take = lambda rows: inputs / dropped.scale
     dropped.step(rows)
     plain.step(rows)

@@ -48,14 +48,6 @@ def test_lookup_refuses_other_points():
         lookup({"a": 1, "b": 9})
 
 
-def test_grid_is_in_c_order():
-    grid = _tables.Grid({"f": ["relu", "tanh"], "w": [4, 8, 16]}, np.arange(6.0))
-    assert grid({"f": "tanh", "w": 8}) == 4.0
-    assert [grid(grid.params(row)) for row in range(6)] == list(range(6))
-    with pytest.raises(ValueError, match=r"point of the grid .*Got .*'selu'"):
-        grid({"f": "selu", "w": 8})
-
-
 def test_record_is_looked_up_by_time():
     values = np.array([[1.0, 2.0], [4.0, 3.0]])
     record = _arms.Record("arm", ("a", "b"), values)
