@@ -153,7 +153,7 @@ class Fits:
             As for `fit`.
         theta : array of shape (n_parameters,)
             What `fit` returned, one length scale per parameter.
-        noise_margin : float
+        evidence : float
             Nats of log posterior by which they must be ahead of `theta` and `noise`.
         start : (array of shape (n_parameters,), float), optional
             An earlier result to begin with.

@@ -24,6 +24,8 @@ _STEP = 1e-5
 #: A climb ends where no logarithm of a length scale promises more than so many nats per
 #: unit: data tell no more of it, and further digits would cost a third of the calls.
 _GTOL, _FTOL = 1e-2, 1e-6
+#: Climbs, from the starts of highest posterior, and iterations of each.
+_N_CLIMBS, _MAX_ITER = 2, 50
 
 
 class LengthScaleLikelihood:
@@ -193,9 +195,6 @@ def fit_length_scale(
     likelihood: LengthScaleLikelihood,
     bounds: tuple[float | Array, float | Array],
     starts: Sequence[Array],
-    *,
-    n_climbs: int = 2,
-    max_iter: int = 50,
 ) -> Array:
     """Return the length scales, one per group, of highest posterior.
 
@@ -207,21 +206,17 @@ def fit_length_scale(
         Shortest and longest length scale allowed, in unit-cube coordinates: the same
         for all, or one each.
     starts : list of arrays of shape (n_groups,)
-        Length scales to start from. Without any data the first is returned.
-    n_climbs : int, default=2
-        Climbs, from the starts of highest posterior; the best end wins. Where all
+        Length scales to start from. Without any data the first is returned. Where all
         length scales are short the likelihood is flat, and a climb that lands there
         stays: many starts are compared before a few are climbed.
-    max_iter : int, default=50
-        Iterations of L-BFGS-B for each start.
     """
     if not len(likelihood.z):
         first: Array = np.clip(starts[0], *bounds)
         return first
     low, high = np.log(bounds[0]), np.log(bounds[1])
     points = [np.clip(np.log(start), low, high) for start in starts]
-    if len(points) > n_climbs:
-        points = sorted(points, key=likelihood.value)[:n_climbs]
+    if len(points) > _N_CLIMBS:
+        points = sorted(points, key=likelihood.value)[:_N_CLIMBS]
     best: Any = None
     for point in points:
         result = minimize(
@@ -230,7 +225,7 @@ def fit_length_scale(
             jac=True,
             method="L-BFGS-B",
             bounds=[*zip(*np.broadcast_arrays(low, high, point)[:2], strict=True)],
-            options={"maxiter": max_iter, "gtol": _GTOL, "ftol": _FTOL},
+            options={"maxiter": _MAX_ITER, "gtol": _GTOL, "ftol": _FTOL},
         )
         if best is None or result.fun < best.fun:
             best = result
@@ -255,25 +250,9 @@ def strong_noise(
     evidence: float,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float] | None:
-    """Return length scales and noise that are far more probable than those assumed.
+    """Return length scales and noise that are far more probable; see `Fits`.
 
-    Parameters
-    ----------
-    likelihood : LengthScaleLikelihood
-        One that fits the noise; its own is the one assumed.
-    theta : array of shape (n_groups,)
-        Length scales of highest posterior with the noise assumed.
-    bounds : (float, float)
-        Shortest and longest length scale allowed.
-    noise_margin : float
-        Nats of log posterior that the noise has to gain.
-    start : (array of shape (n_groups,), float), optional
-        An earlier result to begin with.
-
-    Returns
-    -------
-    found : (array of shape (n_groups,), float) or None
-        None if the values are not mostly noise, so far as they tell.
+    The likelihood is one that fits the noise; its own is the one assumed.
     """
     if likelihood.noise >= BOUNDS[0] or not len(likelihood.z):
         return None

@@ -10,8 +10,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.surrogate._active import chosen_at, fitted_rows, latest_rows
-from skrobustbo.surrogate._factor_cache import FactorCache
+from skrobustbo.surrogate._factor_cache import (
+    FactorCache,
+    chosen_at,
+    fitted_rows,
+    latest_rows,
+)
 from skrobustbo.surrogate._fits import Fits
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import (

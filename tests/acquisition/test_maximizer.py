@@ -243,8 +243,8 @@ def test_all_calls_see_one_sample(name):
 def test_sample_is_feasible_and_spread_out(name):
     space = LARGE[name]
     around = space.from_uniform(np.full((1, space.n_uniform), 0.3))
-    sample = maximizer(space, incumbents=around, n_sample=100, n_around=30).sample
-    assert sample.shape == (130, space.n_columns)
+    sample = maximizer(space, incumbents=around).sample
+    assert sample.shape == (256 + 80, space.n_columns)
     assert all(feasible(space, x) for x in sample)
     for columns in space.groups:
         assert len(np.unique(sample[:100, columns], axis=0)) > 1

@@ -15,7 +15,12 @@ from skrobustbo.surrogate import (
     View,
     _active,
 )
-from skrobustbo.surrogate._active import ActiveSet, chosen_at, latest_rows, spread_out
+from skrobustbo.surrogate._factor_cache import (
+    ActiveSet,
+    chosen_at,
+    latest_rows,
+    spread_out,
+)
 
 CANDIDATE = Candidate(Matern(0.3, nu=2.5))
 
