@@ -66,8 +66,9 @@ def bands(
     found = []
     for candidate in candidates:
         posterior = models[candidate]
-        if norm_bounded:
-            beta = _norm_beta(posterior, delta)
+        if norm_bounded:  # a schedule that holds whatever the noise
+            gain = posterior.information_gain
+            beta = self_normalised_beta(candidate.norm_bound, gain, delta)
         else:
             beta = _bayes_beta(posterior, n_parameters, delta)
         _, upper = argmax(UCB(posterior, beta), inner=True)
@@ -100,12 +101,6 @@ def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
         for band in models
     ]
     return max(0.0, *gaps)
-
-
-def _norm_beta(posterior: Posterior, delta: float) -> float:
-    """Return the schedule for a bounded norm that holds whatever the noise."""
-    norm = posterior.candidate.norm_bound
-    return self_normalised_beta(norm, posterior.information_gain, delta)
 
 
 def _bayes_beta(posterior: Posterior, n_parameters: int, delta: float) -> float:

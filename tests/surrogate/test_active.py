@@ -13,7 +13,7 @@ from skrobustbo.surrogate import (
     FlatPrior,
     Models,
     View,
-    _active,
+    _factor_cache,
 )
 from skrobustbo.surrogate._factor_cache import (
     ActiveSet,
@@ -28,9 +28,9 @@ CANDIDATE = Candidate(Matern(0.3, nu=2.5))
 @pytest.fixture
 def few_rows(monkeypatch):
     """Let models see at most 64 points, chosen again every 16."""
-    monkeypatch.setattr(_active, "MOST_ROWS", 64)
-    monkeypatch.setattr(_active, "REFRESH", 16)
-    monkeypatch.setattr(_active, "MOST_FITTED", 32)
+    monkeypatch.setattr(_factor_cache, "MOST_ROWS", 64)
+    monkeypatch.setattr(_factor_cache, "REFRESH", 16)
+    monkeypatch.setattr(_factor_cache, "MOST_FITTED", 32)
 
 
 def points(n, seed=0):
