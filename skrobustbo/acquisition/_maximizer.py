@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -125,17 +125,10 @@ class Maximizer:
         self._pool = none if pool is None else pool
         self._seen = none if seen is None else seen
         # Generators are made of them when needed: three of the five rarely are.
+        self._rng = cache(np.random.default_rng)
         seeds = rng.bit_generator.seed_seq.spawn(5)  # type: ignore[attr-defined]
         self._sample_seed, self._luck_seed, self._draw_seed = seeds[:3]
         self._step_seed, self._table_seed = seeds[3:]
-
-    @cached_property
-    def _sample_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._sample_seed)
-
-    @cached_property
-    def _draw_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._draw_seed)
 
     @cached_property
     def whole(self) -> bool:
@@ -151,7 +144,9 @@ class Maximizer:
         """The raw sample, or the whole space, shape (m, n_columns)."""
         if self.whole:
             return self._some(self.domain.enumerate())
-        sobol = _shifted_sobol(_SAMPLE, self.domain.n_uniform, self._sample_rng)
+        sobol = _shifted_sobol(
+            _SAMPLE, self.domain.n_uniform, self._rng(self._sample_seed)
+        )
         X = np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
         return self._some(self._feasible(X)) if self.domain.constrained else X
 
@@ -171,13 +166,13 @@ class Maximizer:
         if not len(self._incumbents):
             return self._incumbents
         X = self._incumbents[np.arange(_AROUND) % len(self._incumbents)]
-        return neighbours(self.domain, X, self._sample_rng)
+        return neighbours(self.domain, X, self._rng(self._sample_seed))
 
     def _feasible(self, X: Array) -> Array:
         """Return the feasible among the points; if few, others near known ones, too."""
         X = X[self.domain.allows(X)]
         if len(X) < _SAMPLE and len(self._pool):
-            near = self._near_pool(self._sample_rng)
+            near = self._near_pool(self._rng(self._sample_seed))
             X = np.concatenate([X, self._pool, near])
         return X
 
@@ -233,15 +228,15 @@ class Maximizer:
 
     def _draws(self) -> Iterator[Array]:
         for _ in range(0 if self.domain.size == 0 else 8):
-            U = self._draw_rng.random((64, self.domain.n_uniform))
+            U = self._rng(self._draw_seed).random((64, self.domain.n_uniform))
             X = self.domain.from_uniform(U)
             yield from X[self.domain.allows(X)] if self.domain.constrained else X
         if len(self._pool):
-            yield from self._near_pool(self._draw_rng)
+            yield from self._near_pool(self._rng(self._draw_seed))
 
     def _listing(self) -> Iterator[Array]:
         if self.domain.size <= _LISTED:
-            order = self._draw_rng.permutation(self.domain.indices)
+            order = self._rng(self._draw_seed).permutation(self.domain.indices)
             for start in range(0, len(order), _BLOCK):
                 yield from self.domain.at(order[start : start + _BLOCK])
 
@@ -326,10 +321,6 @@ class Maximizer:
             for columns, table in self.domain.swept
         ]
 
-    @cached_property
-    def _table_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._table_seed)
-
     def _told_apart(self, columns: Indices, table: Array) -> Array:
         """Return the rows of the codes seen and of a few others.
 
@@ -338,7 +329,7 @@ class Maximizer:
         codes, known = table[:, 0], self._seen[:, columns[0]]
         fresh = np.setdiff1d(codes, known)
         sampled = np.intersect1d(self.sample[:, columns[0]], fresh)
-        rng = self._table_rng
+        rng = self._rng(self._table_seed)
         chosen = [rng.permutation(some)[:_FRESH] for some in (sampled, fresh)]
         rows: Array = table[np.isin(codes, np.concatenate([known, *chosen]))]
         return rows

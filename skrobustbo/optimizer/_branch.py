@@ -299,8 +299,6 @@ class Branch:
             self.policy.plausible(self.state, models),
             models,
             self.maximizer(n_asked, repeats=True),
-            told=np.isfinite(self.history.values),
-            n_parameters=len(self.space.groups),
             delta=delta,
             norm_bounded=self.policy.norm_bounded,
         )

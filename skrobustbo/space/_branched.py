@@ -41,7 +41,16 @@ class BranchedSpace(Space, kind="branches"):
         ends = np.cumsum([k, *(branch.n_columns for branch in self._branches)])
         self._blocks = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
         self.n_columns = int(ends[-1])
-        self._columns = {name: self._columns_of(name) for name in self.dimensions}
+        self._columns = {
+            name: np.concatenate(
+                [
+                    block[branch.columns(name)]
+                    for branch, block in zip(self._branches, self._blocks, strict=True)
+                    if name in branch.dimensions
+                ]
+            )
+            for name in self.dimensions
+        }
 
     @property
     def branches(self) -> list[Space]:
@@ -55,15 +64,6 @@ class BranchedSpace(Space, kind="branches"):
             for name, dimension in branch.dimensions.items():
                 found.setdefault(name, dimension)
         return found
-
-    def _columns_of(self, name: str) -> NDArray[np.intp]:
-        return np.concatenate(
-            [
-                block[branch.columns(name)]
-                for branch, block in zip(self._branches, self._blocks, strict=True)
-                if name in branch.dimensions
-            ]
-        )
 
     def __repr__(self) -> str:
         inner = ", ".join(

@@ -39,48 +39,6 @@ _LEAST = 1e-6
 _NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 
-class ActiveSet:
-    """The choice for each view of the told points; what depends on nothing else.
-
-    Values enter as they were told: in the units of the model they change at every
-    step, and the choice must not.
-
-    Parameters
-    ----------
-    nominal : array of int, optional
-        Columns in which points are equal, or at distance 1.
-    """
-
-    def __init__(self, nominal: Indices = _NO_COLUMNS) -> None:
-        self._nominal = nominal
-        self._kept: dict[Hashable, tuple[int, Indices]] = {}
-
-    def rows(self, X: Array, values: Array, view: Hashable) -> Indices:
-        """Return the rows of the told points that a model sees, in their order.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_columns)
-            Told points.
-        values : array of shape (n,)
-            Their values, nan where there is none.
-        view : hashable
-            Names the points: those of one view only ever grow.
-
-        Returns
-        -------
-        rows : array of shape (at most `MOST_ROWS`,)
-        """
-        old = chosen_at(len(X))
-        if not old:
-            return np.arange(len(X), dtype=np.intp)
-        if view not in self._kept or self._kept[view][0] != old:
-            size = MOST_ROWS - REFRESH
-            kept = spread_out(X[:old], values[:old], size, self._nominal)
-            self._kept[view] = old, kept
-        return np.concatenate([self._kept[view][1], np.arange(old, len(X))])
-
-
 def chosen_at(n: int) -> int:
     """Return how many of `n` told points there were at the latest choice (0: none)."""
     return 0 if n <= MOST_ROWS else n - 1 - (n - 1 - MOST_ROWS) % REFRESH
@@ -143,7 +101,7 @@ class FactorCache:
         self.noise = max(float(noise), _LEAST)
         self.nominal = nominal
         self._held: OrderedDict[object, tuple[IncrementalGPR, int]] = OrderedDict()
-        self.active = ActiveSet(self.nominal)
+        self._chosen: dict[Hashable, tuple[int, Indices]] = {}
 
     def regressor(
         self, candidate: Candidate, X: Array, n_told: int, view: object = None
@@ -173,6 +131,21 @@ class FactorCache:
         kernel = self.kernel_of(candidate.kernel, n_columns)
         variance = self.noise_of(candidate) ** 2 / weights
         return IncrementalGPR._empty(kernel, variance, n_columns)
+
+    def active_rows(self, X: Array, values: Array, view: Hashable) -> Indices:
+        """Return the rows of the told points that a model sees, in their order.
+
+        Values enter as they were told, nan where there is none: in the units of the
+        model they change at every step, and the choice must not.
+        """
+        old = chosen_at(len(X))
+        if not old:
+            return np.arange(len(X), dtype=np.intp)
+        if view not in self._chosen or self._chosen[view][0] != old:
+            size = MOST_ROWS - REFRESH
+            kept = spread_out(X[:old], values[:old], size, self.nominal)
+            self._chosen[view] = old, kept
+        return np.concatenate([self._chosen[view][1], np.arange(old, len(X))])
 
     def noise_of(self, candidate: Candidate) -> float:
         """Return the standard deviation of a candidate's noise."""

@@ -14,11 +14,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._likelihood import (
     LengthScaleLikelihood,
+    Prior,
     fit_length_scale,
     strong_noise,
 )
 from skrobustbo.surrogate._posterior import Candidate
-from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
 Array = NDArray[np.float64]

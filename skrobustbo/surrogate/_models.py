@@ -149,7 +149,7 @@ class Models(Fits):
         """Which of the told points posteriors go by."""
         if self._view.now is not None:
             return latest_rows(self.n)
-        return self._cache.active.rows(self.X, self.values, self._view.start)
+        return self._cache.active_rows(self.X, self.values, self._view.start)
 
     @property
     def _fitted(self) -> tuple[Array, Array]:
