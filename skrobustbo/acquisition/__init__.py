@@ -1,9 +1,15 @@
 """Acquisition functions and their maximisation over mixed spaces."""
 
-from skrobustbo.acquisition._combined import UnionMax, WeightedSum, WorstCase
-from skrobustbo.acquisition._functions import UCB, Acquisition, SpaceExhausted
-from skrobustbo.acquisition._improvement import EI, LogEI
-from skrobustbo.acquisition._maximizer import Maximizer
+from skrobustbo.acquisition._functions import (
+    EI,
+    UCB,
+    Acquisition,
+    LogEI,
+    UnionMax,
+    WeightedSum,
+    WorstCase,
+)
+from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted
 
 __all__ = [
     "EI",

@@ -155,7 +155,9 @@ class _Climbs:
             self.length = np.ones((len(up), 1))
         else:
             self._shorten(promise, gain, up)
-            self._move(trial, value, slope, up)
+            self.x = np.where(up[:, None], trial, self.x)
+            self.value = np.where(up, value, self.value)
+            self.slope = np.where(up[:, None], slope, self.slope)
         done: Flags = up & (gain <= tolerance)
         done |= np.abs(step).max(axis=1) < _SHORTEST
         done |= self.value + _HOPE * promise < self.value.max()
@@ -204,8 +206,3 @@ class _Climbs:
         top = 0.5 * promise / excess
         shorter = self.length * np.minimum(np.maximum(top, 0.1), 0.5)[:, None]
         self.length = np.where(up[:, None], 1.0, shorter)
-
-    def _move(self, trial: Array, value: Array, slope: Array, up: Flags) -> None:
-        self.x = np.where(up[:, None], trial, self.x)
-        self.value = np.where(up, value, self.value)
-        self.slope = np.where(up[:, None], slope, self.slope)

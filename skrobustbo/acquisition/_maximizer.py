@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
-from skrobustbo.acquisition._functions import Acquisition, SpaceExhausted, reach_of
+from skrobustbo.acquisition._functions import Acquisition, reach_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 #: Finite spaces up to this size are scored whole, point by point.
 ENUMERATED = 4096
+#: Space-filling points of the sample, those around the incumbents, and how many of all
+#: of them are improved on.
+_SAMPLE, _AROUND, _STARTS = 256, 80, 4
 #: Finite spaces up to this size are listed as a last resort, to find what is untried.
 _LISTED = 2**20
 #: Points listed at once.
@@ -36,6 +39,10 @@ _PRECISION = 1e-5
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
 #: Steps tried around each start where a constraint may cut a climb short, and rounds.
 _STEPS, _ROUNDS = 40, 3
+
+
+class SpaceExhausted(Exception):
+    """Every point of the search space has been proposed."""
 
 
 class Domain(Protocol):
@@ -94,12 +101,6 @@ class Maximizer:
         Source of the sample and of the choice of starts.
     incumbents : array of shape (k, n_columns), optional
         Incumbents, sampled around as well.
-    n_sample : int, default=256
-        Space-filling points.
-    n_around : int, default=80
-        Points around the incumbents.
-    n_starts : int, default=4
-        Points to improve on.
     pool : array of shape (p, n_columns), optional
         Points known to be feasible, where the space has constraints.
     seen : array of shape (n, n_columns), optional
@@ -114,9 +115,6 @@ class Maximizer:
         *,
         rng: np.random.Generator,
         incumbents: Array | None = None,
-        n_sample: int = 256,
-        n_around: int = 80,
-        n_starts: int = 4,
         pool: Array | None = None,
         seen: Array | None = None,
     ) -> None:
@@ -126,19 +124,11 @@ class Maximizer:
         self._incumbents = none if incumbents is None else incumbents
         self._pool = none if pool is None else pool
         self._seen = none if seen is None else seen
-        self._n_sample, self._n_around, self._n_starts = n_sample, n_around, n_starts
         # Generators are made of them when needed: three of the five rarely are.
+        self._rng = cache(np.random.default_rng)
         seeds = rng.bit_generator.seed_seq.spawn(5)  # type: ignore[attr-defined]
         self._sample_seed, self._luck_seed, self._draw_seed = seeds[:3]
         self._step_seed, self._table_seed = seeds[3:]
-
-    @cached_property
-    def _sample_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._sample_seed)
-
-    @cached_property
-    def _draw_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._draw_seed)
 
     @cached_property
     def whole(self) -> bool:
@@ -154,7 +144,9 @@ class Maximizer:
         """The raw sample, or the whole space, shape (m, n_columns)."""
         if self.whole:
             return self._some(self.domain.enumerate())
-        sobol = _shifted_sobol(self._n_sample, self.domain.n_uniform, self._sample_rng)
+        sobol = _shifted_sobol(
+            _SAMPLE, self.domain.n_uniform, self._rng(self._sample_seed)
+        )
         X = np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
         return self._some(self._feasible(X)) if self.domain.constrained else X
 
@@ -173,19 +165,19 @@ class Maximizer:
         """Return points around the incumbents."""
         if not len(self._incumbents):
             return self._incumbents
-        X = self._incumbents[np.arange(self._n_around) % len(self._incumbents)]
-        return neighbours(self.domain, X, self._sample_rng)
+        X = self._incumbents[np.arange(_AROUND) % len(self._incumbents)]
+        return neighbours(self.domain, X, self._rng(self._sample_seed))
 
     def _feasible(self, X: Array) -> Array:
         """Return the feasible among the points; if few, others near known ones, too."""
         X = X[self.domain.allows(X)]
-        if len(X) < self._n_sample and len(self._pool):
-            near = self._near_pool(self._sample_rng)
+        if len(X) < _SAMPLE and len(self._pool):
+            near = self._near_pool(self._rng(self._sample_seed))
             X = np.concatenate([X, self._pool, near])
         return X
 
     def _near_pool(self, rng: np.random.Generator) -> Array:
-        chosen = rng.integers(len(self._pool), size=self._n_sample)
+        chosen = rng.integers(len(self._pool), size=_SAMPLE)
         X = neighbours(self.domain, self._pool[chosen], rng)
         return X[self.domain.allows(X)]
 
@@ -236,15 +228,15 @@ class Maximizer:
 
     def _draws(self) -> Iterator[Array]:
         for _ in range(0 if self.domain.size == 0 else 8):
-            U = self._draw_rng.random((64, self.domain.n_uniform))
+            U = self._rng(self._draw_seed).random((64, self.domain.n_uniform))
             X = self.domain.from_uniform(U)
             yield from X[self.domain.allows(X)] if self.domain.constrained else X
         if len(self._pool):
-            yield from self._near_pool(self._draw_rng)
+            yield from self._near_pool(self._rng(self._draw_seed))
 
     def _listing(self) -> Iterator[Array]:
         if self.domain.size <= _LISTED:
-            order = self._draw_rng.permutation(self.domain.indices)
+            order = self._rng(self._draw_seed).permutation(self.domain.indices)
             for start in range(0, len(order), _BLOCK):
                 yield from self.domain.at(order[start : start + _BLOCK])
 
@@ -254,9 +246,9 @@ class Maximizer:
         Gumbel noise on standardised values draws without replacement with odds that
         grow exponentially with the value.
         """
-        order: Indices = np.argsort(-values - self._roulette)[: self._n_starts]
+        order: Indices = np.argsort(-values - self._roulette)[:_STARTS]
         best = int(np.argmax(values))
-        return np.array([best, *order[order != best][: self._n_starts - 1]])
+        return np.array([best, *order[order != best][: _STARTS - 1]])
 
     def _improved(
         self, acq: Acquisition, X: Array, values: Array, tolerance: float, inner: bool
@@ -329,10 +321,6 @@ class Maximizer:
             for columns, table in self.domain.swept
         ]
 
-    @cached_property
-    def _table_rng(self) -> np.random.Generator:
-        return np.random.default_rng(self._table_seed)
-
     def _told_apart(self, columns: Indices, table: Array) -> Array:
         """Return the rows of the codes seen and of a few others.
 
@@ -341,7 +329,7 @@ class Maximizer:
         codes, known = table[:, 0], self._seen[:, columns[0]]
         fresh = np.setdiff1d(codes, known)
         sampled = np.intersect1d(self.sample[:, columns[0]], fresh)
-        rng = self._table_rng
+        rng = self._rng(self._table_seed)
         chosen = [rng.permutation(some)[:_FRESH] for some in (sampled, fresh)]
         rows: Array = table[np.isin(codes, np.concatenate([known, *chosen]))]
         return rows

@@ -179,15 +179,14 @@ class BranchBalancer:
         top = max(known or upper.values())
         left = top - reached  # line 5
         R = {
-            b: self.regret(max(0.0, top - U), left, self._counted(n[b], b in failing))
+            b: self.regret(
+                max(0.0, top - U),
+                left,
+                n[b] * max(1.0, n[b] / _LEAST) ** 2 if b in failing else n[b],
+            )
             for b, U in upper.items()
         }
         return self.rule.turn(R)  # line 7
-
-    @staticmethod
-    def _counted(n: int, failing: bool) -> float:
-        """Return the number of queries as line 6 sees it."""
-        return n * max(1.0, n / _LEAST) ** 2 if failing else n
 
     def regret(self, gap: float, left: float, n: float) -> float:
         """Return R, what a branch is suspected to lose in `n` queries."""

@@ -278,14 +278,11 @@ class Branch:
 
     # What the balancer of branches needs ---------------------------------------------
 
-    def predict(self, X: Array) -> tuple[Array, Array]:
+    def predict(self, X: Array, *, shaped: bool = False) -> tuple[Array, Array]:
         """Return mean and deviation of a MAP model, in units of the objective.
 
-        The values enter as they are, not as the policy shapes them for its search.
+        The values enter as they are, unless as the policy shapes them for its search.
         """
-        return self._predict(X, shaped=False)
-
-    def _predict(self, X: Array, *, shaped: bool) -> tuple[Array, Array]:
         models = self.models(0, pending=False, shaped=shaped)
         try:
             mu, sigma = models[self.policy.map_model(models)].predict(X)
@@ -302,8 +299,6 @@ class Branch:
             self.policy.plausible(self.state, models),
             models,
             self.maximizer(n_asked, repeats=True),
-            told=np.isfinite(self.history.values),
-            n_parameters=len(self.space.groups),
             delta=delta,
             norm_bounded=self.policy.norm_bounded,
         )
@@ -326,7 +321,7 @@ class Branch:
     def mean_at(self, x: Array) -> float:
         """Return the mean at a point, the worst of those met where it is deployed."""
         X = self.policy.perturbations(x, self.models(0, pending=False))
-        return float(self._predict(X, shaped=True)[0].min())
+        return float(self.predict(X, shaped=True)[0].min())
 
     def optimistic_bound(self) -> OptimisticBound:
         """Return what the branch promises, by a MAP model of the values told here.

@@ -14,9 +14,8 @@ from skrobustbo._arguments import (
 )
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.optimizer._branch import Branch
-from skrobustbo.optimizer._checks import listed_params, paired
+from skrobustbo.optimizer._checks import fitting, listed_params, paired, read_results
 from skrobustbo.optimizer._determinism import one_blas_thread
-from skrobustbo.optimizer._initial import InitialDesign, check_feasible, check_first
 from skrobustbo.optimizer._state import (
     check_constraints,
     check_format,
@@ -27,9 +26,13 @@ from skrobustbo.optimizer._state import (
     settings_read,
     written,
 )
-from skrobustbo.optimizer._turns import Turns
+from skrobustbo.optimizer._turns import (
+    InitialDesign,
+    Turns,
+    check_feasible,
+    check_first,
+)
 from skrobustbo.optimizer._views import Views
-from skrobustbo.optimizer._warm_start import fitting, read_results
 from skrobustbo.policies import Policy, make_policy
 from skrobustbo.space import Constraint, Space
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._beta import (
@@ -39,8 +38,6 @@ def bands(
     models: Models,
     argmax: Argmax,
     *,
-    told: NDArray[np.bool_],
-    n_parameters: int,
     delta: float,
     norm_bounded: bool,
 ) -> list[Band]:
@@ -54,22 +51,19 @@ def bands(
         The surrogate on all told points.
     argmax : callable
         Maximises over the feasible points, tried ones included.
-    told : array of bool, shape (n,)
-        Which points have a value, and did not fail.
-    n_parameters : int
-        Dimension d.
     delta : float
         Probability that the band of the right model may fail.
     norm_bounded : bool
         Whether the objective is within the norm bound of a model, not drawn from it.
     """
-    found = []
+    found, told = [], np.isfinite(models.values)
     for candidate in candidates:
         posterior = models[candidate]
-        if norm_bounded:
-            beta = _norm_beta(posterior, delta)
+        if norm_bounded:  # a schedule that holds whatever the noise
+            gain = posterior.information_gain
+            beta = self_normalised_beta(candidate.norm_bound, gain, delta)
         else:
-            beta = _bayes_beta(posterior, n_parameters, delta)
+            beta = _bayes_beta(posterior, len(models.groups), delta)
         _, upper = argmax(UCB(posterior, beta), inner=True)
         lower = UCB(posterior, -beta)(models.X[told]).max(initial=-np.inf)
         units = [float(v) * models.scale + models.shift for v in (upper, lower)]
@@ -100,12 +94,6 @@ def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
         for band in models
     ]
     return max(0.0, *gaps)
-
-
-def _norm_beta(posterior: Posterior, delta: float) -> float:
-    """Return the schedule for a bounded norm that holds whatever the noise."""
-    norm = posterior.candidate.norm_bound
-    return self_normalised_beta(norm, posterior.information_gain, delta)
 
 
 def _bayes_beta(posterior: Posterior, n_parameters: int, delta: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,16 @@ class BranchedSpace(Space, kind="branches"):
         ends = np.cumsum([k, *(branch.n_columns for branch in self._branches)])
         self._blocks = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
         self.n_columns = int(ends[-1])
-        self._columns = {name: self._columns_of(name) for name in self.dimensions}
+        self._columns = {
+            name: np.concatenate(
+                [
+                    block[branch.columns(name)]
+                    for branch, block in zip(self._branches, self._blocks, strict=True)
+                    if name in branch.dimensions
+                ]
+            )
+            for name in self.dimensions
+        }
 
     @property
     def branches(self) -> list[Space]:
@@ -55,15 +64,6 @@ class BranchedSpace(Space, kind="branches"):
             for name, dimension in branch.dimensions.items():
                 found.setdefault(name, dimension)
         return found
-
-    def _columns_of(self, name: str) -> NDArray[np.intp]:
-        return np.concatenate(
-            [
-                block[branch.columns(name)]
-                for branch, block in zip(self._branches, self._blocks, strict=True)
-                if name in branch.dimensions
-            ]
-        )
 
     def __repr__(self) -> str:
         inner = ", ".join(
@@ -82,7 +82,7 @@ class BranchedSpace(Space, kind="branches"):
         found: list[Space] = []
         for i, branch in enumerate(self._branches):
             shared = [b for b in self._branches[:i] if _overlap(branch, b)]
-            found.append(branch.within(_Outside(shared)) if shared else branch)
+            found.append(branch.within(partial(_outside, shared)) if shared else branch)
         return found
 
     @property
@@ -190,14 +190,9 @@ class BranchedSpace(Space, kind="branches"):
         return self._branches[int(state["$branch"])].params_from_json(state["params"])
 
 
-class _Outside:
-    """The predicate that no one of some spaces contains a params dict."""
-
-    def __init__(self, spaces: Sequence[Space]) -> None:
-        self.spaces = spaces
-
-    def __call__(self, params: Params) -> bool:
-        return not any(space.contains(params) for space in self.spaces)
+def _outside(spaces: Sequence[Space], params: Params) -> bool:
+    """Tell whether no one of some spaces contains a params dict."""
+    return not any(space.contains(params) for space in spaces)
 
 
 def _overlap(a: Space, b: Space) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_flag
-from skrobustbo.space._dimensions import Dimension, Rows
+from skrobustbo.space._dimensions import Listed, Rows
 from skrobustbo.space._values import distinct, is_listing, key_of, plain, same, to_json
 
 #: Unordered choices up to this many have a column each, more a code in a single one.
@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Categorical(Dimension):
+class Categorical(Listed):
     """A choice among given values; only these are ever tried.
 
     Parameters
@@ -144,17 +144,10 @@ class Categorical(Dimension):
     def decode(self, rows: Rows) -> list[Any]:
         return [self.choices[i] for i in self._indices(rows)]
 
-    def snap(self, rows: Rows) -> Rows:
-        snapped: Rows = self._table[self._indices(rows)]
-        return snapped
-
     def from_uniform(self, u: Rows) -> Rows:
         k = len(self.choices)
         rows: Rows = self._table[np.minimum((u * k).astype(np.intp), k - 1)]
         return rows
-
-    def table(self) -> Rows:
-        return self._table
 
     def value_to_json(self, value: Any) -> int:
         return self.index(value)

@@ -145,6 +145,41 @@ class Continuous(Dimension):
         raise TypeError("a continuous range has no table")
 
 
+class Listed(Dimension):
+    """Values in a list, each with a row of a table."""
+
+    @cached_property
+    @abstractmethod
+    def _table(self) -> Rows:
+        """All rows, shape (size, n_columns)."""
+
+    @abstractmethod
+    def _indices(self, rows: Rows) -> NDArray[np.intp]:
+        """Return the positions of the values nearest to `rows`."""
+
+    def _nearest(self, rows: Rows) -> NDArray[np.intp]:
+        """Return the positions where the table is in ascending order."""
+        if self.n_columns == 0:
+            return np.zeros(len(rows), dtype=np.intp)
+        edges = (self._table[1:, 0] + self._table[:-1, 0]) / 2
+        return np.searchsorted(edges, rows[:, 0])
+
+    def snap(self, rows: Rows) -> Rows:
+        snapped: Rows = self._table[self._indices(rows)]
+        return snapped
+
+    def table(self) -> Rows:
+        return self._table
+
+
+def checked_number(value: Any, low: float, high: float) -> float | int:
+    """Return a value as a plain number; ValueError unless it is in the range."""
+    value = plain(value)
+    if not is_number(value) or not low <= value <= high:
+        raise ValueError(f"expected a number in [{low}, {high}]")
+    return value  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class Real(Continuous):
     """A continuous range of floats.
@@ -211,9 +246,7 @@ class Real(Continuous):
         return 2.0**self._bits
 
     def encode(self, value: Any) -> Rows:
-        value = plain(value)
-        if not is_number(value) or not self.low <= value <= self.high:
-            raise ValueError(f"expected a number in [{self.low}, {self.high}]")
+        value = checked_number(value, self.low, self.high)
         low, high = self._ends
         t = math.log(value) if self.log else value
         # Halves keep the difference finite when the range spans all floats.

@@ -17,9 +17,11 @@ from skrobustbo.space._dimensions import (
     Continuous,
     Dimension,
     Integer,
+    Listed,
     Rows,
+    checked_number,
 )
-from skrobustbo.space._values import from_json, is_number, plain, to_json
+from skrobustbo.space._values import from_json, plain, to_json
 
 #: An unbounded law is searched between these quantiles.
 _TAIL = 0.001
@@ -76,12 +78,6 @@ class _Frozen(Dimension):
 
     def __hash__(self) -> int:
         return hash(repr(self))
-
-    def _checked(self, value: Any) -> float:
-        value = plain(value)
-        if not is_number(value) or not self.low <= value <= self.high:
-            raise ValueError(f"expected a number in [{self.low}, {self.high}]")
-        return float(value)
 
     def to_dict(self) -> dict[str, Any]:
         name = self.frozen.dist.name
@@ -141,13 +137,14 @@ class _Continuous(_Frozen, Continuous):
         return np.where(u == 0, self.low, np.where(u == 1, self.high, inner))
 
     def encode(self, value: Any) -> Rows:
-        return self.snap(self._unit(np.array([self._checked(value)])))
+        value = checked_number(value, self.low, self.high)
+        return self.snap(self._unit(np.array([float(value)])))
 
     def decode(self, rows: Rows) -> list[float]:
         return self._values(rows[:, 0]).tolist()  # type: ignore[no-any-return]
 
 
-class _Discrete(_Frozen):
+class _Discrete(_Frozen, Listed):
     """A law on the integers: values lie at the middle of their share of probability."""
 
     def __init__(self, frozen: Any) -> None:
@@ -174,13 +171,16 @@ class _Discrete(_Frozen):
         return values[np.asarray(self.frozen.pmf(values)) > 0]
 
     @cached_property
-    def _levels(self) -> Rows:
+    def _table(self) -> Rows:
         share = np.asarray(self.frozen.pmf(self._support), dtype=float)
         # Values of next to no probability have a place of their own, too.
         share = np.maximum(share, MIN_GAP * share.sum())
         middle = np.cumsum(share) - share / 2
         span = middle[-1] - middle[0]
-        return (middle - middle[0]) / span if span > 0 else np.zeros_like(middle)
+        levels: Rows = (
+            (middle - middle[0]) / span if span > 0 else np.zeros_like(middle)
+        )
+        return levels[:, None][:, : self.n_columns]
 
     @property
     def n_columns(self) -> int:
@@ -197,31 +197,23 @@ class _Discrete(_Frozen):
         return len(self._support)
 
     def encode(self, value: Any) -> Rows:
-        found = np.flatnonzero(self._support == self._checked(value))
+        value = float(checked_number(value, self.low, self.high))
+        found = np.flatnonzero(self._support == value)
         if len(found) == 0:
             raise ValueError(f"expected a whole number that {self!r} can draw")
-        return self._levels[found][: self.n_columns]
+        return np.array(self._table[found[0]])
 
     def _indices(self, rows: Rows) -> NDArray[np.intp]:
-        if self.n_columns == 0:
-            return np.zeros(len(rows), dtype=np.intp)
-        edges = (self._levels[1:] + self._levels[:-1]) / 2
-        return np.searchsorted(edges, rows[:, 0])
+        return self._nearest(rows)
 
     def decode(self, rows: Rows) -> list[int]:
         return [int(value) for value in self._support[self._indices(rows)]]
 
-    def snap(self, rows: Rows) -> Rows:
-        return self._levels[self._indices(rows)][:, None][:, : self.n_columns]
-
     def from_uniform(self, u: Rows) -> Rows:
         share = np.asarray(self.frozen.pmf(self._support), dtype=float)
         index = np.searchsorted(np.cumsum(share) / share.sum(), u, side="right")
-        index = np.minimum(index, len(self._support) - 1)
-        return self._levels[index][:, None][:, : self.n_columns]
-
-    def table(self) -> Rows:
-        return self._levels[:, None][:, : self.n_columns]
+        rows: Rows = self._table[np.minimum(index, len(self._support) - 1)]
+        return rows
 
 
 def from_dict(state: dict[str, Any]) -> Dimension:

@@ -23,22 +23,8 @@ from skrobustbo.space._values import distinct, from_json, is_finite, is_listing,
 _MOST_STEPS = 100_000
 
 
-def is_foreign(value: Any) -> bool:
-    """Tell whether a value is a dimension of scikit-optimize or Optuna."""
-    return _reader(value) is not None
-
-
-def from_foreign(value: Any) -> Dimension:
-    """Return the dimension that one of scikit-optimize or Optuna stands for.
-
-    Raises
-    ------
-    ValueError
-        If it has no counterpart; the message says what to write instead.
-    """
-    reader = _reader(value)
-    if reader is None:
-        raise ValueError(f"expected a dimension of another package, got {value!r}")
+def _from_foreign(reader: Callable[[Any], Dimension], value: Any) -> Dimension:
+    """Return the dimension that one of scikit-optimize or Optuna stands for."""
     try:
         return reader(value)
     except AttributeError as error:
@@ -111,17 +97,13 @@ def _stepped(value: Any, step: Any) -> Dimension:
     return Categorical([min(place, float(high)) for place in places], ordered=True)
 
 
-def _optuna_categorical(value: Any) -> Any:
-    return Categorical(distinct(value.choices))
-
-
 _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("skopt", "Real"): partial(_skopt_number, Real),
     ("skopt", "Integer"): partial(_skopt_number, Integer),
     ("skopt", "Categorical"): _skopt_categorical,
     ("optuna", "FloatDistribution"): _optuna_float,
     ("optuna", "IntDistribution"): _optuna_int,
-    ("optuna", "CategoricalDistribution"): _optuna_categorical,
+    ("optuna", "CategoricalDistribution"): lambda v: Categorical(distinct(v.choices)),
 }
 
 
@@ -139,8 +121,9 @@ def as_dimension(name: str, value: Any) -> Dimension:
     try:
         if is_frozen(value):
             return from_frozen(value)
-        if is_foreign(value):
-            return from_foreign(value)
+        reader = _reader(value)
+        if reader is not None:
+            return _from_foreign(reader, value)
         _refuse_ambiguous(value)
         return _from_sequence(value)
     except ValueError as error:

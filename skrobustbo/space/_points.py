@@ -179,10 +179,4 @@ class _Levels(Categorical):
         return table
 
     def _indices(self, rows: Rows) -> NDArray[np.intp]:
-        if self.n_columns == 0:
-            return np.zeros(len(rows), dtype=np.intp)
-        edges = (self._table[1:, 0] + self._table[:-1, 0]) / 2
-        return np.searchsorted(edges, rows[:, 0])
-
-    def table(self) -> Rows:
-        return self._table
+        return self._nearest(rows)

@@ -14,11 +14,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._likelihood import (
     LengthScaleLikelihood,
+    Prior,
     fit_length_scale,
     strong_noise,
 )
 from skrobustbo.surrogate._posterior import Candidate
-from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
 Array = NDArray[np.float64]
@@ -153,7 +153,7 @@ class Fits:
             As for `fit`.
         theta : array of shape (n_parameters,)
             What `fit` returned, one length scale per parameter.
-        noise_margin : float
+        evidence : float
             Nats of log posterior by which they must be ahead of `theta` and `noise`.
         start : (array of shape (n_parameters,), float), optional
             An earlier result to begin with.

@@ -1,10 +1,18 @@
-"""Fitting length scales, and noise, by (penalised) marginal likelihood."""
+"""Fitting length scales, and noise, by (penalised) marginal likelihood.
+
+A prior has two densities, and they differ. `log_density` is what a fit maximises: its
+peak is the prior's usual mode, that of theta for a Gamma law, that of log theta (the
+median) for a log-normal one. `log_density_of_log` is what a sampler of log theta needs:
+the density with respect to log theta, which for a density p of theta is theta p(theta).
+A peak moves with the variable in which it is sought; a law does not.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +23,6 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.kernels import radial, with_length_scale
 from skrobustbo.kernels._radial import NominalKernel, differ
-from skrobustbo.surrogate._priors import Prior
 
 Array = NDArray[np.float64]
 
@@ -24,6 +31,103 @@ _STEP = 1e-5
 #: A climb ends where no logarithm of a length scale promises more than so many nats per
 #: unit: data tell no more of it, and further digits would cost a third of the calls.
 _GTOL, _FTOL = 1e-2, 1e-6
+#: Climbs, from the starts of highest posterior, and iterations of each.
+_N_CLIMBS, _MAX_ITER = 2, 50
+
+
+class Prior(Protocol):
+    """What the likelihood fit and the sampler need of a prior."""
+
+    def log_density(self, log_theta: Array) -> tuple[float, Array]:
+        """Return the log density (up to a constant) and its gradient in log theta."""
+        ...
+
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return the log density with respect to log theta (up to a constant)."""
+        ...
+
+
+@dataclass(frozen=True)
+class LogNormalPrior:
+    """Log-normal prior: log theta is Gaussian.
+
+    Parameters
+    ----------
+    median : float, default=0.7
+        Median length scale, in unit-cube coordinates.
+    sigma : float, default=1.5
+        Standard deviation of log theta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skrobustbo.surrogate import LogNormalPrior
+    >>> value, slope = LogNormalPrior(median=1.0).log_density(np.zeros(1))
+    >>> abs(value) + abs(float(slope[0]))
+    0.0
+    """
+
+    median: float = 0.7
+    sigma: float = 1.5
+
+    def log_density(self, log_theta: Array) -> tuple[float, Array]:
+        """Return the log density of log theta (up to a constant) and its gradient."""
+        z = (log_theta - math.log(self.median)) / self.sigma
+        return -0.5 * float(z @ z), -z / self.sigma
+
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return the log density with respect to log theta: `log_density` is that."""
+        return self.log_density(log_theta)[0]
+
+
+@dataclass(frozen=True)
+class GammaPrior:
+    """Gamma prior on theta, the fully Bayesian baseline of the papers.
+
+    Parameters
+    ----------
+    shape : float, default=3.0
+        Shape of the law.
+    rate : float, default=6.0
+        Rate, per unit of the unit cube; the mode is ``(shape - 1) / rate``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skrobustbo.surrogate import GammaPrior
+    >>> value, slope = GammaPrior(3, 6).log_density(np.log([1 / 3]))
+    >>> bool(abs(slope[0]) < 1e-12)
+    True
+    """
+
+    shape: float = 3.0
+    rate: float = 6.0
+
+    def log_density(self, log_theta: Array) -> tuple[float, Array]:
+        """Return the log density of theta (up to a constant), gradient in log theta."""
+        theta = np.exp(log_theta)
+        value = (self.shape - 1) * log_theta - self.rate * theta
+        return float(value.sum()), (self.shape - 1) - self.rate * theta
+
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return the log density with respect to log theta.
+
+        That of theta, times theta for each of them: d theta = theta d log theta.
+        """
+        return self.log_density(log_theta)[0] + float(log_theta.sum())
+
+
+@dataclass(frozen=True)
+class FlatPrior:
+    """No preference: the estimate is the maximum likelihood one."""
+
+    def log_density(self, log_theta: Array) -> tuple[float, Array]:
+        """Return zero and a zero gradient."""
+        return 0.0, np.zeros_like(log_theta)
+
+    def log_density_of_log(self, log_theta: Array) -> float:
+        """Return zero: a sampler sees the uniform law of log theta in its bounds."""
+        return 0.0
 
 
 class LengthScaleLikelihood:
@@ -193,9 +297,6 @@ def fit_length_scale(
     likelihood: LengthScaleLikelihood,
     bounds: tuple[float | Array, float | Array],
     starts: Sequence[Array],
-    *,
-    n_climbs: int = 2,
-    max_iter: int = 50,
 ) -> Array:
     """Return the length scales, one per group, of highest posterior.
 
@@ -207,21 +308,17 @@ def fit_length_scale(
         Shortest and longest length scale allowed, in unit-cube coordinates: the same
         for all, or one each.
     starts : list of arrays of shape (n_groups,)
-        Length scales to start from. Without any data the first is returned.
-    n_climbs : int, default=2
-        Climbs, from the starts of highest posterior; the best end wins. Where all
+        Length scales to start from. Without any data the first is returned. Where all
         length scales are short the likelihood is flat, and a climb that lands there
         stays: many starts are compared before a few are climbed.
-    max_iter : int, default=50
-        Iterations of L-BFGS-B for each start.
     """
     if not len(likelihood.z):
         first: Array = np.clip(starts[0], *bounds)
         return first
     low, high = np.log(bounds[0]), np.log(bounds[1])
     points = [np.clip(np.log(start), low, high) for start in starts]
-    if len(points) > n_climbs:
-        points = sorted(points, key=likelihood.value)[:n_climbs]
+    if len(points) > _N_CLIMBS:
+        points = sorted(points, key=likelihood.value)[:_N_CLIMBS]
     best: Any = None
     for point in points:
         result = minimize(
@@ -230,7 +327,7 @@ def fit_length_scale(
             jac=True,
             method="L-BFGS-B",
             bounds=[*zip(*np.broadcast_arrays(low, high, point)[:2], strict=True)],
-            options={"maxiter": max_iter, "gtol": _GTOL, "ftol": _FTOL},
+            options={"maxiter": _MAX_ITER, "gtol": _GTOL, "ftol": _FTOL},
         )
         if best is None or result.fun < best.fun:
             best = result
@@ -255,25 +352,9 @@ def strong_noise(
     evidence: float,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float] | None:
-    """Return length scales and noise that are far more probable than those assumed.
+    """Return length scales and noise that are far more probable; see `Fits`.
 
-    Parameters
-    ----------
-    likelihood : LengthScaleLikelihood
-        One that fits the noise; its own is the one assumed.
-    theta : array of shape (n_groups,)
-        Length scales of highest posterior with the noise assumed.
-    bounds : (float, float)
-        Shortest and longest length scale allowed.
-    noise_margin : float
-        Nats of log posterior that the noise has to gain.
-    start : (array of shape (n_groups,), float), optional
-        An earlier result to begin with.
-
-    Returns
-    -------
-    found : (array of shape (n_groups,), float) or None
-        None if the values are not mostly noise, so far as they tell.
+    The likelihood is one that fits the noise; its own is the one assumed.
     """
     if likelihood.noise >= BOUNDS[0] or not len(likelihood.z):
         return None

@@ -10,8 +10,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.surrogate._active import chosen_at, fitted_rows, latest_rows
-from skrobustbo.surrogate._factor_cache import FactorCache
+from skrobustbo.surrogate._factor_cache import (
+    FactorCache,
+    chosen_at,
+    fitted_rows,
+    latest_rows,
+)
 from skrobustbo.surrogate._fits import Fits
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import (
@@ -145,7 +149,7 @@ class Models(Fits):
         """Which of the told points posteriors go by."""
         if self._view.now is not None:
             return latest_rows(self.n)
-        return self._cache.active.rows(self.X, self.values, self._view.start)
+        return self._cache.active_rows(self.X, self.values, self._view.start)
 
     @property
     def _fitted(self) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ def slice_sample(
     burn_in: int = 0,
     thin: int = 1,
     width: float = 2.0,
-    random_directions: bool = False,
 ) -> Array:
     """Return draws from a density: a Markov chain that leaves it invariant.
 
@@ -52,8 +51,6 @@ def slice_sample(
     width : float, default=2.0
         First length of the interval, and of each step out. Two peaks nearer to each
         other than that are often covered by one interval.
-    random_directions : bool, default=False
-        Update along as many random directions as there are coordinates instead.
 
     Returns
     -------
@@ -64,24 +61,17 @@ def slice_sample(
     value = _number(log_density(x))
     draws = np.empty((n, len(x)))
     for sweep in range(1, burn_in + n * thin + 1):
-        for direction in _directions(len(x), rng, random_directions):
+        for i, direction in enumerate(np.eye(len(x))):
             line = _along(log_density, x, direction)
-            reach = _reach(x, direction, bounds)
+            # Rounding may have left the state a hair outside.
+            back, ahead = bounds[0] - float(x[i]), bounds[1] - float(x[i])
+            reach = min(back, 0.0), max(ahead, 0.0)
             s, value = _updated(line, value, reach, rng, width)
             x = x + s * direction
-        i, rest = divmod(sweep - burn_in, thin)
-        if i > 0 and not rest:
-            draws[i - 1] = x
+        drawn, rest = divmod(sweep - burn_in, thin)
+        if drawn > 0 and not rest:
+            draws[drawn - 1] = x
     return np.clip(draws, *bounds)
-
-
-def _directions(k: int, rng: np.random.Generator, random: bool) -> Iterator[Array]:
-    if not random:
-        yield from np.eye(k)
-        return
-    for _ in range(k):
-        direction = rng.standard_normal(k)
-        yield direction / np.linalg.norm(direction)
 
 
 def _along(log_density: Callable[[Array], float], x: Array, direction: Array) -> Line:
@@ -90,17 +80,6 @@ def _along(log_density: Callable[[Array], float], x: Array, direction: Array) ->
 
 def _number(value: float) -> float:
     return -math.inf if math.isnan(value) else float(value)
-
-
-def _reach(
-    x: Array, direction: Array, bounds: tuple[float, float]
-) -> tuple[float, float]:
-    """Return how far the bounds let the state go, backwards (negative) and forwards."""
-    moving = direction != 0
-    to_bounds = (np.array(bounds)[:, None] - x[moving]) / direction[moving]
-    back, ahead = np.sort(to_bounds, axis=0)
-    # Rounding may have left the state a hair outside.
-    return min(float(back.max()), 0.0), max(float(ahead.min()), 0.0)
 
 
 def _updated(

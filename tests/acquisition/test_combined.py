@@ -35,7 +35,7 @@ def test_worst_cases_in_blocks_are_the_same(name, monkeypatch):
     assert whole == 300 * space.ball(0.1)(X).shape[1]
     expected = [np.sin(9 * around).sum(axis=1).min() for around in space.ball(0.1)(X)]
     np.testing.assert_allclose(values, expected)
-    monkeypatch.setattr("skrobustbo.acquisition._combined._MOST", 10_000)
+    monkeypatch.setattr("skrobustbo.acquisition._functions._MOST", 10_000)
     acq.most = 0
     np.testing.assert_array_equal(worst(X), values)
     assert acq.most * space.n_columns <= 10_000
@@ -46,7 +46,7 @@ def test_worst_cases_of_many_points_take_little_memory(monkeypatch):
     space = Space({f"x{i}": Real(0, 1) for i in range(30)})
     X = space.from_uniform(np.random.default_rng(0).random((3000, 30)))
     worst = WorstCase(Waves(), space.ball(0.1))
-    monkeypatch.setattr("skrobustbo.acquisition._combined._MOST", 2**18)
+    monkeypatch.setattr("skrobustbo.acquisition._functions._MOST", 2**18)
     tracemalloc.start()
     worst(X)
     assert tracemalloc.get_traced_memory()[1] < 20e6  # 61 MB are formed in all

@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo.acquisition import EI, LogEI
-from skrobustbo.acquisition._improvement import log_improvement
+from skrobustbo.acquisition._functions import log_improvement
 from skrobustbo.surrogate import Candidate, FactorCache, Models, View
 
 pytestmark = pytest.mark.usefixtures("one_blas")

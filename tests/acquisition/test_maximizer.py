@@ -243,8 +243,8 @@ def test_all_calls_see_one_sample(name):
 def test_sample_is_feasible_and_spread_out(name):
     space = LARGE[name]
     around = space.from_uniform(np.full((1, space.n_uniform), 0.3))
-    sample = maximizer(space, incumbents=around, n_sample=100, n_around=30).sample
-    assert sample.shape == (130, space.n_columns)
+    sample = maximizer(space, incumbents=around).sample
+    assert sample.shape == (256 + 80, space.n_columns)
     assert all(feasible(space, x) for x in sample)
     for columns in space.groups:
         assert len(np.unique(sample[:100, columns], axis=0)) > 1
@@ -361,9 +361,10 @@ def test_finds_the_maximum_of_a_mixed_function():
 
 
 @pytest.mark.parametrize("n_starts", [1, 4])
-def test_starts_are_the_best_sampled_point_and_others(n_starts):
+def test_starts_are_the_best_sampled_point_and_others(n_starts, monkeypatch):
+    monkeypatch.setattr("skrobustbo.acquisition._maximizer._STARTS", n_starts)
     acq = Function(lambda Z: -np.abs(Z - 0.3).sum(axis=1))
-    argmax = maximizer(LARGE["six"], n_starts=n_starts)
+    argmax = maximizer(LARGE["six"])
     argmax(acq)
     starts, best = acq.climbed[0], argmax.sample[np.argmax(acq(argmax.sample))]
     assert len(np.unique(starts, axis=0)) == n_starts
@@ -387,11 +388,12 @@ def test_climbs_from_the_incumbents():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_finds_the_maximum_of_a_posterior_over_large_integers(seed):
+def test_finds_the_maximum_of_a_posterior_over_large_integers(seed, monkeypatch):
+    monkeypatch.setattr("skrobustbo.acquisition._maximizer._STARTS", 8)
     space = LARGE["integers"]  # too large to be scored whole, small enough here
     acq = bound(space, seed, n=20)
     values = acq(space.enumerate())
-    _, value = maximizer(space, seed, n_starts=8)(acq, inner=True)
+    _, value = maximizer(space, seed)(acq, inner=True)
     assert value > values.max() - 0.02 * values.std()
 
 

@@ -13,9 +13,13 @@ from skrobustbo.surrogate import (
     FlatPrior,
     Models,
     View,
-    _active,
+    _factor_cache,
 )
-from skrobustbo.surrogate._active import ActiveSet, chosen_at, latest_rows, spread_out
+from skrobustbo.surrogate._factor_cache import (
+    chosen_at,
+    latest_rows,
+    spread_out,
+)
 
 CANDIDATE = Candidate(Matern(0.3, nu=2.5))
 
@@ -23,9 +27,9 @@ CANDIDATE = Candidate(Matern(0.3, nu=2.5))
 @pytest.fixture
 def few_rows(monkeypatch):
     """Let models see at most 64 points, chosen again every 16."""
-    monkeypatch.setattr(_active, "MOST_ROWS", 64)
-    monkeypatch.setattr(_active, "REFRESH", 16)
-    monkeypatch.setattr(_active, "MOST_FITTED", 32)
+    monkeypatch.setattr(_factor_cache, "MOST_ROWS", 64)
+    monkeypatch.setattr(_factor_cache, "REFRESH", 16)
+    monkeypatch.setattr(_factor_cache, "MOST_FITTED", 32)
 
 
 def points(n, seed=0):
@@ -35,15 +39,15 @@ def points(n, seed=0):
 
 def test_all_rows_are_seen_up_to_the_limit(few_rows):
     X, y = points(64)
-    np.testing.assert_array_equal(ActiveSet().rows(X, y, 0), np.arange(64))
+    np.testing.assert_array_equal(FactorCache(0.1).active_rows(X, y, 0), np.arange(64))
     assert chosen_at(64) == 0
 
 
 def test_the_choice_is_renewed_in_steps_and_bounded(few_rows):
     X, y = points(200)
-    active, sizes, choices = ActiveSet(), [], set()
+    active, sizes, choices = FactorCache(0.1), [], set()
     for n in range(65, 201):
-        rows = active.rows(X[:n], y[:n], 0)
+        rows = active.active_rows(X[:n], y[:n], 0)
         assert (np.diff(rows) > 0).all()
         assert rows[-1] == n - 1
         sizes.append(len(rows))
@@ -55,10 +59,10 @@ def test_the_choice_is_renewed_in_steps_and_bounded(few_rows):
 
 def test_a_choice_depends_on_the_points_and_raw_values_alone(few_rows):
     X, y = points(150)
-    steady = ActiveSet()
+    steady = FactorCache(0.1)
     for n in range(65, 151):
-        grown = steady.rows(X[:n], y[:n], 0)
-    np.testing.assert_array_equal(grown, ActiveSet().rows(X, y, 0))
+        grown = steady.active_rows(X[:n], y[:n], 0)
+    np.testing.assert_array_equal(grown, FactorCache(0.1).active_rows(X, y, 0))
 
 
 def test_the_best_and_the_most_remote_are_kept():
@@ -81,7 +85,7 @@ def test_duplicates_do_not_fill_the_choice_twice():
 
 def test_posteriors_are_those_of_the_chosen_points(few_rows):
     X, y = points(100)
-    rows = ActiveSet().rows(X, y, 0)
+    rows = FactorCache(0.1).active_rows(X, y, 0)
     pending = np.array([[0.5, 0.5]])
     models = Models(FactorCache(0.01), View(X, y, X_pending=pending))
     part = Models(FactorCache(0.01), View(X[rows], y[rows], X_pending=pending))
@@ -102,7 +106,8 @@ def test_posteriors_are_those_of_the_chosen_points(few_rows):
 def test_likelihoods_are_of_a_bounded_number_of_points(few_rows):
     X, y = points(100)
     models = Models(FactorCache(0.01), View(X, y))
-    rows = ActiveSet().rows(X, y, 0)[::2]  # up to 64 rows, at most 32 of them
+    # Up to 64 rows, at most 32 of them.
+    rows = FactorCache(0.1).active_rows(X, y, 0)[::2]
     part = Models(FactorCache(0.01), View(X[rows], y[rows]))
     ours, theirs = (
         m.fit(Matern(nu=2.5), FlatPrior(), (0.01, 10.0), [0.3]) for m in (models, part)

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from skrobustbo.kernels import AdditiveKernel
 from skrobustbo.surrogate import Candidate, FactorCache, LogNormalPrior, Models, View
-from skrobustbo.surrogate._active import spread_out
+from skrobustbo.surrogate._factor_cache import spread_out
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 
 K, N = 30, 50
@@ -146,10 +146,10 @@ def test_codes_are_at_the_same_distance_for_an_active_set():
 
 def test_the_active_set_of_a_bank_knows_its_codes(monkeypatch):
     for name, size in (("MOST_ROWS", 20), ("REFRESH", 7)):
-        monkeypatch.setattr(f"skrobustbo.surrogate._active.{name}", size)
+        monkeypatch.setattr(f"skrobustbo.surrogate._factor_cache.{name}", size)
     X = np.column_stack([np.repeat(0.5, 50), np.linspace(0, 0.9, 50)])
     X[40:, 0] += np.linspace(0.001, 0.01, 10)
-    rows = FactorCache(0.1, np.array([0])).active.rows(X, np.arange(50.0)[::-1], 0)
+    rows = FactorCache(0.1, np.array([0])).active_rows(X, np.arange(50.0)[::-1], 0)
     assert set(range(40, 50)) <= set(rows.tolist())
-    rows = FactorCache(0.1).active.rows(X, np.arange(50.0)[::-1], 0)
+    rows = FactorCache(0.1).active_rows(X, np.arange(50.0)[::-1], 0)
     assert not set(range(40, 50)) <= set(rows.tolist())
