@@ -33,8 +33,6 @@ STUDIES = "python docs/studies"
 #: What is put for the documented values of a command's options; None takes an option
 #: away. Of the beginnings that a command has, the longest counts.
 QUICK: dict[str, dict[str, str | None]] = {
-    "python -m pytest": {"-n": "0", "--collect-only": ""},
-    "sphinx-build": {"-D": "plot_gallery=0"},
     "python tests/golden/golden.py": {"--cases": "problem/branin/0"},
     "python tests/checkpoint/kill_series.py": {"--n": "1"},
     "python tests/optimizer/soak.py": {"--policy": "robust", "--steps": "30"},
@@ -69,6 +67,7 @@ INSTEAD = {
     "python -m venv": "",
     # These are steps of .ci/run, which makes them beside the tests.
     **dict.fromkeys(("ruff", "mypy", "sphinx-build", "python docs/check_links.py"), ""),
+    "python -m pytest": "",
     ".ci/run": "bash -n .ci/run",
     f"{STUDIES}/conformance.py": (
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
@@ -76,7 +75,7 @@ INSTEAD = {
     ),
     f"{BENCHMARKS} reproduce all": f"{BENCHMARKS} reproduce boho-fig1 --quick",
     "python tests/benchmarks/reproduce_bands.py": (
-        "python tests/benchmarks/reproduce_bands.py boho-fig1"
+        "python tests/benchmarks/reproduce_bands.py boho-trap"
     ),
     "python tests/optimizer/bounded_memory.py": (
         "python tests/optimizer/bounded_memory.py random 2"

@@ -20,14 +20,8 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Credited,
-    Metadata,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Credited
 from skrobustbo.policies._models import (
     initial_length_scale,
     is_usable,

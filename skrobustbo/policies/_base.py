@@ -19,7 +19,8 @@ from skrobustbo.policies._beta import (
     check_beta,
     depends_on_norm,
 )
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Named, Setup, Told
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Named
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,

@@ -13,14 +13,8 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Predicted,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     estimated,

@@ -17,14 +17,8 @@ from skrobustbo.policies._candidates import (
     candidate_models,
     check_candidates,
 )
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Predicted,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skrobustbo._forms import Count
-from skrobustbo.policies._changing import (
+from skrobustbo.policies._changing import ChangingState, ResetState, ResettingUCB
+from skrobustbo.policies._interface import Array, Metadata, Setup
+from skrobustbo.policies._memory import (
     BudgetedUCB,
-    ChangingState,
-    ResetState,
-    ResettingUCB,
     block_length,
     check_block_length,
     is_count,
 )
-from skrobustbo.policies._interface import Array, Metadata, Predicted, Setup
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 

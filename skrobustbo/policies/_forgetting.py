@@ -17,15 +17,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Finite
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
-from skrobustbo.policies._changing import BudgetedUCB, ChangingState, ChangingUCB
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Predicted,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._changing import ChangingState, ChangingUCB
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._memory import BudgetedUCB
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skrobustbo._forms import Count, Positive
-from skrobustbo.policies._interface import Array, Metadata, Predicted
+from skrobustbo.policies._interface import Array, Metadata
+from skrobustbo.policies._metadata import Predicted
 
 #: Below the lower quartile by so many times the distance of the quartiles, values are
 #: raised even for predictions: they say that a fit diverged, not by how much.

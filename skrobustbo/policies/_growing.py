@@ -13,14 +13,8 @@ from skrobustbo._forms import Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Predicted,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,

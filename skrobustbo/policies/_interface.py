@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import Count
 from skrobustbo.acquisition import Acquisition
 
 Array = NDArray[np.float64]
@@ -66,32 +65,3 @@ class Setup:
     def diameter(self) -> float:
         """Diameter of the unit cube."""
         return math.sqrt(self.n_parameters)
-
-
-class Named(TypedDict):
-    """What every metadata has: the name of the model that chose the point."""
-
-    label: str
-
-
-class Predicted(Named):
-    """The metadata of a policy that predicts the value, in objective units."""
-
-    mean: float
-    std: float
-
-
-class Credited(Predicted):
-    """The metadata of a policy that credits the query to one of its candidates."""
-
-    candidate: Count
-    width: float
-
-
-class QueryBound(TypedDict):
-    """What a model promised of a query, in objective units."""
-
-    query: Count
-    candidate: Count
-    mean: float
-    width: float
