@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -71,6 +71,7 @@ def test_units_are_shares_of_the_axis():
 numbers = st.floats(1e-9, 1e9)
 
 
+@settings(deadline=None)  # the first call loads matplotlib
 @given(numbers, numbers, st.integers(2, 9), st.booleans())
 def test_ticks_lie_within_the_range_and_are_not_too_many(a, b, most, log):
     low, high = sorted((a, b))
