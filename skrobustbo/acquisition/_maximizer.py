@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
+from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
 
 Array = NDArray[np.float64]
@@ -39,10 +40,6 @@ _PRECISION = 1e-5
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
 #: Steps tried around each start where a constraint may cut a climb short, and rounds.
 _STEPS, _ROUNDS = 40, 3
-
-
-class SpaceExhausted(Exception):
-    """Every point of the search space has been proposed."""
 
 
 class Domain(Protocol):

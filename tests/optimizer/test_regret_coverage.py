@@ -115,7 +115,7 @@ def test_the_bound_fails_often_with_a_grossly_wrong_model(policy, function, kern
 @pytest.mark.parametrize("case", ["one", "norm"])
 def test_a_band_too_narrow_is_noticed(case, monkeypatch):
     """With the right model, half a deviation for the width of theory."""
-    for schedule in ("_bayes_beta", "_norm_beta"):
+    for schedule in ("_bayes_beta", "self_normalised_beta"):
         monkeypatch.setattr(_regret_bound, schedule, lambda *_: 0.5)
     assert count_failures(*RIGHT[case]) > MOST_FAILURES
 
