@@ -132,6 +132,9 @@ def quick(words):
     beginnings = [beginning for beginning in QUICK if name.startswith(beginning)]
     for option, value in QUICK[max(beginnings, key=len)].items() if beginnings else ():
         words = changed(words, option, value)
+    if name.startswith(f"{BENCHMARKS} run") and "--problems" in words:
+        first = words[words.index("--problems") + 1].split(",")[0]
+        words = changed(words, "--problems", first)
     words = [word for word in map(without_absent, words) if word]
     peers = words.index("--peers") if "--peers" in words else len(words)
     left = words[peers + 1 : peers + 2]
