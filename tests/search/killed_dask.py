@@ -1,6 +1,6 @@
 """Searches on a Dask cluster in which three fits kill their worker, on a busy machine.
 
-    PYTHONPATH=tests/helpers python tests/search/killed_dask.py [--runs 20] [--busy 2]
+    python tests/search/killed_dask.py [--runs 20] [--busy 2]
 
 Each run starts a cluster of two worker processes and fits 20 candidates, of which three
 kill every worker that fits them, beside busy loops that take the cores. A run is right
@@ -14,6 +14,7 @@ import os
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from joblib import parallel_config
@@ -21,8 +22,10 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from fixed_source import FixedSource
 from skrobustbo.evaluation import run_search
+
+sys.path.append(str(Path(__file__).parents[1] / "helpers"))
+from fixed_source import FixedSource
 
 X, y = load_iris(return_X_y=True)
 N_CANDIDATES, DEADLY = 20, (3, 4, 11)

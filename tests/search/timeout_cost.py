@@ -1,6 +1,6 @@
 """What a fold that `fit_timeout` ends costs besides its own time.
 
-    PYTHONPATH=tests/helpers python tests/search/timeout_cost.py [--n-jobs 1]
+    python tests/search/timeout_cost.py [--n-jobs 1]
 
 Half of the candidates hang in both of their folds. What the fits take is known, so what
 is left of the wall time, divided by the number of ends, is what each end costs. The
@@ -8,15 +8,19 @@ start of the first worker, measured with a search of short fits only, is taken o
 """
 
 import argparse
+import sys
 import time
 import warnings
+from pathlib import Path
 
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from fixed_source import FixedSource
 from skrobustbo.evaluation import Stops, run_search
+
+sys.path.append(str(Path(__file__).parents[1] / "helpers"))
+from fixed_source import FixedSource
 
 X, y = load_iris(return_X_y=True)
 SHORT, N_SPLITS, N_PAIRS = 0.3, 2, 5
