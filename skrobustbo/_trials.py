@@ -175,6 +175,11 @@ class Trials:
         if finite and (self.best is None or value > self._value(self.best)):
             self.best = n
 
+    @property
+    def pending_metadata(self) -> list[dict[str, Any]]:
+        """What the policy noted of the pending points that a model chose."""
+        return [t.metadata for t in self.pending if t.metadata is not None]
+
     def _value(self, i: int) -> float:
         return self.told[i].value  # type: ignore[return-value] # it was told
 

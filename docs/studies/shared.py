@@ -1,21 +1,16 @@
 """What all studies share: one thread, and errors that end a command."""
 
-import subprocess
 import sys
 
 from skrobustbo.benchmarks._args import CommandError
-from skrobustbo.benchmarks._pool import is_one_thread, one_thread_environment
+from skrobustbo.benchmarks._pool import is_one_thread, rerun_with_one_thread
 
 
 def run(parser, main):
-    """Run a study as a script, again with one thread unless it has one, and exit.
-
-    Small matrices lose time to threads, and libraries read the limit when loaded.
-    """
+    """Run a study as a script, again with one thread unless it has one, and exit."""
     if is_one_thread():
         sys.exit(status(parser, main))
-    again = subprocess.run([sys.executable, *sys.argv], env=one_thread_environment())
-    sys.exit(again.returncode)
+    sys.exit(rerun_with_one_thread(sys.argv))
 
 
 def status(parser, main, words=None):

@@ -152,6 +152,15 @@ def one_thread_environment() -> dict[str, str]:
     return os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
 
 
+def rerun_with_one_thread(words: Sequence[str]) -> int:
+    """Run Python with one thread on a command line, and return its exit status.
+
+    The libraries read the limit when they are loaded: too late for this process.
+    """
+    program = [sys.executable, *words]
+    return subprocess.run(program, env=one_thread_environment()).returncode
+
+
 def is_one_thread() -> bool:
     """Return whether this process's environment allows one thread only."""
     return all(os.environ.get(name) == "1" for name in THREAD_VARIABLES)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from itertools import product
@@ -39,7 +37,7 @@ from skrobustbo.benchmarks._peers._registry import (
     distributions,
     make_peer,
 )
-from skrobustbo.benchmarks._pool import is_one_thread, one_thread_environment
+from skrobustbo.benchmarks._pool import is_one_thread, rerun_with_one_thread
 from skrobustbo.benchmarks._record import in_words, versions
 from skrobustbo.benchmarks._report import table
 from skrobustbo.benchmarks._spelling import (
@@ -284,9 +282,7 @@ def main(args: argparse.Namespace) -> int:
         check_can_write(args.csv, "--csv")
     check_installed(peers)
     if not is_one_thread():
-        # The libraries read the limit when they are loaded: too late for this process.
-        program = [sys.executable, "-m", "skrobustbo.benchmarks", *args.argv]
-        return subprocess.run(program, env=one_thread_environment()).returncode
+        return rerun_with_one_thread(["-m", "skrobustbo.benchmarks", *args.argv])
     times = _print_costs(args, [*names, *peers])
     if peers:
         print(f"\n{comparison(times, names, peers)}")

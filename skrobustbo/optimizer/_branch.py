@@ -42,7 +42,7 @@ _NOT_KEPT = ("length_scales", "divisor")
 #: What predicts where the kernel of a policy fails: Matern-5/2.
 _DEFAULT = Policy()
 #: Finite spaces up to this size are bounded whole, others on a Sobol sample.
-_GROUND, _GROUND_SAMPLE = 4096, 512
+_MOST_LISTED, _SAMPLE = 4096, 512
 
 
 def warn_of_failure(error: Exception) -> None:
@@ -218,9 +218,9 @@ class Branch:
     def _reference_points(self) -> ReferencePoints:
         """The feasible points, or the same sample of them whatever the seed."""
         region, n_points = self.region, self.setup.n_points
-        if n_points is not None and n_points <= _GROUND:
+        if n_points is not None and n_points <= _MOST_LISTED:
             return ReferencePoints(region.enumerate(), n_points)
-        X = region.from_uniform(sobol(_GROUND_SAMPLE, region.n_uniform, 0))
+        X = region.from_uniform(sobol(_SAMPLE, region.n_uniform, 0))
         if region.constrained:
             X = np.concatenate([X[region.allows(X)], self.design.pool])
         return ReferencePoints(X, n_points)
@@ -257,7 +257,7 @@ class Branch:
         if self.state is None:
             told = self.models(n_asked, pending=False)
             self.state = self.policy.start(self.setup, told)
-        pending = [t.metadata for t in self.history.pending if t.metadata is not None]
+        pending = self.history.pending_metadata
         argmax = self.maximizer(n_asked, repeats=self.policy.repeats)
         x, metadata = self.policy.suggest(self.state, models, argmax, pending)
         return self.trial(

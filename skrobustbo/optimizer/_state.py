@@ -88,7 +88,6 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
 def written(optimizer: Optimizer) -> dict[str, Any]:
     """Return the whole state of an optimizer in JSON types."""
     branches, trials = optimizer.space.branches, optimizer._trials
-    order = {id(trial): i for i, trial in enumerate(trials.trials)}
     several = len(branches) > 1
     states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
     return {
@@ -107,7 +106,7 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
         "states": states,
         "balancer": to_json_state(optimizer._turns.balancer.state) if several else None,
         "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
-        "told": [order[id(trial)] for trial in trials.told],
+        "told": [trial.number for trial in trials.told],
     }
 
 
@@ -182,7 +181,7 @@ def _goes_on(branch: Branch) -> bool:
     history, policy = branch.history, branch.policy
     if branch.state is None:
         return all(trial.metadata is None for trial in history.trials)
-    pending = [t.metadata for t in history.pending if t.metadata is not None]
+    pending = history.pending_metadata
     formed = all(has_items(metadata, policy.metadata_type) for metadata in pending)
     n_told = len(history.told)
     return formed and policy.consistent(branch.state, pending, branch.setup, n_told)

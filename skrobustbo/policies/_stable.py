@@ -19,7 +19,6 @@ from skrobustbo.policies._models import initial_length_scale, note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 
-Bands = Sequence[tuple[Posterior, float]]
 Ball = Callable[[Array], Array]
 
 

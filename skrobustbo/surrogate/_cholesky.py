@@ -128,3 +128,12 @@ class CholeskyFactor:
     def log_diagonal(self, n: int | None = None) -> float:
         """Return the sum of log L_ii over the first `n` rows (default: all)."""
         return float(np.log(self.lower.diagonal()[:n]).sum())
+
+    def log_density(self, w: Array) -> float:
+        """Return the log density of targets L w under N(0, L L^T), `w` of shape (n,).
+
+        Fewer than all rows of the factor may be whitened: then of those first targets.
+        """
+        n = len(w)
+        constant = 0.5 * n * math.log(2 * math.pi)
+        return float(-0.5 * (w @ w) - self.log_diagonal(n) - constant)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from functools import cached_property
 from typing import Any, Self
@@ -203,11 +202,8 @@ class IncrementalGPR(GaussianProcessRegressor):
     @cached_property
     def log_marginal_likelihood_value_(self) -> float:
         """Logarithm of the targets' density, summed over the targets of a point."""
-        n, half_log_det = len(self.y_train_), self._factor.log_diagonal()
-        return sum(
-            float(-0.5 * (w @ w) - half_log_det - 0.5 * n * math.log(2 * math.pi))
-            for w in self._whitened.reshape(n, -1).T
-        )
+        columns = self._whitened.reshape(len(self.y_train_), -1).T
+        return sum(self._factor.log_density(w) for w in columns)
 
     def _check_alpha(self) -> None:
         if np.ndim(self.alpha) > 0:

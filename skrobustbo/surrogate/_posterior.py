@@ -264,10 +264,7 @@ class Posterior:
     @property
     def log_marginal_likelihood(self) -> float:
         """Logarithm of the told targets' density under this model."""
-        n = self.n_told
-        w = self._w[:n]
-        half_log_det = self._factor.log_diagonal(n)
-        return float(-0.5 * (w @ w) - half_log_det - 0.5 * n * math.log(2 * math.pi))
+        return self._factor.log_density(self._w[: self.n_told])
 
     @property
     def information_gain(self) -> float:

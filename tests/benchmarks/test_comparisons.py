@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import wilcoxon
 from test_benchmarks_cli import job, run_command
 
-from made_runs import all_rows, finals, made_run, traces, write_table
+from made_runs import all_rows, finals, made_run, traces, two_problems, write_table
 from skrobustbo.benchmarks import _pool
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._plot import FLOOR, bands, draw, draw_finals
@@ -58,13 +58,7 @@ class TestReportOfSeveral:
     @pytest.fixture
     def path(self, tmp_path):
         path = tmp_path / "r.csv"
-        runs = []
-        for problem in ("one", "two"):
-            runs += finals("robust", np.linspace(8.8, 9.0, 10), problem)
-            runs += finals("skopt", np.linspace(7.8, 8.0, 10), problem)
-            runs += finals("random", np.linspace(4.8, 5.0, 10), problem)
-        runs += finals("robust", [9.0], "three")
-        write_table(path, runs)
+        write_table(path, two_problems())
         return path
 
     def test_a_line_for_each_run(self, path, tmp_path, capsys):

@@ -117,14 +117,20 @@ def show(name: str, before: list[str], after: list[str]) -> None:
 
 def stored() -> dict[str, str]:
     """Return the hashes kept for this machine, none where it is another."""
-    kept = json.loads(HASHES.read_text()) if HASHES.exists() else {}
-    found: dict[str, str] = kept.get(machine(), {})
-    return found
+    return kept_hashes().get(machine(), {})
+
+
+def kept_hashes() -> dict[str, dict[str, str]]:
+    """Return the hashes of all machines."""
+    kept: dict[str, dict[str, str]] = {}
+    if HASHES.exists():
+        kept = json.loads(HASHES.read_text())
+    return kept
 
 
 def store(names: list[str], jobs: int) -> int:
     """Write the hashes of this machine again, and print which changed."""
-    kept = json.loads(HASHES.read_text()) if HASHES.exists() else {}
+    kept = kept_hashes()
     old = kept.get(machine(), {})
     new = {name: hashed(lines) for name, lines in traces(names, jobs).items()}
     for name in sorted(old.keys() | new.keys()):

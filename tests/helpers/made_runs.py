@@ -56,6 +56,16 @@ def finals(method, values, problem="toy", **columns):
     ]
 
 
+def two_problems():
+    """Return ten runs of three methods on two problems, and one run on a third."""
+    runs = []
+    for problem in ("one", "two"):
+        runs += finals("robust", np.linspace(8.8, 9.0, 10), problem)
+        runs += finals("skopt", np.linspace(7.8, 8.0, 10), problem)
+        runs += finals("random", np.linspace(4.8, 5.0, 10), problem)
+    return [*runs, *finals("robust", [9.0], "three")]
+
+
 def traces(*lists):
     return pd.concat(itertools.chain(*lists))
 

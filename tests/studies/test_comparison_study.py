@@ -22,7 +22,7 @@ from comparison import (
     wins,
     wins_section,
 )
-from made_runs import all_rows, finals, made_run, traces, write_table
+from made_runs import all_rows, finals, made_run, traces, two_problems, write_table
 from scores import paired, scores
 from skrobustbo.benchmarks._reproduce._claims import p_differ
 from skrobustbo.benchmarks._traces import lines_of
@@ -248,13 +248,7 @@ class TestReport:
     @pytest.fixture
     def path(self, tmp_path):
         path = tmp_path / "r.csv"
-        runs = []
-        for problem in ("one", "two"):
-            runs += finals("robust", np.linspace(8.8, 9.0, 10), problem)
-            runs += finals("skopt", np.linspace(7.8, 8.0, 10), problem)
-            runs += finals("random", np.linspace(4.8, 5.0, 10), problem)
-        runs += finals("robust", [9.0], "three")
-        write_table(path, runs)
+        write_table(path, two_problems())
         return path
 
     def test_sections(self, path, capsys):
