@@ -12,7 +12,6 @@ from skrobustbo.benchmarks import _methods
 from skrobustbo.benchmarks._args import (
     CommandError,
     Subparsers,
-    checked_names,
     positive_int,
     seconds,
     seed_list,
@@ -25,7 +24,11 @@ from skrobustbo.benchmarks._peers._registry import (
 )
 from skrobustbo.benchmarks._pool import Job, execute, say
 from skrobustbo.benchmarks._record import RunKey, Table, keys_of, read_failures
-from skrobustbo.benchmarks._spelling import checked_methods
+from skrobustbo.benchmarks._spelling import (
+    checked_methods,
+    checked_problems,
+    made_problem,
+)
 
 #: The program of a run's process.
 _PROGRAM = "skrobustbo.benchmarks._single"
@@ -46,7 +49,8 @@ def register(subparsers: Subparsers) -> None:
         nargs="+",
         required=True,
         metavar="NAME",
-        help=f"separated by commas or spaces, of {', '.join(problems.available())}",
+        help="separated by commas or spaces, with settings if need be, such as "
+        f"'trap(d=3)'; of {', '.join(problems.available())}",
     )
     parser.add_argument(
         "--policies",
@@ -117,7 +121,7 @@ def plan(args: argparse.Namespace) -> list[RunKey]:
 
     Peers are left out, with a word to the user, where they cannot search the space.
     """
-    names = checked_names("problem", args.problems, problems.available())
+    names = checked_problems(args.problems)
     policies = checked_methods(args.policies, _methods.available())
     kept = {problem: _applicable(problem, policies) for problem in names}
     if not any(kept.values()):
@@ -132,7 +136,7 @@ def plan(args: argparse.Namespace) -> list[RunKey]:
 def _applicable(problem: str, policies: Sequence[str]) -> list[str]:
     if not PEERS.keys() & set(policies):
         return list(policies)
-    space = problems.get(problem).space
+    space = made_problem(problem).space
     reasons = {policy: refusal(policy, space) for policy in policies}
     for policy, reason in reasons.items():
         if reason is not None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from skrobustbo import problems
 from skrobustbo.benchmarks._methods import ExhaustedError, Method, Setup, make_method
 from skrobustbo.benchmarks._pool import make_runs
 from skrobustbo.benchmarks._record import TRACE, RunKey
+from skrobustbo.benchmarks._spelling import made_problem
 from skrobustbo.problems import Problem
 
 #: Sets the stream of the observation noise apart from other uses of a run's seed.
@@ -37,7 +37,7 @@ def run_one(key: RunKey) -> pd.DataFrame:
     All methods meet the same initial design and, evaluation by evaluation, the same
     draws of noise. Where the problem is a law of functions, the seed draws one.
     """
-    problem = problems.get(key.problem)
+    problem = made_problem(key.problem)
     if problem.sample_function is not None:
         problem = problem.sample_function(key.seed)
     n_initial = initial_count(problem, key.n_iter)

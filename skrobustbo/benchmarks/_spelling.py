@@ -1,4 +1,4 @@
-"""Policies with settings as words of a command: ``robust(min_improvement=0.0)``."""
+"""Names with settings as words of a command: ``robust(min_improvement=0.0)``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+from skrobustbo import problems
 from skrobustbo._names import canonical
 from skrobustbo.benchmarks._args import CommandError, checked_names
+from skrobustbo.problems import Problem
 from skrobustbo.surrogate import Candidate, GammaPrior, LogNormalPrior
 
 
@@ -69,7 +71,8 @@ def split_method(
         call = None
     if not settings or call.args or None in [word.arg for word in call.keywords]:
         raise CommandError(
-            f"Expected a policy such as lb-gp-ucb or robust(beta=1.5). Got {text!r}."
+            "Expected a name such as lb-gp-ucb, or one with settings, such as "
+            f"robust(beta=1.5). Got {text!r}."
         )
     return name, settings
 
@@ -156,3 +159,23 @@ def checked_methods(tokens: Iterable[str], known: Collection[str]) -> list[str]:
         except (TypeError, ValueError) as error:
             raise CommandError(f"{text}: {error}") from error
     return methods
+
+
+def checked_problems(tokens: Iterable[str]) -> list[str]:
+    """Return the problems in `tokens`; CommandError names the first that is unknown."""
+    texts = method_list(tokens)
+    names = [split_method(text)[0] for text in texts]
+    checked_names("problem", names, problems.available())
+    for text in texts:
+        if "(" in text:
+            try:
+                made_problem(text)
+            except ValueError as error:
+                raise CommandError(f"{text}: {error}") from error
+    return texts
+
+
+def made_problem(text: str) -> Problem:
+    """Return the problem of a name, with settings or without."""
+    name, settings = split_method(text)
+    return problems.get(name, **settings)

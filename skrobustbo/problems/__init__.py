@@ -49,6 +49,7 @@ _MODULES: dict[str, str] = {
     "hartmann6 hartmann6-noisy levy20 levy4 michalewicz5 rosenbrock20 rosenbrock4 "
     "wang-trap",
     "_tables": "agnp autoam crossed-barrel p3ht perovskite",
+    "_traps": "trap",
     "_unknown": "unknown-decomposition unknown-mean unknown-period",
 }
 _MODULE_OF = {
@@ -103,7 +104,8 @@ def get(name: str, **settings: Any) -> Problem:
         Settings of the problem, for those that have some: ``n_train`` and ``n_epochs``
         of ``"mnist-logistic"``, ``seed`` of ``"rkhs"``, ``seed`` and ``hill`` of
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
-        ``"tv-within-model"``, ``data_home`` of those made of a data set, ``changing``
+        ``"tv-within-model"``, ``d``, ``share``, ``kind``, ``seed`` and ``hidden`` of
+        ``"trap"``, ``data_home`` of those made of a data set, ``changing``
         of ``"stocks"``.
 
     Returns

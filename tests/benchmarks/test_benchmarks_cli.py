@@ -76,6 +76,8 @@ class TestArguments:
         ("option", "typo", "message"),
         [
             ("--problems", "brannin", "name of a problem .* did you mean 'branin'"),
+            ("--problems", "trap(dim=3)", "setting of the problem 'trap'.*Got 'dim'"),
+            ("--problems", "trap(d=0)", "trap.d=0.: 'd' must be an integer >= 1"),
             ("--policies", "sobool", "name of a policy .* did you mean 'sobol'"),
             ("--n-iter", "0", "must be an integer >= 1"),
             ("--jobs", "two", "must be an integer >= 1"),
@@ -116,6 +118,15 @@ class TestArguments:
 
 
 class TestOneRun:
+    def test_problem_with_settings(self, tmp_path, in_process):
+        words = ["--problems", "branin,trap(d=3,kind='ridge')", "--seeds", "4"]
+        path = tmp_path / "r.csv"
+        assert run_command(path, *words, "--policies", "sobol", "--n-iter", "5") == 0
+        runs, _ = Table(path).read()
+        assert set(runs["problem"]) == {"branin", "trap(d=3,kind='ridge')"}
+        problem = problems.get("trap", d=3, kind="ridge", seed=4)
+        assert runs["optimum"].to_numpy()[-1] == pytest.approx(problem.optimum)
+
     def test_rows(self):
         rows = run_one(RunKey("wang-trap", 7, "sobol", 3))
         problem = problems.get("wang-trap")
@@ -179,7 +190,7 @@ class TestOneRun:
             source="the identity",
             initial_design=lambda seed, n: [{"x": i} for i in range(1, n + 1)],
         )
-        monkeypatch.setattr(_single.problems, "get", lambda name: problem)
+        monkeypatch.setattr(_single, "made_problem", lambda name: problem)
         rows = run_one(RunKey("five", 9, "random", 0))
         assert rows["value"][:3].tolist() == [1.0, 2.0, 3.0]
         assert set(rows["value"][3:]) == {4.0, 5.0}
@@ -188,7 +199,7 @@ class TestOneRun:
     def test_failed_evaluations_do_not_count_as_best(self, monkeypatch):
         values = iter([math.nan, -3.0, math.nan, -2.0])
         problem = replace(problems.get("branin"), func=lambda params: next(values))
-        monkeypatch.setattr(_single.problems, "get", lambda name: problem)
+        monkeypatch.setattr(_single, "made_problem", lambda name: problem)
         rows = run_one(RunKey("branin", 4, "sobol", 0))
         assert math.isnan(rows["best"][0])
         assert rows["best"][1:].tolist() == [-3.0, -3.0, -2.0]

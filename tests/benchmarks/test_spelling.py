@@ -45,7 +45,7 @@ def test_commas_within_brackets_belong_to_the_settings():
     ],
 )
 def test_anything_else_is_refused_and_not_executed(text):
-    with pytest.raises(CommandError, match="Expected a policy such as"):
+    with pytest.raises(CommandError, match="Expected a name such as"):
         split_method(text)
 
 
