@@ -12,7 +12,7 @@ the cube: its basin.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,8 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._names import unknown_name
-from skrobustbo._sobol import sobol
-from skrobustbo.problems._base import Array, Params, Problem, at_least, design_seed
+from skrobustbo.problems._base import (
+    Array,
+    Params,
+    Problem,
+    at_least,
+    design_seed,
+)
 from skrobustbo.space import Real, Space
 
 #: Sets the stream of the traps apart from other uses of a seed.
@@ -234,9 +239,9 @@ def trap(
         )
     centre, height = rng.random(d), float(rng.uniform(1.5, 2.0))
     trap = Trap(KINDS[kind](centre, rng), centre, height, math.nan)
-    func = replace(trap, width=_width(trap, share))
     names = [f"x{i + 1}" for i in range(d)]
     space = Space({name: Real(0.0, 1.0) for name in names})
+    func = replace(trap, width=_width(trap, share, space))
     return Problem(
         name="trap",
         space=space,
@@ -255,9 +260,9 @@ def _of_seed(d: int, share: float, kind: str, hidden: bool, seed: int) -> Proble
     return trap(d, share, kind, seed, hidden)
 
 
-def _width(trap: Trap, share: float) -> float:
+def _width(trap: Trap, share: float, space: Space) -> float:
     """Return the width with which the peak stands above the background in `share`."""
-    X = sobol(_MEASURED, len(trap.centre), 0)
+    X = _rows(space.sample(_MEASURED, 0))
     apart = np.linalg.norm(X - trap.centre, axis=1)
     # The peak is the higher one at a point from this width on.
     widths = apart / np.sqrt(2 * np.log(trap.height / trap.background(X)))
@@ -266,5 +271,10 @@ def _width(trap: Trap, share: float) -> float:
 
 def _outside(trap: Trap, space: Space, seed: int, n: int) -> list[Params]:
     """Return the first points of a Sobol sequence that are not in the basin."""
-    X = space.from_uniform(sobol(_LOOKED_THROUGH, space.n_uniform, design_seed(seed)))
-    return space.decode_many(X[~trap.enters(X)][:n])
+    params = space.sample(_LOOKED_THROUGH, design_seed(seed))
+    inside = trap.enters(_rows(params))
+    return [p for p, enters in zip(params, inside, strict=True) if not enters][:n]
+
+
+def _rows(params: Sequence[Mapping[str, Any]]) -> Array:
+    return np.array([list(p.values()) for p in params])
