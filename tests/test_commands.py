@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from skrobustbo.benchmarks._spelling import method_list
 from skrobustbo.problems import available
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="shells")]
@@ -135,9 +136,9 @@ def quick(words):
     for option, value in QUICK[max(beginnings, key=len)].items() if beginnings else ():
         words = changed(words, option, value)
     if name.startswith(f"{BENCHMARKS} run") and "--problems" in words:
-        listed = words[words.index("--problems") + 1].split(",")
+        listed = method_list([words[words.index("--problems") + 1]])
         # Those that need data may not be there.
-        at_hand = [problem for problem in listed if problem in available()]
+        at_hand = [name for name in listed if name.split("(")[0] in available()]
         if not at_hand:
             return []
         words = changed(words, "--problems", at_hand[0])

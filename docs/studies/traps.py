@@ -44,8 +44,8 @@ def section(lines):
         raise CommandError("Expected runs of the problem trap. Got none.")
     traps = traps.assign(
         d=[settings_of(text).get("d", 2) for text in traps["problem"]],
-        kind=[settings_of(text).get("kind", "hill") for text in traps["problem"]],
         found=traps["best"] >= traps["stuck_below"],
+        kind=[trap_of(run.problem, run.seed).func.kind for run in traps.itertuples()],
         entered=[
             enters(run.problem, run.n_iter, run.seed) for run in traps.itertuples()
         ],
@@ -104,9 +104,15 @@ def p_fewer(runs):
 
 
 @cache
+def trap_of(text, seed):
+    """Return the trap of a seed."""
+    return made_problem(text).sample_function(seed)
+
+
+@cache
 def enters(text, n_iter, seed):
     """Return whether half as many points of a Sobol sequence enter the basin."""
-    problem = made_problem(text).sample_function(seed)
+    problem = trap_of(text, seed)
     points = problem.space.sample(n_iter // 2, STREAM + seed)
     X = np.array([list(params.values()) for params in points])
     return bool(problem.func.enters(X).any())

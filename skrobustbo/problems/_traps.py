@@ -109,6 +109,7 @@ class Ridge:
 class Trap:
     """The objective: a background, and the peak."""
 
+    kind: str
     rise: Background
     centre: Array
     height: float
@@ -184,7 +185,7 @@ KINDS: dict[str, Callable[[Array, np.random.Generator], Background]] = {
 def trap(
     d: int = 2,
     share: float = 0.1,
-    kind: str = "hill",
+    kind: str | None = None,
     seed: int = 0,
     hidden: bool = True,
 ) -> Problem:
@@ -210,8 +211,8 @@ def trap(
         Number of parameters.
     share : float, default=0.1
         Share of the cube that the basin of the peak takes.
-    kind : {"hill", "hills", "plateau", "slope", "ridge"}, default="hill"
-        The background.
+    kind : {"hill", "hills", "plateau", "slope", "ridge"} or None, default=None
+        The background; None draws it with the function.
     seed : int, default=0
         Which function. `sample_function` gives the others.
     hidden : bool, default=True
@@ -220,25 +221,29 @@ def trap(
     Returns
     -------
     Problem
-        Its `func` tells by `enters` which points of the cube are in the basin.
+        Its `func` tells by `enters` which points of the cube are in the basin, and has
+        its `kind`.
 
     Raises
     ------
     ValueError
         If a setting is out of range, or `kind` is none of the names.
     """
-    if kind not in KINDS:
+    if kind is not None and kind not in KINDS:
         raise unknown_name("kind of the problem 'trap'", kind, sorted(KINDS))
     least = 2 if kind == "ridge" else 1
     rng = np.random.default_rng(
         [_STREAM, at_least("seed", seed, 0), at_least("d", d, least)]
     )
+    # Drawn even if it is given: a seed has one peak whatever the kind.
+    drawn = rng.choice([name for name in KINDS if d > 1 or name != "ridge"])
+    given, kind = kind, kind or str(drawn)
     if not 0 < share < 1:
         raise ValueError(
             f"The 'share' setting of 'trap' must be between 0 and 1. Got {share!r}."
         )
     centre, height = rng.random(d), float(rng.uniform(1.5, 2.0))
-    trap = Trap(KINDS[kind](centre, rng), centre, height, math.nan)
+    trap = Trap(kind, KINDS[kind](centre, rng), centre, height, math.nan)
     names = [f"x{i + 1}" for i in range(d)]
     space = Space({name: Real(0.0, 1.0) for name in names})
     func = replace(trap, width=_width(trap, share, space))
@@ -252,11 +257,13 @@ def trap(
         optimum_params=dict(zip(names, centre.tolist(), strict=True)),
         stuck_below=height - _WITHIN * (height - 1),
         initial_design=partial(_outside, func, space) if hidden else None,
-        sample_function=partial(_of_seed, d, share, kind, hidden),
+        sample_function=partial(_of_seed, d, share, given, hidden),
     )
 
 
-def _of_seed(d: int, share: float, kind: str, hidden: bool, seed: int) -> Problem:
+def _of_seed(
+    d: int, share: float, kind: str | None, hidden: bool, seed: int
+) -> Problem:
     return trap(d, share, kind, seed, hidden)
 
 

@@ -88,6 +88,18 @@ def test_a_seed_draws_a_function():
     )
 
 
+def test_a_seed_draws_the_kind():
+    drawn = [problems.get("trap", d=2, seed=seed) for seed in range(40)]
+    assert {problem.func.kind for problem in drawn} == {kind for kind, _ in CASES}
+    for seed, problem in enumerate(drawn):
+        given = made(problem.func.kind, 2, seed)
+        assert problem.optimum_params == given.optimum_params
+        assert problem.func.width == given.func.width
+        assert drawn[0].sample_function(seed).func.kind == problem.func.kind
+    in_1d = {problems.get("trap", d=1, seed=seed).func.kind for seed in range(20)}
+    assert "ridge" not in in_1d
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

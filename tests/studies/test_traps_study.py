@@ -31,7 +31,11 @@ def runs(*found, entered, problem="trap(d=2)", method="robust"):
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("traps") / "r.csv"
-    names = ("trap(d=1,share=0.3)", "trap(d=2,kind='ridge',share=0.3)", "branin")
+    names = (
+        "trap(d=1,share=0.3,kind='hill')",
+        "trap(d=2,kind='ridge',share=0.3)",
+        "branin",
+    )
     keys = itertools.product(names, [20], ("sobol", "random"), range(3))
     write_table(path, [run_one(RunKey(*key)) for key in keys])
     return path
