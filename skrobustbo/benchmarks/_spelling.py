@@ -170,7 +170,7 @@ def checked_problems(tokens: Iterable[str]) -> list[str]:
         if "(" in text:
             try:
                 made_problem(text)
-            except ValueError as error:
+            except (TypeError, ValueError) as error:
                 raise CommandError(f"{text}: {error}") from error
     return texts
 

@@ -78,6 +78,7 @@ class TestArguments:
             ("--problems", "brannin", "name of a problem .* did you mean 'branin'"),
             ("--problems", "trap(dim=3)", "setting of the problem 'trap'.*Got 'dim'"),
             ("--problems", "trap(d=0)", "trap.d=0.: 'd' must be an integer >= 1"),
+            ("--problems", "trap(d='two')", "trap.d='two'.: 'str' object"),
             ("--policies", "sobool", "name of a policy .* did you mean 'sobol'"),
             ("--n-iter", "0", "must be an integer >= 1"),
             ("--jobs", "two", "must be an integer >= 1"),
