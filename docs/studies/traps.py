@@ -42,10 +42,11 @@ def section(lines):
     traps = lines[lines["problem"].map(lambda text: split_method(text)[0] == "trap")]
     if traps.empty:
         raise CommandError("Expected runs of the problem trap. Got none.")
+    made = [trap_of(run.problem, run.seed) for run in traps.itertuples()]
     traps = traps.assign(
-        d=[settings_of(text).get("d", 2) for text in traps["problem"]],
+        d=[len(trap.space.names) for trap in made],
         found=traps["best"] >= traps["stuck_below"],
-        kind=[trap_of(run.problem, run.seed).func.kind for run in traps.itertuples()],
+        kind=[trap.func.kind for trap in made],
         entered=[
             enters(run.problem, run.n_iter, run.seed) for run in traps.itertuples()
         ],
@@ -58,11 +59,6 @@ def section(lines):
     )
     by_d = ("n_iter", "d")
     return "\n\n".join([title, shares(traps, by_d), shares(traps, ("kind",))])
-
-
-def settings_of(text):
-    """Return the settings of a problem with settings."""
-    return split_method(text)[1]
 
 
 def shares(traps, by):
@@ -114,7 +110,7 @@ def enters(text, n_iter, seed):
     """Return whether half as many points of a Sobol sequence enter the basin."""
     problem = trap_of(text, seed)
     points = problem.space.sample(n_iter // 2, STREAM + seed)
-    X = np.array([list(params.values()) for params in points])
+    X = np.array([problem.space.encode(params) for params in points])
     return bool(problem.func.enters(X).any())
 
 

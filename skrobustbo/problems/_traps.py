@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,11 @@ _LOOKED_THROUGH = 4096
 Background = Callable[[Array], Array]
 
 
+def _bell(apart: Array, width: Array | float) -> Array:
+    """Return a Gaussian hill of height 1 at these distances from its centre."""
+    return np.asarray(np.exp(-0.5 * (apart / width) ** 2))
+
+
 @dataclass(frozen=True, eq=False)
 class Hills:
     """The highest of some Gaussian hills: heights and widths by the rows of centres."""
@@ -57,8 +62,7 @@ class Hills:
     def __call__(self, X: Array) -> Array:
         """Return the values at the rows of `X`."""
         apart = np.linalg.norm(X[:, None] - self.centres, axis=2)
-        values = self.heights * np.exp(-0.5 * (apart / self.widths) ** 2)
-        highest: Array = values.max(axis=1)
+        highest: Array = (self.heights * _bell(apart, self.widths)).max(axis=1)
         return highest
 
 
@@ -102,7 +106,11 @@ class Ridge:
         along = offset @ self.direction
         aside = np.linalg.norm(offset - along[:, None] * self.direction, axis=1)
         rise = np.clip(0.8 + 0.2 * along / math.sqrt(X.shape[1]), 0.0, 1.0)
-        return np.asarray(rise * np.exp(-0.5 * (aside / self.width) ** 2))
+        return rise * _bell(aside, self.width)
+
+
+def _above_floor(rise: Array) -> Array:
+    return _FLOOR + (1 - _FLOOR) * rise
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +125,11 @@ class Trap:
 
     def background(self, X: Array) -> Array:
         """Return the values without the peak at the rows of `X`."""
-        return _FLOOR + (1 - _FLOOR) * self.rise(X)
+        return _above_floor(self.rise(X))
 
     def peak(self, X: Array) -> Array:
         """Return the height of the peak alone at the rows of `X`."""
-        apart = np.linalg.norm(X - self.centre, axis=1)
-        return np.asarray(self.height * np.exp(-0.5 * (apart / self.width) ** 2))
+        return self.height * _bell(np.linalg.norm(X - self.centre, axis=1), self.width)
 
     def enters(self, X: Array) -> NDArray[np.bool_]:
         """Return whether the rows of `X` are in the basin of the peak."""
@@ -168,7 +175,7 @@ def _ridge(c: Array, rng: np.random.Generator) -> Background:
         direction /= np.linalg.norm(direction)
         offset = c - point
         aside = offset - (offset @ direction) * direction
-        if len(c) == 1 or np.linalg.norm(aside) >= _APART * math.sqrt(len(c)) / 2:
+        if np.linalg.norm(aside) >= _APART * math.sqrt(len(c)) / 2:
             return Ridge(point, direction, rng.uniform(0.1, 0.2))
 
 
@@ -237,27 +244,25 @@ def trap(
     )
     # Drawn even if it is given: a seed has one peak whatever the kind.
     drawn = rng.choice([name for name in KINDS if d > 1 or name != "ridge"])
-    given, kind = kind, kind or str(drawn)
+    made = kind or str(drawn)
     if not 0 < share < 1:
         raise ValueError(
             f"The 'share' setting of 'trap' must be between 0 and 1. Got {share!r}."
         )
     centre, height = rng.random(d), float(rng.uniform(1.5, 2.0))
-    trap = Trap(kind, KINDS[kind](centre, rng), centre, height, math.nan)
-    names = [f"x{i + 1}" for i in range(d)]
-    space = Space({name: Real(0.0, 1.0) for name in names})
-    func = replace(trap, width=_width(trap, share, space))
+    rise, space = KINDS[made](centre, rng), _cube(d)
+    func = Trap(made, rise, centre, height, _width(rise, centre, height, share))
     return Problem(
         name="trap",
         space=space,
         func=func,
-        source=f"a peak of height {height:.3g} beside a {kind} of height 1 on the unit "
+        source=f"a peak of height {height:.3g} beside a {made} of height 1 on the unit "
         f"cube, its basin {share:g} of it (seed {seed})",
         optimum=height,
-        optimum_params=dict(zip(names, centre.tolist(), strict=True)),
+        optimum_params=dict(zip(space.names, centre.tolist(), strict=True)),
         stuck_below=height - _WITHIN * (height - 1),
         initial_design=partial(_outside, func, space) if hidden else None,
-        sample_function=partial(_of_seed, d, share, given, hidden),
+        sample_function=partial(_of_seed, d, share, kind, hidden),
     )
 
 
@@ -267,13 +272,23 @@ def _of_seed(
     return trap(d, share, kind, seed, hidden)
 
 
-def _width(trap: Trap, share: float, space: Space) -> float:
+def _width(rise: Background, centre: Array, height: float, share: float) -> float:
     """Return the width with which the peak stands above the background in `share`."""
-    X = _rows(space.sample(_MEASURED, 0))
-    apart = np.linalg.norm(X - trap.centre, axis=1)
+    X = _measuring_points(len(centre))
+    apart = np.linalg.norm(X - centre, axis=1)
     # The peak is the higher one at a point from this width on.
-    widths = apart / np.sqrt(2 * np.log(trap.height / trap.background(X)))
+    widths = apart / np.sqrt(2 * np.log(height / _above_floor(rise(X))))
     return float(np.quantile(widths, share))
+
+
+def _cube(d: int) -> Space:
+    return Space({f"x{i + 1}": Real(0.0, 1.0) for i in range(d)})
+
+
+@lru_cache
+def _measuring_points(d: int) -> Array:
+    """Return the points that shares are measured by, the same for all traps."""
+    return _rows(_cube(d).sample(_MEASURED, 0))
 
 
 def _outside(trap: Trap, space: Space, seed: int, n: int) -> list[Params]:
