@@ -7,6 +7,7 @@ one case, a table. Small finite spaces are scored whole.
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
+from skrobustbo.acquisition._distance import Uncovered, Within
 from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
 
@@ -208,6 +210,21 @@ class Maximizer:
                 return X[i], float(values[i])
         x = self.random()
         return x, float(acq(x[None, :])[0])
+
+    def farthest(self) -> Array:
+        """Return the feasible point that the points seen leave most uncovered."""
+        return self(Uncovered(self._seen, self.domain.climbed))[0]
+
+    def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
+        """Return the maximiser of `acq` over the box of half side `radius` around `x`.
+
+        Where no point of the box is left, it is one near it.
+        """
+        local = copy.copy(self)
+        for drawn in ("sample", "_roulette", "_tables"):
+            vars(local).pop(drawn, None)
+        local._incumbents = x[None, :]
+        return local(Within(acq, x, radius))[0]
 
     def free(self, x: Array) -> bool:
         """Return whether a point, shape (n_columns,), may still be proposed."""

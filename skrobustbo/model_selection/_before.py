@@ -203,7 +203,7 @@ def policy_of(policy: str | Policy, tol: float | str | None) -> Policy:
     """Return the policy: for a search that a bound shall end, one of bounds."""
     by_default = isinstance(policy, str) and canonical(policy) == "robust"
     if by_default and tol is not None:
-        return RobustUCB(n_ucb=4, beta=1.0, raw_every=0)
+        return RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)
     return make_policy(policy)
 
 

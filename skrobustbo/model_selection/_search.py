@@ -82,8 +82,8 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
         End when `optimizer_.regret_bound()`, what is left to gain under the policy's
         assumptions, falls to it, in score units. "noise": to the standard error of the
         best candidate's mean score. Policy "robust" then is
-        ``RobustUCB(n_ucb=4, beta=1.0, raw_every=0)``, under which the bound falls
-        sooner.
+        ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, under which the
+        bound falls sooner.
     checkpoint : str or path, default=None
         File that keeps what is done: splits, seed, candidates and the results of every
         fold, as soon as they are there. The same call, after an interruption, a crash

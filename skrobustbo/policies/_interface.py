@@ -22,6 +22,14 @@ class Argmax(Protocol):
         """Return the feasible point of highest value, and the value."""
         ...
 
+    def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
+        """Return the maximiser over the box of half side `radius` around a point."""
+        ...
+
+    def farthest(self) -> Array:
+        """Return the feasible point that the points seen leave most uncovered."""
+        ...
+
     def random(self) -> Array:
         """Return a free random draw of a feasible point."""
         ...

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtri
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.kernels import diag_gradient
@@ -210,6 +211,19 @@ class Posterior:
         n = self.n_told
         means = self.regressor.y_train_[:n] - self.noise**2 * self._alpha[:n]
         return self._shifted(means, self.X[:n])
+
+    @property
+    def residuals(self) -> Array:
+        """How far the told values are above their predictions from the others.
+
+        With alpha and K^-1 of the model, alpha_i / (K^-1)_ii (Rasmussen and Williams
+        2006, section 5.4.2). Not for posteriors whose rows have noises of their own.
+        """
+        n = self.n_told
+        inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
+        precisions = np.einsum("ij,ij->j", inverse, inverse)
+        residuals: Array = self._alpha[:n] / precisions
+        return residuals
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.

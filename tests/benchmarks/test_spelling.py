@@ -57,7 +57,7 @@ def test_anything_else_is_refused_and_not_executed(text):
         (["sobol(seed=1)"], "takes no settings"),
         (["robust(beta=-1)"], r"^robust\(beta=-1\): .*must be a finite number >= 0"),
         (["lb-gp-ucb(noise='a')"], "'noise' of LBGPUCB must be a number"),
-        (["robust(weights=())"], "'weights' of RobustUCB must be one or more"),
+        (["robust(weights=())"], "'weights' of RobustUCB must be four"),
         (["robust(n_initial=0)"], "integer >= 1. Got 0"),
         (["robust(n_initial=2.5)"], "integer >= 1. Got 2.5"),
         ([], "Got none"),

@@ -13,7 +13,8 @@ from skrobustbo.benchmarks._args import CommandError
 from skrobustbo.benchmarks._cli import main
 from skrobustbo.benchmarks._pool import THREAD_VARIABLES
 from skrobustbo.policies import RobustUCB
-from skrobustbo.policies._robust import Estimate
+from skrobustbo.policies._map_estimate import MapEstimator
+from skrobustbo.policies._robust_state import Estimate
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +82,7 @@ class TestStepCost:
         def fit(policy, last, models):
             return Estimate([0.3], None, models.n)
 
-        monkeypatch.setattr(RobustUCB, "_fit", fit)
+        monkeypatch.setattr(MapEstimator, "fit", fit)
         told = range(n, n + step_cost.default_repeats(n))
         fitted = [n - 1]  # the last step before the timed ones has an estimate
         state = SimpleNamespace(
@@ -89,7 +90,7 @@ class TestStepCost:
         )
         for k in told:
             models = SimpleNamespace(n=k)
-            fitted.append(RobustUCB()._estimate(state, models, []).n_fitted)
+            fitted.append(RobustUCB().estimator.latest(state, models, []).n_fitted)
         assert fitted == [n - 1] * len(told) + [told[-1]]
 
     @pytest.mark.parametrize(("n", "steps"), [(4, 20), (325, 20), (326, 21)])

@@ -19,7 +19,7 @@ N_POINTS, NOISE = 60, 0.1
 LINE = {"i": Integer(0, N_POINTS - 1)}
 RAW = {"noise": NOISE, "normalize_y": False}
 #: What "robust" stands for in a search that a bound shall end.
-FOR_BOUNDS = RobustUCB(n_ucb=4, beta=1.0, raw_every=0)
+FOR_BOUNDS = RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)
 
 
 def drawn(kernel, seed):

@@ -19,7 +19,6 @@ from skrobustbo.policies._beta import (
     self_normalised_beta,
 )
 from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
-from skrobustbo.policies._robust import GridState
 from skrobustbo.surrogate import GammaPrior, LogNormalPrior
 
 
@@ -74,53 +73,14 @@ def test_map_is_drawn_to_its_prior():
 # The grid ------------------------------------------------------------------------
 
 
-def test_rungs_take_turns_by_weight():
-    policy = RobustUCB()
-    state = GridState(1, 50, [0, 0, 0, 0])
-    turns = []
-    for _ in range(15):
-        turns.append(policy.turn(state, []))
-        state.counts[turns[-1]] += 1
-    # (n + 1) / w: 1 2 4 8 | 2 2 4 8 | 3 4 4 8 | ...: shares 8, 4, 2, 1 of 15.
-    assert turns == [0, 0, 1, 0, 0, 1, 2, 0, 0, 1, 0, 0, 1, 2, 3]
-    assert state.counts == [8, 4, 2, 1]
-
-
-def test_pending_rungs_count():
-    policy = RobustUCB()
-    state = GridState(1, 50, [2, 0, 0, 0])
-    assert policy.turn(state, []) == 1
-    assert policy.turn(state, [{"level": 1}]) == 0
-
-
-def test_ladder_reaches_what_the_budget_resolves():
-    policy = RobustUCB()
-    state = GridState(2, 100, [0] * 4)
-    theta = np.array([0.8, 2.0])
-    divisors = [policy.divisor(state, theta, 10, level) for level in range(4)]
-    # Shortest: 0.5 * 100**(-1/2) = 0.05, so the longest scale is divided by 40 at most.
-    np.testing.assert_allclose(divisors, 40.0 ** (np.arange(4) / 3))
-
-
-def test_ladder_collapses_where_the_estimate_is_short_already():
-    state = GridState(1, 50, [0] * 4)
-    assert RobustUCB().divisor(state, np.array([0.005]), 10, 3) == 1.0
-
-
-def test_ladder_without_a_horizon_follows_the_evaluations():
-    state = GridState(1, None, [0] * 4)
-    policy = RobustUCB()
-    assert policy.divisor(state, np.array([1.0]), 10, 3) == pytest.approx(100)
-    assert policy.divisor(state, np.array([1.0]), 200, 3) == pytest.approx(400)
-
-
-def test_one_rung_is_map_ucb():
+def test_the_first_level_alone_is_map_ucb():
     def run(policy):
         optimizer = Optimizer({"x": Real(0, 1)}, policy, random_state=0)
         runs.run(optimizer, 15, lambda params: math.sin(9 * params["x"]))
         return [record["params"]["x"] for record in optimizer.history_]
 
-    grid = RobustUCB(weights=(1,), winsorize=None, beta=1.0)
+    alone = {"weights": (1, 1e-9, 1e-9, 1e-9), "min_improvement": 0.0}
+    grid = RobustUCB(**alone, winsorize=None, beta=1.0)
     plain = MAPGPUCB(prior=LogNormalPrior(0.7, 1.5))
     np.testing.assert_allclose(run(grid), run(plain), atol=1e-3)
 

@@ -7,11 +7,11 @@ import inside
 from fake_models import Told
 from runs import run
 from skrobustbo import Optimizer, Real
-from skrobustbo.acquisition import UCB, LogEI
 from skrobustbo.policies import RobustUCB
-from skrobustbo.policies import _robust as module
+from skrobustbo.policies import _map_estimate as module
 from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._robust import GridState
+from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale
+from skrobustbo.policies._robust_state import RobustState
 from skrobustbo.surrogate import FactorCache, Models, View
 
 
@@ -57,8 +57,8 @@ def test_a_batch_asks_with_one_estimate(fits):
 
 
 def test_a_surprise_brings_the_next_estimate_forward(fits):
-    calm = search(150)
-    due = fits[-1] + 1 + (150 - 25) // 16
+    calm = search(153)
+    due = fits[-1] + 1 + (153 - 25) // 16
     fits.clear()
     run(calm, 2, lambda params: smooth(params) + 50.0)
     while not fits:
@@ -75,75 +75,11 @@ def test_the_state_says_from_how_many_values_the_estimate_is():
     assert len(state.theta) == 1
 
 
-def modelled(optimizer):
-    """Return by what each model step divided the estimate."""
-    labels = [record["model_label"] for record in optimizer.history_]
-    return [float(text.removeprefix("theta/")) for text in labels if "/" in text]
-
-
 def finished(min_improvement=0.01, **settings):
     policy = RobustUCB(min_improvement=min_improvement, **settings)
     optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
     run(optimizer, 40, smooth)
     return optimizer
-
-
-def test_rungs_that_expect_nothing_leave_their_turns_to_the_shorter():
-    # The parabola is known by heart soon: then the shortest length scales look around.
-    searching = modelled(finished(endgame=0.0))[:30]
-    taking_turns = modelled(finished(min_improvement=0.0, endgame=0.0))[:30]
-    assert np.mean(np.array(searching) > 1) > np.mean(np.array(taking_turns) > 1) + 0.2
-    assert min(modelled(finished(min_improvement=0.0, weights=(1,)))) == 1.0
-
-
-def test_a_rung_that_passed_rests_until_something_happens():
-    state = GridState(1, None, [0, 0, 0], cooldown=[30, 0, 0])
-    assert state.active(0, 29) == [1, 2]
-    assert state.active(0, 30) == [0, 1, 2]
-    assert state.active(2, 0) == [2]
-    policy = RobustUCB(weights=(1, 1, 1), winsorize=None, normalize_y=False)
-    metadata = {
-        "level": 0,
-        "theta": [1.0],
-        "noise": None,
-        "n_fitted": 9,
-        "skipped": [0, 1],
-    }
-    calm = {"mean": 0.0, "std": 0.0, "expected_error": 0.1, "raw": False}
-    told = [1.0, *[0.0] * 19]
-    policy.learn(state, metadata | calm, Told(told))
-    assert state.cooldown == [22, 22, 0]
-    policy.learn(state, metadata | calm, Told([*told, 0.5]))  # a surprise
-    assert state.cooldown == [0, 0, 0]
-    policy.learn(state, metadata | calm | {"mean": 1.0}, Told([*told, 1.0]))  # as good
-    assert state.cooldown == [23, 23, 0]
-    policy.learn(state, metadata | calm | {"mean": 2.0}, Told([*told, 2.0]))  # better
-    assert state.cooldown == [0, 0, 0]
-
-
-def test_the_end_of_the_horizon_belongs_to_the_estimate():
-    rng = np.random.default_rng(0)
-
-    def noisy(params):
-        return smooth(params) + 0.3 * rng.standard_normal()
-
-    policy = RobustUCB(min_improvement=1e-6)
-    optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=40, random_state=0)
-    run(optimizer, 40, noisy)
-    divisors = modelled(optimizer)
-    assert divisors[-6:] == [1.0] * 6
-    assert max(divisors[:-6]) > 1.0
-
-
-def test_the_end_is_that_of_all_branches_together():
-    space = [{"model": ["a"], "x": Real(0, 1)}, {"model": ["b"], "y": Real(0, 1)}]
-    optimizer = Optimizer(
-        space, RobustUCB(min_improvement=0.0), horizon=40, random_state=0
-    )
-    run(optimizer, 40, lambda params: smooth({"a": params.get("x", params.get("y"))}))
-    divisors = modelled(optimizer)
-    assert divisors[-6:] == [1.0] * 6
-    assert max(divisors[:-6]) > 1.0
 
 
 def jumping(policy, n=40, deviation=0.7):
@@ -179,111 +115,26 @@ def test_predictions_average_what_is_mostly_noise():
     assert errors[0] < 0.5 * errors[1]
 
 
-def test_shorter_length_scales_believe_what_the_first_takes_for_noise():
-    rng = np.random.default_rng(0)
-    X = rng.random((40, 1))
-    z = np.sin(3 * X[:, 0]) + rng.standard_normal(40)
-    models = Models(FactorCache(0.01), View(X, (z - z.mean()) / z.std()))
-    state = GridState(1, 60, [0] * 4, cooldown=[0] * 4)
-    seen = []
-
-    def argmax(acq):
-        seen.append(acq.posterior.noise)
-        return X[0], 0.0
-
-    # No level gains so much: all are asked in turn.
-    RobustUCB(min_improvement=1e6).suggest(state, models, argmax, [])
-    assert 0.5 <= seen[0] <= 1.0
-    assert seen[1:] == [0.01] * 3
-
-
 def test_no_noise_is_estimated_of_what_is_smooth():
     assert inside.state(finished()).noise is None
 
 
 def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
-    policy, state = RobustUCB(endgame=0.2), GridState(1, 10, [0])
+    policy, state = RobustUCB(endgame=0.2), RobustState(1, 10, [0] * 4, [0] * 4)
     assert [n for n in range(15) if policy.is_endgame(state, n)] == [8, 9]
     never = RobustUCB(endgame=0.0)
     assert not any(never.is_endgame(state, n) for n in range(15))
 
 
 def test_settings_out_of_range_are_refused():
-    for name in ("noise_margin", "min_improvement", "endgame", "endgame_beta"):
+    for name in ("noise_margin", "min_improvement", "endgame"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
             RobustUCB(**{name: -0.1}).start(Setup(1), None)
-    for name in ("winsorize", "endgame_beta"):
-        with pytest.raises(ValueError, match=f"'{name}' of RobustUCB .* finite"):
-            RobustUCB(**{name: np.inf}).start(Setup(1), None)
-    with pytest.raises(ValueError, match="'weights' of RobustUCB"):
-        RobustUCB(weights=(np.inf, 1)).start(Setup(1), None)
-    for name in ("n_ucb", "raw_every"):
-        with pytest.raises(ValueError, match=f"'{name}' of RobustUCB must be >= 0"):
-            RobustUCB(**{name: -1}).start(Setup(1), None)
-
-
-def seen_by(policy, values, n_queries, horizon=None):
-    """Return what queries of the first point go by, and their pending.
-
-    That is the means at the told points: the values seen, noise being negligible.
-    """
-    X = np.linspace(0, 1, len(values))[:, None]
-    z, shift, scale = policy.targets(values)
-    models = Models(
-        FactorCache(1e-5), View(X, z, shift=shift, scale=scale, values=values)
-    )
-    state, pending, seen = policy.start(Setup(1, horizon), models), [], []
-
-    def argmax(acq):
-        seen.append(acq.posterior.told_means)
-        return X[0], 0.0
-
-    for _ in range(n_queries):
-        _, metadata = policy.suggest(state, models, argmax, pending)
-        pending.append(metadata)
-    return seen, pending
-
-
-def test_every_third_query_sees_the_values_as_they_are():
-    values = np.array([-1e3, 0.0, 1.0, 2.0, np.nan])
-    raised, as_they_are = [-4.0, 0, 1, 2, -4.0], [-1e3, 0, 1, 2, -1e3]
-    fixed = {"min_improvement": 0.0, "normalize_y": False}
-    seen, pending = seen_by(RobustUCB(**fixed), values, 6)
-    raw = [metadata["raw"] for metadata in pending]
-    assert raw == [False, False, True] * 2
-    for z, as_is in zip(seen, raw, strict=True):
-        np.testing.assert_allclose(z, as_they_are if as_is else raised, atol=1e-2)
-    # The sixth comes after ten others: of a horizon of eleven, it is the last 15 %.
-    _, pending = seen_by(RobustUCB(**fixed), values, 6, horizon=11)
-    raw = [metadata["raw"] for metadata in pending]
-    assert raw == [False, False, True, False, False, False]
-    for z in seen_by(RobustUCB(raw_every=0, **fixed), values, 6)[0]:
-        np.testing.assert_allclose(z, raised, atol=1e-2)
-
-
-def test_units_of_queries_are_those_of_the_values_they_see():
-    values = np.array([-1e3, 0.0, 1.0, 2.0, 1.5])
-    _, [metadata] = seen_by(RobustUCB(raw_every=1, min_improvement=0.0), values, 1)
-    assert metadata["mean"] == pytest.approx(-1e3, rel=1e-2)  # not the floor, -3
-
-
-def test_values_that_are_all_the_same_keep_the_units_they_are_given():
-    values = np.full(5, 7.0)
-    models = Models(
-        FactorCache(0.01),
-        View(np.eye(5), np.zeros(5), shift=7.0, scale=20.0, values=values),
-    )
-    assert RobustUCB()._raw(models) is models
-
-
-@pytest.mark.parametrize("raw", [True, False])
-def test_surprises_are_judged_by_the_values_that_the_query_saw(raw):
-    policy, state = RobustUCB(weights=(1,)), GridState(1, None, [0], cooldown=[0])
-    metadata = {"level": 0, "theta": [1.0], "noise": None, "n_fitted": 4, "skipped": []}
-    told = [0.0, 1.0, 2.0, 1.5, -1e3]  # a model of these as they are expected as much
-    metadata |= {"mean": -1e3, "std": 1.0, "expected_error": 1.0, "raw": raw}
-    policy.learn(state, metadata, Told(told))
-    assert (state.n_surprised == 5) == (not raw)
+    with pytest.raises(ValueError, match=r"'winsorize' of RobustUCB .* finite"):
+        RobustUCB(winsorize=np.inf).start(Setup(1), None)
+    for weights in [(np.inf, 1, 1, 1), (1, 1, 1), (1, 1, 1, 0)]:
+        with pytest.raises(ValueError, match="'weights' of RobustUCB must be four"):
+            RobustUCB(weights=weights).start(Setup(1), None)
 
 
 def test_predictions_are_of_the_values_as_they_are():
@@ -311,40 +162,114 @@ def test_predictions_are_not_spoilt_by_a_fit_that_diverged():
     np.testing.assert_allclose(optimizer.predict(between), true, atol=0.05)
 
 
-def acquisitions(policy, n_told=12, counts=(0, 0, 0, 0), horizon=40):
-    """Return what a policy maximises in its next step, level by level as they pass."""
+# Levels ---------------------------------------------------------------------------
+
+
+def metadata_of(level, **others):
+    """Return the metadata of a query of a level."""
+    fit = {"theta": [1.0], "noise": None, "n_fitted": 4}
+    return {"level": level, "mean": 0.0, "expected_error": 1.0, **fit, **others}
+
+
+def test_levels_take_turns_by_their_weights():
+    policy, state = RobustUCB(), RobustState(2, 60, [0] * 4, [0] * 4)
+    turns = []
+    for _ in range(24):
+        turns.append(policy.order(state, [], 10)[0])
+        state.counts[turns[-1]] += 1
+    assert state.counts == [20, 0, 2, 2]
+    # Queries under way count as well: 21/1 is more than 3/0.1 no longer.
+    state.counts = [19, 0, 2, 2]
+    assert policy.order(state, [], 10)[0] == MODEL
+    under_way = [metadata_of(MODEL)] * 11
+    assert policy.order(state, under_way, 10) == [CLIMB, FILL, MODEL]
+
+
+@pytest.mark.parametrize(
+    ("d", "horizon", "levels"),
+    [
+        (1, 50, {MODEL, CLIMB, FILL}),
+        (4, 100, {MODEL, CLIMB, FILL}),
+        (4, 50, {MODEL, SHORTER}),
+        (20, 1000, {MODEL, SHORTER}),
+        (3, None, {MODEL, CLIMB, FILL}),
+    ],
+)
+def test_a_space_is_filled_where_half_the_points_can_do_it(d, horizon, levels):
+    state = RobustState(d, horizon, [0] * 4, [0] * 4)
+    assert set(RobustUCB().order(state, [], 10)) == levels
+
+
+def test_without_a_horizon_it_is_filled_once_there_are_enough_points():
+    state = RobustState(4, None, [0] * 4, [0] * 4)
+    assert FILL not in RobustUCB().order(state, [], 70)
+    assert FILL in RobustUCB().order(state, [], 90)
+
+
+def test_shorter_length_scales_reach_what_the_budget_resolves():
+    # Shortest: 0.5 * 100**(-1/2) = 0.05, so the longest scale is divided by 40 at most.
+    found = Scale.of(2, 100, 10).divisors([0.8, 2.0])
+    np.testing.assert_allclose(found, [40 ** (1 / 3), 40 ** (2 / 3), 40 ** (1 / 3), 40])
+    assert Scale.of(1, 50, 10).divisors([0.005]) == [1.0] * 4
+    assert Scale.of(1, None, 200).divisors([1.0])[-1] == pytest.approx(400)
+
+
+def test_what_a_level_has_to_expect_doubles_with_each_miss():
+    policy, state = RobustUCB(normalize_y=False), RobustState(2, 60, [0] * 4, [0] * 4)
+    told = [0.0, 1.0]
+    for misses in range(1, 9):
+        told.append(0.5)
+        policy.learn(state, metadata_of(MODEL), Told(told))
+        assert state.misses == [misses, 0, 0, 0]
+        asked = policy.least_gain(state, MODEL, len(told))
+        assert asked == 0.003 * 2 ** min(misses, 6)
+    policy.learn(state, metadata_of(CLIMB), Told([*told, 1.001]))  # hardly better
+    assert state.misses == [8, 0, 1, 0]
+    assert policy.least_gain(state, MODEL, 55) == 0.0  # the last 15 % of 60
+    policy.learn(state, metadata_of(FILL), Told([*told, 2.0]))
+    assert state.misses == [0] * 4
+
+
+def test_misses_do_not_count_where_there_is_nothing_to_save_turns_for():
+    state = RobustState(8, 60, [0] * 4, [9] * 4)
+    assert RobustUCB().least_gain(state, MODEL, 20) == 0.003
+
+
+def test_the_end_goes_to_what_is_known_to_be_good():
+    optimizer = finished()
+    labels = [record["model_label"] for record in optimizer.history_]
+    assert set(labels[-6:]) == {"theta/1", "climb"}
+    assert "fill" in labels[:-6]
+
+
+def test_the_end_is_that_of_all_branches_together():
+    space = [{"model": ["a"], "x": Real(0, 1)}, {"model": ["b"], "y": Real(0, 1)}]
+    optimizer = Optimizer(space, RobustUCB(), horizon=40, random_state=0)
+    run(optimizer, 40, lambda params: smooth({"a": params.get("x", params.get("y"))}))
+    labels = [record["model_label"] for record in optimizer.history_]
+    assert "fill" in labels[:-6]
+    assert "fill" not in labels[-6:]
+
+
+def test_shorter_length_scales_believe_what_the_estimate_takes_for_noise():
     rng = np.random.default_rng(0)
-    X = rng.random((n_told, 1))
-    models = Models(FactorCache(policy.noise), View(X, np.sin(6 * X[:, 0])))
-    state = GridState(1, horizon, list(counts), cooldown=[0] * len(counts))
-    seen = []
-
-    def argmax(acq):
-        seen.append(acq)
-        return X[0], 0.0  # a point told, of which no level expects a gain
-
-    policy.suggest(state, models, argmax, [])
-    return seen
+    X = rng.random((40, 1))
+    z = np.sin(3 * X[:, 0]) + rng.standard_normal(40)
+    models = Models(FactorCache(0.01), View(X, (z - z.mean()) / z.std()))
+    estimator = RobustUCB().estimator
+    fit = estimator.fit(None, models)
+    assert 0.5 <= models[estimator.model(models, fit)].noise <= 1.0
+    assert models[estimator.model(models, fit, 2.0)].noise == 0.01
+    assert models[estimator.noiseless(models, fit)].noise == 0.01
 
 
-def test_the_first_rung_goes_by_the_bound_and_the_others_by_improvement():
-    bound, *improvements = acquisitions(RobustUCB())
-    assert isinstance(bound, UCB)
-    assert bound.beta == 0.7
-    assert len(improvements) == 3
-    for improvement in improvements:
-        assert isinstance(improvement, LogEI)
-        assert improvement.incumbent == improvement.posterior.told_means.max()
-
-
-@pytest.mark.parametrize("n_ucb", [0, 1, 2, 4, 9])
-def test_n_ucb_says_how_many_rungs_go_by_the_bound(n_ucb):
-    kinds = [type(acq) for acq in acquisitions(RobustUCB(n_ucb=n_ucb))]
-    assert kinds == [UCB] * min(n_ucb, 4) + [LogEI] * max(0, 4 - n_ucb)
-
-
-def test_at_the_end_the_estimate_goes_by_a_narrow_bound():
-    for n_ucb in (0, 1):
-        first, *_ = acquisitions(RobustUCB(n_ucb=n_ucb), n_told=35)
-        assert isinstance(first, UCB)
-        assert first.beta == 0.3
+def test_what_fills_is_the_farthest_point():
+    optimizer = finished()
+    X = np.array([record["params"]["a"] for record in optimizer.history_])
+    labels = [record["model_label"] for record in optimizer.history_]
+    grid = np.linspace(0, 1, 2001)
+    for i in [i for i, label in enumerate(labels) if label == "fill"]:
+        gaps = np.abs(grid[:, None] - X[:i]).min(axis=1)
+        largest = np.minimum(gaps, 2 * np.minimum(grid, 1 - grid)).max()
+        own = min(np.abs(X[i] - X[:i]).min(), 2 * X[i], 2 * (1 - X[i]))
+        assert own >= 0.99 * largest

@@ -141,4 +141,4 @@ def test_a_search_beyond_the_limit_resumes_identically(few_rows, policy):
             assert resumed.ask() == params
             resumed.tell(params, objective(params))
         optimizer.tell(params, objective(params))
-    assert optimizer.best_value_ > -1e-4
+    assert optimizer.best_value_ > -1e-3

@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass
-class GridState:
+class RobustState:
     """Run-time state of `RobustUCB`.
 
     Attributes
@@ -38,7 +38,9 @@ class GridState:
     horizon : int or None
         Evaluations planned.
     counts : list of int
-        Turns of each level of which the value is told.
+        Evaluations of each level that are told.
+    misses : list of int
+        Those of each level since one was last worth its while.
     theta : list of float
         The latest estimate, one length scale per parameter; empty at first.
     noise : float or None
@@ -47,23 +49,16 @@ class GridState:
         Values that the estimate was made from.
     n_surprised : int
         Values there were at the last surprise.
-    cooldown : list of int
-        Number of values up to which a level that skipped its turn is left out.
     """
 
     n_parameters: Count
     horizon: Count | None
     counts: list[Count]
+    misses: list[Count]
     theta: list[Positive] = field(default_factory=list)
     noise: Positive | None = None
     n_fitted: Count = 0
     n_surprised: Count = 0
-    cooldown: list[Count] = field(default_factory=list)
-
-    def active(self, turn: int, n: int) -> list[int]:
-        """Return the levels from `turn` on that are active; the last always is."""
-        last = len(self.counts) - 1
-        return [i for i in range(turn, last) if n >= self.cooldown[i]] + [last]
 
     def latest(self, pending: Sequence[Metadata]) -> Estimate:
         """Return the estimate from most values, that of queries under way included."""
@@ -73,16 +68,21 @@ class GridState:
         own = Estimate(self.theta, self.noise, self.n_fitted)
         return max([own, *waiting], key=lambda fit: fit.n_fitted)
 
+    def taken(self, pending: Sequence[Metadata]) -> list[int]:
+        """Return the evaluations of each level, those under way included."""
+        counts = list(self.counts)
+        for metadata in pending:
+            counts[metadata["level"]] += 1
+        return counts
+
 
 class LevelMetadata(Predicted):
     """The metadata of `RobustUCB`."""
 
     level: Count
-    skipped: list[Count]
     theta: list[Positive]
     noise: Positive | None
     n_fitted: Count
-    raw: bool
     expected_error: float
 
 

@@ -1,0 +1,143 @@
+"""The levels of the default policy: what each of them would ask next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from skrobustbo.acquisition import UCB, LogEI
+from skrobustbo.policies._climbs import (
+    Query,
+    best_top,
+    expected_gain,
+    largest_radius,
+    model_of_box,
+    tops,
+)
+from skrobustbo.policies._interface import Argmax, Array
+from skrobustbo.policies._map_estimate import MapEstimator
+from skrobustbo.policies._robust_state import Estimate
+from skrobustbo.surrogate import Candidate, Models, Posterior
+
+#: The levels, in the order of their weights.
+MODEL, SHORTER, CLIMB, FILL = range(4)
+#: What each asks, a method of `Step`.
+LEVELS = ("by_model", "by_shorter", "by_climb", "by_filling")
+#: Evaluations planned where no horizon says so, or as many as there have been.
+_DEFAULT_HORIZON = 50
+#: Side of the cubes that filling should find, or it is not worth its while.
+_SIDE = 0.4
+#: Shorter length scales are those of the estimate over D to these powers, one after the
+#: other; the longest over D is this share of the mean distance of the points planned.
+_POWERS, _RESOLUTION = (1 / 3, 2 / 3, 1 / 3, 1.0), 0.5
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the number of evaluations resolves in d parameters.
+
+    Parameters
+    ----------
+    n_parameters : int
+        Parameters d.
+    n_planned : int
+        Evaluations N.
+    """
+
+    n_parameters: int
+    n_planned: int
+
+    @classmethod
+    def of(cls, d: int, horizon: int | None, n: int) -> Scale:
+        """Return the scale after `n` evaluations; without a horizon N is 50 or n."""
+        return cls(d, horizon or max(n, _DEFAULT_HORIZON))
+
+    @property
+    def spacing(self) -> float:
+        """Mean distance of the points planned, N**(-1/d)."""
+        return float(self.n_planned ** (-1 / self.n_parameters))
+
+    @property
+    def fills(self) -> bool:
+        """Whether half of them, drawn at random, put one into a cube of side 0.4."""
+        return bool(0.5 * self.n_planned * _SIDE**self.n_parameters >= 1)
+
+    def divisors(self, theta: list[float]) -> list[float]:
+        """Return what shorter length scales divide the estimate by, one by one."""
+        D = max(1.0, max(theta) / (_RESOLUTION * self.spacing))
+        return [float(D**power) for power in _POWERS]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the levels choose by.
+
+    Parameters
+    ----------
+    models, argmax
+        Those that the policy is handed.
+    estimator : MapEstimator
+        What the models of the estimate come from.
+    fit : Estimate
+        The estimate.
+    scale : Scale
+        What the evaluations resolve.
+    t : int
+        Queries so far, and this one.
+    beta : callable
+        A posterior to the width of its band.
+    only_best : bool
+        Whether climbs are from the best point only.
+    """
+
+    models: Models
+    argmax: Argmax
+    estimator: MapEstimator
+    fit: Estimate
+    scale: Scale
+    t: int
+    beta: Callable[[Posterior], float]
+    only_best: bool
+
+    def by_model(self) -> Query:
+        """Return the point of highest upper bound."""
+        posterior = self.models[self.estimator.model(self.models, self.fit)]
+        x, _ = self.argmax(UCB(posterior, self.beta(posterior)))
+        return self._of(posterior, x)
+
+    def by_shorter(self) -> Query:
+        """Return the point of largest improvement by shorter length scales."""
+        divisors = self.scale.divisors(self.fit.theta)
+        divisor = divisors[self.t % len(divisors)]
+        posterior = self.models[self.estimator.model(self.models, self.fit, divisor)]
+        x, _ = self.argmax(LogEI(posterior, float(posterior.told_means.max())))
+        return self._of(posterior, x)
+
+    def by_climb(self) -> Query | None:
+        """Return the next point of a climb, None if there is nowhere to climb from."""
+        posterior = self.models[self.estimator.noiseless(self.models, self.fit)]
+        found = best_top if self.only_best else tops
+        for top in found(posterior, self.scale.spacing, self.scale.n_parameters):
+            return top.climb(self.models, self.argmax, self.estimator.kernel)
+        return None
+
+    def by_filling(self) -> Query:
+        """Return the point that is farthest from all others and the border."""
+        believing = self.estimator.noiseless(self.models, self.fit)
+        posterior = self.models[replace(believing, label="fill")]
+        return Query(self.argmax.farthest(), posterior, gain=0.0, asked=0.0)
+
+    def _of(self, posterior: Posterior, x: Array) -> Query:
+        reached = float(posterior.told_means.max())
+        return Query(x, posterior, expected_gain(posterior, x, reached))
+
+
+def in_use(
+    estimator: MapEstimator, models: Models, fit: Estimate, scale: Scale
+) -> list[Candidate]:
+    """Return the models that the levels go by, that of a climb in the largest box."""
+    shorter = set() if scale.fills else set(scale.divisors(fit.theta))
+    divisors = sorted({1.0, *shorter})
+    of_estimate = [estimator.model(models, fit, each) for each in divisors]
+    radius = largest_radius(scale.spacing)
+    return [*of_estimate, model_of_box(estimator.kernel, models, radius)]

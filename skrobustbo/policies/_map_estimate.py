@@ -1,0 +1,184 @@
+"""MAP estimates of the length scales: when they are made, and the models they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skrobustbo.policies._base import UCBPolicy
+from skrobustbo.policies._interface import Array, Metadata
+from skrobustbo.policies._models import (
+    LENGTH_SCALE_BOUNDS,
+    length_scale_candidate,
+    map_length_scales,
+)
+from skrobustbo.policies._robust_state import (
+    Estimate,
+    RobustState,
+    fenced,
+    winsorized,
+)
+from skrobustbo.policies._settings import require, settings
+from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
+
+#: Longest length scale to look from for an estimate without noise, after one with it.
+_START = 0.5
+#: How far below the estimate the length scale may be for the regret bound to hold.
+_REGRET_DIVISOR = 2.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When an estimate is made anew.
+
+    Up to `free` + `spacing` values it is at every step. More values change it less,
+    while each costs more: beyond, it is when there are more by one over `spacing` of
+    those above `free`, or by one over `haste` of that after a surprise, a value further
+    than `surprise` deviations from its prediction.
+    """
+
+    free: int = 25
+    spacing: int = 16
+    surprise: float = 4.0
+    haste: int = 4
+
+    def due(self, state: RobustState, fit: Estimate, n: int) -> bool:
+        """Return whether `n` values are enough for another estimate after `fit`."""
+        haste = self.haste if state.n_surprised > fit.n_fitted else 1
+        spacing = max(0, n - self.free) // self.spacing // haste
+        return not fit.n_fitted or n - fit.n_fitted > spacing
+
+    def surprised(self, value: float, metadata: Metadata) -> bool:
+        """Return whether a value is far from what its metadata predicted."""
+        error = abs(value - metadata["mean"])
+        return bool(error > self.surprise * metadata["expected_error"])
+
+
+SCHEDULE = Schedule()
+
+
+@dataclass(frozen=True)
+class MapEstimator:
+    """How the length scales are estimated, and which models the estimate gives.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel at length scale 1.
+    prior : Prior or None
+        Prior of each length scale; log-normal with median 0.7 and sigma 1.5 if None.
+    noise_margin : float or None
+        Nats by which a strong noise must be ahead; None: there is none.
+    """
+
+    kernel: Kernel
+    prior: Prior | None
+    noise_margin: float | None
+
+    def latest(
+        self, state: RobustState, models: Models, pending: Sequence[Metadata]
+    ) -> Estimate:
+        """Return the latest estimate, or a new one where it is time."""
+        fit = state.latest(pending)
+        return self.fit(fit, models) if SCHEDULE.due(state, fit, models.n) else fit
+
+    def fit(self, last: Estimate | None, models: Models) -> Estimate:
+        """Return the estimate from all values, begun at the last one."""
+        last = last or Estimate([], None, 0)
+        prior = LogNormalPrior(0.7, 1.5) if self.prior is None else self.prior
+        start, earlier = np.array(last.theta), None
+        if last.noise is not None:
+            start, earlier = np.minimum(start, _START), (start, last.noise)
+        begun = start.tolist() or None
+        theta, noise = map_length_scales(self.kernel, models, begun, prior), None
+        if self.noise_margin is not None:
+            args = (prior, LENGTH_SCALE_BOUNDS, theta, self.noise_margin, earlier)
+            theta, noise = models.strong_noise(self.kernel, *args) or (theta, None)
+        return Estimate(theta.tolist(), noise, models.n)
+
+    def model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
+        """Return the model of the estimate, its length scales divided.
+
+        That of shorter ones believes what the estimate takes for noise.
+        """
+        theta = np.array(fit.theta)
+        return length_scale_candidate(
+            self.kernel,
+            models.spread(theta) / divisor,
+            theta / divisor,
+            label=f"theta/{divisor:.3g}",
+            noise=fit.noise if divisor == 1.0 else None,
+            divisor=divisor,
+        )
+
+    def plausible(self, models: Models, fit: Estimate) -> list[Candidate]:
+        """Return the models of the estimate and of half of it."""
+        return [self.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
+
+    def noiseless(self, models: Models, fit: Estimate) -> Candidate:
+        """Return the model of the estimate that believes every value."""
+        return self.model(models, fit._replace(noise=None))
+
+
+@settings
+class MapPolicy(UCBPolicy):
+    """What a policy has that goes by a MAP estimate of the values, winsorized.
+
+    Parameters
+    ----------
+    prior : LogNormalPrior or GammaPrior, default=None
+        Prior of each length scale; log-normal with median 0.7 and sigma 1.5 if None.
+    winsorize : float or None, default=3.0
+        Values below median - winsorize * (best - median) enter the model as that. None:
+        all values enter raw.
+    noise_margin : float or None, default=8.0
+        Nats of log posterior by which noise of half the spread of the values, or more,
+        must be ahead of `noise` to take its place on the first level. None: it never
+        does.
+    """
+
+    prior: Prior | None = None
+    winsorize: float | None = 3.0
+    noise_margin: float | None = 8.0
+
+    @property
+    def estimator(self) -> MapEstimator:
+        """How the length scales are estimated."""
+        return MapEstimator(self.base_kernel(), self.prior, self.noise_margin)
+
+    def map_model(self, models: Models) -> Candidate:
+        """Return the model of the estimate from all values."""
+        return self.estimator.model(models, self.estimator.fit(None, models))
+
+    def plausible(self, state: RobustState, models: Models) -> list[Candidate]:
+        """Return the models of the estimate and of half of it.
+
+        Shorter length scales are there to be safe; under those of a climb, which
+        resolve no more than the distance of the points planned, no bound would ever be
+        small.
+        """
+        fit = self.estimator.fit(state.latest([]), models)
+        return self.estimator.plausible(models, fit)
+
+    def targets(self, values: Array) -> tuple[Array, float, float]:
+        """Return the values as the model sees them, winsorized."""
+        return super().targets(winsorized(values, self.winsorize))
+
+    def outcomes(self, values: Array) -> tuple[Array, float, float]:
+        """Return the raw values, but for those far outside the others.
+
+        The search has little use for differences among the bad; who looks at a plot has
+        some.
+        """
+        return super().targets(values if self.winsorize is None else fenced(values))
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        factor = self.winsorize or 0.0
+        require(0 <= factor < math.inf, self, "winsorize", ">= 0 and finite, or None")
+        require((self.noise_margin or 0.0) >= 0, self, "noise_margin", ">= 0 or None")

@@ -1,0 +1,134 @@
+"""Climbs from single points: where they begin, and where they end."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import Matern
+
+from skrobustbo import Optimizer, Real
+from skrobustbo.acquisition import Maximizer
+from skrobustbo.acquisition._distance import Within, distances
+from skrobustbo.policies._climbs import best_top, tops
+from skrobustbo.policies._models import length_scale_candidate
+from skrobustbo.space import Space
+from skrobustbo.surrogate import FactorCache, Models, View
+
+SPACE = Space({"a": Real(0, 1), "b": Real(0, 1)})
+KERNEL = Matern(nu=2.5)
+
+
+def hill(X):
+    return np.exp(-2 * ((X - 0.3) ** 2).sum(axis=1))
+
+
+def modelled(X, z, theta=0.7):
+    """Return models of some values, and the posterior of one length scale."""
+    view = View(X, (z - z.mean()) / z.std(), groups=SPACE.groups)
+    models = Models(FactorCache(0.01), view)
+    candidate = length_scale_candidate(KERNEL, models.spread(np.full(2, theta)))
+    return models, models[candidate]
+
+
+@pytest.fixture
+def surprising():
+    """Values of a hill, and one that does not fit: the last but one."""
+    X = np.random.default_rng(0).random((30, 2))
+    X[28] = 0.9, 0.9
+    X[29] = 0.3, 0.3
+    z = hill(X)
+    z[28] += 0.3
+    return X, z
+
+
+def test_residuals_are_those_of_the_others_predictions(surprising):
+    X, z = surprising
+    models, posterior = modelled(X, z)
+    for i in (0, 28):
+        others = np.arange(30) != i
+        without = Models(FactorCache(0.01), View(X[others], models.z[others]))
+        mean, _ = without[posterior.candidate].predict(X[[i]])
+        assert posterior.residuals[i] == pytest.approx(models.z[i] - mean[0], abs=1e-6)
+
+
+def test_climbs_begin_at_what_stands_out_and_the_best_comes_last(surprising):
+    _, posterior = modelled(*surprising)
+    found = list(tops(posterior, 0.2, 2))
+    assert found[0].row == 28
+    assert found[-1].row == 29
+    assert [top.is_best for top in found] == [False] * (len(found) - 1) + [True]
+    assert {top.radius for top in found[:-1]} == {0.6 * 0.2}
+
+
+def test_there_is_no_climb_below_a_better_point_nearby(surprising):
+    X, z = surprising
+    X[0], z[0] = X[28] + 0.05, z[28] + 0.1
+    _, posterior = modelled(X, z)
+    assert 28 not in [top.row for top in tops(posterior, 0.2, 2)]
+
+
+def test_there_is_no_climb_in_a_box_that_is_full(surprising):
+    X, z = surprising
+    _, posterior = modelled(X, z)
+    around = X[28] - 0.01 * np.arange(1, 7)[:, None]
+    X, z = np.concatenate([X, around]), np.concatenate([z, z[28] - 0.1 - hill(around)])
+    _, posterior = modelled(X, z)
+    assert 28 not in [top.row for top in tops(posterior, 0.2, 2)]
+
+
+def test_the_box_of_the_best_point_is_halved_when_it_is_full(surprising):
+    X, z = surprising
+    for n, radius in [(0, 0.12), (8, 0.06)]:
+        around = X[29] + 0.1 * np.linspace(0.7, 1, n)[:, None]
+        more = np.concatenate([X, around]), np.concatenate([z, hill(around)])
+        _, posterior = modelled(*more)
+        (top,) = best_top(posterior, 0.2, 2)
+        assert top.row == 29
+        assert top.radius == pytest.approx(radius)
+    around = X[29] + 1e-3 * np.arange(1, 9)[:, None]
+    more = np.concatenate([X, around]), np.concatenate([z, hill(around)])
+    assert list(best_top(modelled(*more)[1], 0.2, 2)) == []
+
+
+def test_a_climb_stays_in_its_box(surprising):
+    X, z = surprising
+    models, posterior = modelled(X, z)
+    argmax = Maximizer(SPACE, rng=np.random.default_rng(0), seen=X)
+    for top in tops(posterior, 0.2, 2):
+        query = top.climb(models, argmax, KERNEL)
+        assert distances(query.x[None, :], X[[top.row]])[0, 0] <= 1.05 * top.radius
+        assert query.gain > 0
+        assert query.asked == (10.0 if top.is_best else 0.0)
+        assert query.posterior.candidate.label == "climb"
+
+
+def test_what_is_within_falls_off_outside():
+    def plane(Z):
+        return Z.sum(axis=1)
+
+    plane.with_gradient = lambda Z: (plane(Z), np.ones_like(Z))
+    acq = Within(plane, np.array([0.5, 0.5]), 0.1)
+    Z = np.array([[0.5, 0.55], [0.5, 0.8], [0.2, 0.1]])
+    values, slopes = acq.with_gradient(Z)
+    np.testing.assert_allclose(values, [1.05, 1.3 - 2000, 0.3 - 500 * (4 + 9)])
+    np.testing.assert_allclose(acq(Z), values)
+    np.testing.assert_allclose(slopes[0], 1.0)
+    for j in range(2):
+        moved = acq(Z + 1e-7 * np.eye(2)[j])
+        np.testing.assert_allclose((moved - values) / 1e-7, slopes[:, j], rtol=1e-4)
+
+
+def test_the_narrow_peak_of_a_square_is_found():
+    """A hill of width 0.35, and in the opposite corner a peak twice as high."""
+
+    def two(params):
+        x = np.array([params["a"], params["b"]])
+        broad = np.exp(-((x - 0.25) ** 2).sum() / 0.245)
+        return max(broad, 1.9 * np.exp(-((x - 0.8) ** 2).sum() / 0.0128))
+
+    found = 0
+    for seed in range(6):
+        optimizer = Optimizer(SPACE, horizon=55, random_state=seed)
+        for _ in range(55):
+            params = optimizer.ask()
+            optimizer.tell(params, two(params))
+        found += optimizer.best_value_ > 1.85
+    assert found >= 5
