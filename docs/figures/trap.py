@@ -27,21 +27,35 @@ class View:
         self.seen = models.z * models.scale + models.shift
 
 
+class Watch:
+    """A maximiser that notes what it is asked to maximise."""
+
+    def __init__(self, argmax):
+        self.argmax, self.asked = argmax, []
+
+    def __call__(self, acquisition, **settings):
+        """Note it, and return its maximum."""
+        self.asked.append(acquisition)
+        return self.argmax(acquisition, **settings)
+
+    def within(self, acquisition, x, radius):
+        """Note it, and return its maximum in a box."""
+        self.asked.append(acquisition)
+        return self.argmax.within(acquisition, x, radius)
+
+    def farthest(self):
+        """Return the farthest point: no model is asked."""
+        return self.argmax.farthest()
+
+
 def watched(kind):
     """Return a policy that is `kind` and keeps a view of each of its queries."""
 
     class Watched(kind):
         def suggest(self, state, models, argmax, pending):
-            asked = []
-
-            def watch(acquisition, **settings):
-                asked.append(acquisition)
-                return argmax(acquisition, **settings)
-
+            watch = Watch(argmax)
             x, metadata = super().suggest(state, models, watch, pending)
-            if metadata.get("raw"):
-                models = self._raw(models)
-            VIEWS.append(View(models, asked[-1], x, metadata["label"]))
+            VIEWS.append(View(models, watch.asked[-1], x, metadata["label"]))
             return x, metadata
 
     return Watched()
@@ -110,10 +124,10 @@ def likelihood():
 
 
 def default():
-    """The default takes turns with shorter length scales."""
+    """The default fills where the model expects nothing more."""
     optimizer, views = run(RobustUCB)
     peak = next(i for i, view in enumerate(views) if 0.1 < view.x < 0.3)
-    chosen = [views[0], views[peak], views[peak + 3]]
+    chosen = [views[0], views[peak], views[peak + 2]]
     titles = [f"after {v.n_seen} evaluations: {v.label}" for v in chosen]
     return panels(optimizer, chosen, titles)
 
