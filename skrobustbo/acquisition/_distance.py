@@ -47,9 +47,12 @@ class Uncovered:
 
     def __call__(self, Z: Array) -> Array:
         """Return the values at points of shape (m, n_columns)."""
-        nearest = distances(Z, self.seen).min(axis=1, initial=1.0)
-        border = 2 * self._to_border(Z).min(axis=1, initial=1.0)
-        values: Array = np.minimum(nearest, border)
+        return self._least(distances(Z, self.seen), self._to_border(Z))
+
+    @staticmethod
+    def _least(apart: Array, to_border: Array) -> Array:
+        nearest = apart.min(axis=1, initial=1.0)
+        values: Array = np.minimum(nearest, 2 * to_border.min(axis=1, initial=1.0))
         return values
 
     def _to_border(self, Z: Array) -> Array:
@@ -58,13 +61,13 @@ class Uncovered:
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the values and the slopes: away from what is nearest."""
-        values, slopes, rows = self(Z), np.zeros_like(Z), np.arange(len(Z))
+        apart, border = distances(Z, self.seen), self._to_border(Z)
+        values, slopes = self._least(apart, border), np.zeros_like(Z)
         if len(self.seen):
-            away = Z - self.seen[distances(Z, self.seen).argmin(axis=1)]
+            rows, away = np.arange(len(Z)), Z - self.seen[apart.argmin(axis=1)]
             column = np.abs(away).argmax(axis=1)
             slopes[rows, column] = np.sign(away[rows, column])
         if len(self.continuous):
-            border = self._to_border(Z)
             held = np.flatnonzero(2 * border.min(axis=1) <= values)
             column = self.continuous[border[held].argmin(axis=1)]
             slopes[held] = 0.0
@@ -97,15 +100,19 @@ class Within:
 
     def __call__(self, Z: Array) -> Array:
         """Return the values at points of shape (m, n_columns)."""
-        values: Array = self.acq(Z) - _STEEP * (self._excess(Z) ** 2).sum(axis=1)
-        return values
+        return self.acq(Z) - self._loss(self._excess(Z))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the values and their gradient in x."""
         values, slopes = self.acq.with_gradient(Z)
         excess = self._excess(Z)
         inwards = -2 * _STEEP * excess * np.sign(Z - self.centre) / self.radius
-        return values - _STEEP * (excess**2).sum(axis=1), slopes + inwards
+        return values - self._loss(excess), slopes + inwards
+
+    @staticmethod
+    def _loss(excess: Array) -> Array:
+        loss: Array = _STEEP * (excess**2).sum(axis=1)
+        return loss
 
     def _excess(self, Z: Array) -> Array:
         """Return how far each coordinate is outside, in units of the radius."""

@@ -194,10 +194,7 @@ class BOHO(Policy):
         return models.fit(
             self.base_kernel(),
             FlatPrior(),
-            (
-                np.broadcast_to(np.asarray(self.lower, dtype=float), len(upper)),
-                upper,
-            ),  # line 14
+            (np.broadcast_to(self.lower, len(upper)), upper),  # line 14
             starts,
             per_parameter=self.anisotropic,
         )

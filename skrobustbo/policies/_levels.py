@@ -21,8 +21,6 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: The levels, in the order of their weights.
 MODEL, SHORTER, CLIMB, FILL = range(4)
-#: What each asks, a method of `Step`.
-LEVELS = ("by_model", "by_shorter", "by_climb", "by_filling")
 #: Evaluations planned where no horizon says so, or as many as there have been.
 _DEFAULT_HORIZON = 50
 #: Side of the cubes that filling should find, or it is not worth its while.

@@ -115,10 +115,6 @@ class MapEstimator:
             divisor=divisor,
         )
 
-    def plausible(self, models: Models, fit: Estimate) -> list[Candidate]:
-        """Return the models of the estimate and of half of it."""
-        return [self.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
-
     def noiseless(self, models: Models, fit: Estimate) -> Candidate:
         """Return the model of the estimate that believes every value."""
         return self.model(models, fit._replace(noise=None))
@@ -152,7 +148,8 @@ class MapPolicy(UCBPolicy):
 
     def map_model(self, models: Models) -> Candidate:
         """Return the model of the estimate from all values."""
-        return self.estimator.model(models, self.estimator.fit(None, models))
+        estimator = self.estimator
+        return estimator.model(models, estimator.fit(None, models))
 
     def plausible(self, state: RobustState, models: Models) -> list[Candidate]:
         """Return the models of the estimate and of half of it.
@@ -161,8 +158,9 @@ class MapPolicy(UCBPolicy):
         resolve no more than the distance of the points planned, no bound would ever be
         small.
         """
-        fit = self.estimator.fit(state.latest([]), models)
-        return self.estimator.plausible(models, fit)
+        estimator = self.estimator
+        fit = estimator.fit(state.latest([]), models)
+        return [estimator.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, winsorized."""

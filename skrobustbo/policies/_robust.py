@@ -10,10 +10,7 @@ from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale, Step, in_use
 from skrobustbo.policies._map_estimate import SCHEDULE, MapPolicy
 from skrobustbo.policies._models import note
-from skrobustbo.policies._robust_state import (
-    LevelMetadata,
-    RobustState,
-)
+from skrobustbo.policies._robust_state import LevelMetadata, RobustState
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 
@@ -51,13 +48,13 @@ class RobustUCB(MapPolicy):
     level gains enough, the last one has the turn. Line 6 has D = max(theta) /
     (N**(-1/d) / 2): half the mean distance of N points is the shortest length scale
     that they resolve. Line 7 climbs from points that are higher than the others let
-    expect, within a box around them (see "Stuck searches" in the guide); the gain asked
-    of it is 0, but ten times that of line 9 for the best point. Line 8 is never
-    refused, so that a share of the points covers the space whatever the models believe.
-    In the last `endgame` share of the horizon lines 5 and 7 have all the turns, line 7
-    around the best point only: no time is left to profit from what exploring would
-    find. Values far below the middle are winsorized before the model sees them: one
-    diverged fit would otherwise flatten all the rest.
+    expect, within a box around them (see "Why a tuner gets stuck" in the guide); the
+    gain asked of it is 0, but ten times that of line 9 for the best point. Line 8 is
+    never refused, so that a share of the points covers the space whatever the models
+    believe. In the last `endgame` share of the horizon lines 5 and 7 have all the
+    turns, line 7 around the best point only: no time is left to profit from what
+    exploring would find. Values far below the middle are winsorized before the model
+    sees them: one diverged fit would otherwise flatten all the rest.
 
     Parameters
     ----------
@@ -119,9 +116,10 @@ class RobustUCB(MapPolicy):
     ) -> Step:
         """Return what the levels choose by."""
         d, t = state.n_parameters, sum(state.taken(pending)) + 1
-        fit = self.estimator.latest(state, models, pending)
+        estimator, scale = self.estimator, Scale.of(d, state.horizon, n)
+        fit = estimator.latest(state, models, pending)
         return Step(
-            *(models, argmax, self.estimator, fit, Scale.of(d, state.horizon, n), t),
+            *(models, argmax, estimator, fit, scale, t),
             beta=lambda posterior: self.beta_of(posterior, d, t),
             only_best=self.is_endgame(state, n),
         )
@@ -169,9 +167,10 @@ class RobustUCB(MapPolicy):
 
     def posteriors(self, state: RobustState, models: Models) -> list[Posterior]:
         """Return those of the estimate, of shorter length scales if used, of climbs."""
-        fit = self.estimator.latest(state, models, ())
+        estimator = self.estimator
+        fit = estimator.latest(state, models, ())
         scale = Scale.of(state.n_parameters, state.horizon, models.n)
-        return [models[each] for each in in_use(self.estimator, models, fit, scale)]
+        return [models[each] for each in in_use(estimator, models, fit, scale)]
 
     def consistent(
         self, state: RobustState, pending: Sequence[Metadata], setup: Setup, n_told: int

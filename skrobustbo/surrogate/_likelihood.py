@@ -315,7 +315,8 @@ def fit_length_scale(
     if not len(likelihood.z):
         first: Array = np.clip(starts[0], *bounds)
         return first
-    low, high = np.log(bounds[0]), np.log(bounds[1])
+    # Of small integer types the logarithm would be one of few digits.
+    low, high = (np.log(bound, dtype=float) for bound in bounds)
     points = [np.clip(np.log(start), low, high) for start in starts]
     if len(points) > _N_CLIMBS:
         points = sorted(points, key=likelihood.value)[:_N_CLIMBS]
