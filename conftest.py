@@ -18,7 +18,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # To look for examples is to import; these import other packages, and have none.
 collect_ignore_glob = [
     f"skrobustbo/benchmarks/_peers/_{peer}.py"
-    for peer in ("skopt", "optuna", "botorch", "smac")
+    for peer in ("cmaes", "skopt", "optuna", "botorch", "smac")
 ]
 # The examples of displays draw, and matplotlib is optional.
 if importlib.util.find_spec("matplotlib") is None:

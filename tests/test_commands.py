@@ -63,6 +63,12 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--data": "digits",
     },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
+    f"{STUDIES}/removal.py": {
+        "--seeds": "1",
+        "--variants": "endgame",
+        "--problems": "camel",
+        "--traps": "1",
+    },
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }
 #: What runs instead of commands with these beginnings; nothing for an empty text.
@@ -87,7 +93,13 @@ INSTEAD = {
 }
 #: What stands for a name.
 PLACES = {"NAME": "boho-fig1"}
-PEERS = {"optuna": "optuna", "botorch": "botorch", "smac": "smac", "skopt": "skopt"}
+PEERS = {
+    "cmaes": "cmaes",
+    "optuna": "optuna",
+    "botorch": "botorch",
+    "smac": "smac",
+    "skopt": "skopt",
+}
 
 FENCE = re.compile(r"^ *```(?:sh|shell|bash|console)\n(.*?)^ *```$", re.M | re.S)
 INLINE = re.compile(r"`((?:python3? -m|python3? [\w/]+\.py|pip install|\.ci/)[^`]*)`")

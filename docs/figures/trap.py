@@ -18,8 +18,8 @@ BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 class View:
     """A model at one query: mean, one deviation around it, and the point it chose."""
 
-    def __init__(self, models, acquisition, x, label):
-        mean, std = acquisition.posterior.predict(GRID[:, None])
+    def __init__(self, models, posterior, x, label):
+        mean, std = posterior.predict(GRID[:, None])
         self.mean = mean * models.scale + models.shift
         self.band = std * models.scale
         self.x, self.label, self.n_seen = float(x[0]), label, models.n
@@ -55,7 +55,11 @@ def watched(kind):
         def suggest(self, state, models, argmax, pending):
             watch = Watch(argmax)
             x, metadata = super().suggest(state, models, watch, pending)
-            VIEWS.append(View(models, watch.asked[-1], x, metadata["label"]))
+            if watch.asked:
+                posterior = watch.asked[-1].posterior
+            else:  # the model rests
+                posterior = self.posteriors(state, models)[0]
+            VIEWS.append(View(models, posterior, x, metadata["label"]))
             return x, metadata
 
     return Watched()

@@ -7,6 +7,7 @@ at most 1. So two unordered choices are apart by the same whatever their codes a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,18 @@ from skrobustbo.acquisition._functions import Acquisition, reach_of
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+#: In the search for the farthest point: points kept, steps around each, and how far
+#: they lead, in units of the distance reached.
+_KEPT, _STEPS, _SHARES = 8, 16, (0.3, 0.1, 0.03, 0.01)
 #: What a function loses at a point that is outside of a box by its half side.
 _STEEP = 500.0
+
+
+class Cube(Protocol):
+    """What the search for the farthest point needs of a space."""
+
+    def snap(self, X: Array) -> Array: ...
+    def allows(self, X: Array) -> NDArray[np.bool_]: ...
 
 
 def distances(X: Array, Y: Array) -> Array:
@@ -47,32 +58,27 @@ class Uncovered:
 
     def __call__(self, Z: Array) -> Array:
         """Return the values at points of shape (m, n_columns)."""
-        return self._least(distances(Z, self.seen), self._to_border(Z))
-
-    @staticmethod
-    def _least(apart: Array, to_border: Array) -> Array:
-        nearest = apart.min(axis=1, initial=1.0)
-        values: Array = np.minimum(nearest, 2 * to_border.min(axis=1, initial=1.0))
+        nearest = distances(Z, self.seen).min(axis=1, initial=1.0)
+        border = np.minimum(Z, 1 - Z)[:, self.continuous].min(axis=1, initial=1.0)
+        values: Array = np.minimum(nearest, 2 * border)
         return values
 
-    def _to_border(self, Z: Array) -> Array:
-        border: Array = np.minimum(Z, 1 - Z)[:, self.continuous]
-        return border
+    def ascend(self, X: Array, domain: Cube, rng: np.random.Generator) -> Array:
+        """Return the best of some points, and feasible ones further up around them.
 
-    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        """Return the values and the slopes: away from what is nearest."""
-        apart, border = distances(Z, self.seen), self._to_border(Z)
-        values, slopes = self._least(apart, border), np.zeros_like(Z)
-        if len(self.seen):
-            rows, away = np.arange(len(Z)), Z - self.seen[apart.argmin(axis=1)]
-            column = np.abs(away).argmax(axis=1)
-            slopes[rows, column] = np.sign(away[rows, column])
-        if len(self.continuous):
-            held = np.flatnonzero(2 * border.min(axis=1) <= values)
-            column = self.continuous[border[held].argmin(axis=1)]
-            slopes[held] = 0.0
-            slopes[held, column] = 2 * np.sign(0.5 - Z[held, column])
-        return values, slopes
+        A distance has edges, on which gradients are of no use: ever smaller steps come
+        closer to the top for less.
+        """
+        for share in _SHARES:
+            values = self(X)
+            best = X[np.argsort(-values, kind="stable")[:_KEPT]]
+            around, reach = np.repeat(best, _STEPS, axis=0), share * values.max()
+            steps = reach * rng.uniform(-1, 1, (len(around), len(self.continuous)))
+            moved = np.clip(around[:, self.continuous] + steps, 0.0, 1.0)
+            around[:, self.continuous] = moved
+            around = domain.snap(around)
+            X = np.concatenate([best, around[domain.allows(around)]])
+        return X
 
 
 @dataclass(frozen=True, eq=False)

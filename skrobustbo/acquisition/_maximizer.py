@@ -213,7 +213,12 @@ class Maximizer:
 
     def farthest(self) -> Array:
         """Return the feasible point that the points seen leave most uncovered."""
-        return self(Uncovered(self._seen, self.domain.climbed))[0]
+        X, uncovered = self.sample, Uncovered(self._seen, self.domain.climbed)
+        if not self.whole:
+            X = uncovered.ascend(X, self.domain, self._rng(self._step_seed))
+        ranked = X[np.argsort(-uncovered(X), kind="stable")]
+        found = next(filter(self.free, ranked), None)
+        return self.random() if found is None else found
 
     def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
         """Return the maximiser of `acq` over the box of half side `radius` around `x`.

@@ -29,41 +29,38 @@ _BOX = 0.6
 _FULL = 3
 #: How often the box of the best point is halved when it is full.
 _HALVINGS = 4
-#: So many times the gain asked of a level is asked of a climb from the best point, and
-#: none of other climbs.
-_BEST = 10.0
-#: What is just outside the box counts for what the box has reached.
-_MARGIN = 1.15
 
 
 class Query(NamedTuple):
     """A point, the posterior that chose it, and the improvement that it expects.
 
-    `asked` times the gain asked of a level is asked of this point.
+    A free one takes its turn whatever it expects.
     """
 
     x: Array
     posterior: Posterior
     gain: float
-    asked: float = 1.0
+    free: bool = False
 
 
 class Top(NamedTuple):
-    """A told point to climb from, half the side of its box, whether it is the best."""
+    """A told point to climb from, half the side of its box, and whether it is free.
+
+    A climb from the best point competes with the other levels, others are free.
+    """
 
     row: int
     radius: float
-    is_best: bool
+    free: bool
 
     def climb(self, models: Models, argmax: Argmax, kernel: Kernel) -> Query:
         """Return the point of the box with the largest expected improvement."""
         posterior = models[model_of_box(kernel, models, self.radius)]
         told, x = posterior.X[: posterior.n_told], posterior.X[self.row]
-        inside = distances(told, x[None, :])[:, 0] <= _MARGIN * self.radius
+        inside = distances(told, x[None, :])[:, 0] <= self.radius
         reached = float(posterior.told_means[inside].max())
         at = argmax.within(LogEI(posterior, reached), x, self.radius)
-        gain, asked = expected_gain(posterior, at, reached), self.is_best * _BEST
-        return Query(at, posterior, gain, asked)
+        return Query(at, posterior, expected_gain(posterior, at, reached), self.free)
 
 
 def model_of_box(kernel: Kernel, models: Models, radius: float) -> Candidate:
@@ -72,44 +69,40 @@ def model_of_box(kernel: Kernel, models: Models, radius: float) -> Candidate:
     return length_scale_candidate(kernel, models.spread(theta), theta, label="climb")
 
 
-def largest_radius(spacing: float) -> float:
-    """Return half the side of the largest box, by the distance of the points."""
+def radius_of_box(spacing: float) -> float:
+    """Return half the side of a box, by the distance of the points planned."""
     return _BOX * spacing
 
 
-def tops(posterior: Posterior, spacing: float, d: int) -> Iterator[Top]:
+def tops(
+    posterior: Posterior, spacing: float, d: int, only_best: bool = False
+) -> Iterator[Top]:
     """Yield the told points to climb from, the highest that stand out most first.
 
     They stand out, no point within `spacing`, the mean distance of the points planned,
     is better, and their box is not full. The best point need not stand out, but then
     comes last; and its box is halved when it is full.
     """
-    n = posterior.n_told
-    means, residuals = posterior.told_means, posterior.residuals
-    apart = distances(posterior.X[:n], posterior.X)
-    near, best = apart[:, :n] <= spacing, int(np.argmax(means))
-    highest = means >= np.where(near, means, -math.inf).max(axis=1)
-    radius = largest_radius(spacing)
-    full = (apart <= radius).sum(axis=1) > _FULL * d
-    chosen = highest & ~full & (residuals >= _STANDS_OUT)
-    order = np.argsort(-(means + residuals), kind="stable")
-    rows = order[chosen[order]].tolist()
-    for row in rows if chosen[best] else [*rows, best]:
-        if row == best:
-            yield from best_top(posterior, spacing, d)
-        else:
-            yield Top(row, radius, False)
-
-
-def best_top(posterior: Posterior, spacing: float, d: int) -> Iterator[Top]:
-    """Yield the best point, with the largest box that is not full, if there is one."""
     best = int(np.argmax(posterior.told_means))
-    apart = distances(posterior.X[best][None, :], posterior.X)[0]
-    for halvings in range(_HALVINGS + 1):
-        radius = largest_radius(spacing) / 2**halvings
-        if (apart <= radius).sum() <= _FULL * d:
-            yield Top(best, radius, True)
-            return
+    rows = [] if only_best else _standing_out(posterior, spacing)
+    for row in dict.fromkeys([*rows, best]):
+        apart = distances(posterior.X[row][None, :], posterior.X)[0]
+        halvings = range(_HALVINGS + 1 if row == best else 1)
+        radii = (radius_of_box(spacing) / 2**halving for halving in halvings)
+        with_room = (r for r in radii if (apart <= r).sum() <= _FULL * d)
+        if radius := next(with_room, None):
+            yield Top(row, radius, free=row != best)
+
+
+def _standing_out(posterior: Posterior, spacing: float) -> list[int]:
+    """Return the rows of points that stand out and have no better one nearby."""
+    means, residuals = posterior.told_means, posterior.residuals
+    told = posterior.X[: posterior.n_told]
+    near = distances(told, told) <= spacing
+    highest = means >= np.where(near, means, -math.inf).max(axis=1)
+    order = np.argsort(-(means + residuals), kind="stable")
+    rows: list[int] = order[(highest & (residuals >= _STANDS_OUT))[order]].tolist()
+    return rows
 
 
 def expected_gain(posterior: Posterior, x: Array, reached: float) -> float:

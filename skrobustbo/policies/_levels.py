@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from skrobustbo.acquisition import UCB, LogEI
 from skrobustbo.policies._climbs import (
     Query,
-    best_top,
     expected_gain,
-    largest_radius,
     model_of_box,
+    radius_of_box,
     tops,
 )
 from skrobustbo.policies._interface import Argmax, Array
@@ -25,9 +24,6 @@ MODEL, SHORTER, CLIMB, FILL = range(4)
 _DEFAULT_HORIZON = 50
 #: Side of the cubes that filling should find, or it is not worth its while.
 _SIDE = 0.4
-#: Shorter length scales are those of the estimate over D to these powers, one after the
-#: other; the longest over D is this share of the mean distance of the points planned.
-_POWERS, _RESOLUTION = (1 / 3, 2 / 3, 1 / 3, 1.0), 0.5
 
 
 @dataclass(frozen=True)
@@ -60,10 +56,12 @@ class Scale:
         """Whether half of them, drawn at random, put one into a cube of side 0.4."""
         return bool(0.5 * self.n_planned * _SIDE**self.n_parameters >= 1)
 
-    def divisors(self, theta: list[float]) -> list[float]:
-        """Return what shorter length scales divide the estimate by, one by one."""
-        D = max(1.0, max(theta) / (_RESOLUTION * self.spacing))
-        return [float(D**power) for power in _POWERS]
+    def divisor(self, theta: list[float]) -> float:
+        """Return what shorter length scales divide the estimate by.
+
+        The longest of them is then the mean distance of the points planned.
+        """
+        return max(1.0, max(theta) / self.spacing)
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,6 @@ class Step:
         The estimate.
     scale : Scale
         What the evaluations resolve.
-    t : int
-        Queries so far, and this one.
     beta : callable
         A posterior to the width of its band.
     only_best : bool
@@ -93,7 +89,6 @@ class Step:
     estimator: MapEstimator
     fit: Estimate
     scale: Scale
-    t: int
     beta: Callable[[Posterior], float]
     only_best: bool
 
@@ -105,8 +100,7 @@ class Step:
 
     def by_shorter(self) -> Query:
         """Return the point of largest improvement by shorter length scales."""
-        divisors = self.scale.divisors(self.fit.theta)
-        divisor = divisors[self.t % len(divisors)]
+        divisor = self.scale.divisor(self.fit.theta)
         posterior = self.models[self.estimator.model(self.models, self.fit, divisor)]
         x, _ = self.argmax(LogEI(posterior, float(posterior.told_means.max())))
         return self._of(posterior, x)
@@ -114,16 +108,15 @@ class Step:
     def by_climb(self) -> Query | None:
         """Return the next point of a climb, None if there is nowhere to climb from."""
         posterior = self.models[self.estimator.noiseless(self.models, self.fit)]
-        found = best_top if self.only_best else tops
-        for top in found(posterior, self.scale.spacing, self.scale.n_parameters):
-            return top.climb(self.models, self.argmax, self.estimator.kernel)
-        return None
+        spacing, d = self.scale.spacing, self.scale.n_parameters
+        top = next(tops(posterior, spacing, d, self.only_best), None)
+        return top and top.climb(self.models, self.argmax, self.estimator.kernel)
 
     def by_filling(self) -> Query:
         """Return the point that is farthest from all others and the border."""
         believing = self.estimator.noiseless(self.models, self.fit)
         posterior = self.models[replace(believing, label="fill")]
-        return Query(self.argmax.farthest(), posterior, gain=0.0, asked=0.0)
+        return Query(self.argmax.farthest(), posterior, gain=0.0, free=True)
 
     def _of(self, posterior: Posterior, x: Array) -> Query:
         reached = float(posterior.told_means.max())
@@ -133,9 +126,8 @@ class Step:
 def in_use(
     estimator: MapEstimator, models: Models, fit: Estimate, scale: Scale
 ) -> list[Candidate]:
-    """Return the models that the levels go by, that of a climb in the largest box."""
-    shorter = set() if scale.fills else set(scale.divisors(fit.theta))
-    divisors = sorted({1.0, *shorter})
+    """Return the models that the levels go by, that of a climb."""
+    divisors = sorted({1.0, 1.0 if scale.fills else scale.divisor(fit.theta)})
     of_estimate = [estimator.model(models, fit, each) for each in divisors]
-    radius = largest_radius(scale.spacing)
+    radius = radius_of_box(scale.spacing)
     return [*of_estimate, model_of_box(estimator.kernel, models, radius)]

@@ -25,8 +25,6 @@ from skrobustbo.policies._robust_state import (
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
-#: Longest length scale to look from for an estimate without noise, after one with it.
-_START = 0.5
 #: How far below the estimate the length scale may be for the regret bound to hold.
 _REGRET_DIVISOR = 2.0
 
@@ -37,25 +35,16 @@ class Schedule:
 
     Up to `free` + `spacing` values it is at every step. More values change it less,
     while each costs more: beyond, it is when there are more by one over `spacing` of
-    those above `free`, or by one over `haste` of that after a surprise, a value further
-    than `surprise` deviations from its prediction.
+    those above `free`.
     """
 
     free: int = 25
     spacing: int = 16
-    surprise: float = 4.0
-    haste: int = 4
 
-    def due(self, state: RobustState, fit: Estimate, n: int) -> bool:
+    def due(self, fit: Estimate, n: int) -> bool:
         """Return whether `n` values are enough for another estimate after `fit`."""
-        haste = self.haste if state.n_surprised > fit.n_fitted else 1
-        spacing = max(0, n - self.free) // self.spacing // haste
+        spacing = max(0, n - self.free) // self.spacing
         return not fit.n_fitted or n - fit.n_fitted > spacing
-
-    def surprised(self, value: float, metadata: Metadata) -> bool:
-        """Return whether a value is far from what its metadata predicted."""
-        error = abs(value - metadata["mean"])
-        return bool(error > self.surprise * metadata["expected_error"])
 
 
 SCHEDULE = Schedule()
@@ -70,7 +59,7 @@ class MapEstimator:
     kernel : Kernel
         The kernel at length scale 1.
     prior : Prior or None
-        Prior of each length scale; log-normal with median 0.7 and sigma 1.5 if None.
+        Prior of each length scale; None: that of `default_prior`.
     noise_margin : float or None
         Nats by which a strong noise must be ahead; None: there is none.
     """
@@ -84,16 +73,16 @@ class MapEstimator:
     ) -> Estimate:
         """Return the latest estimate, or a new one where it is time."""
         fit = state.latest(pending)
-        return self.fit(fit, models) if SCHEDULE.due(state, fit, models.n) else fit
+        return self.fit(fit, models) if SCHEDULE.due(fit, models.n) else fit
 
     def fit(self, last: Estimate | None, models: Models) -> Estimate:
         """Return the estimate from all values, begun at the last one."""
         last = last or Estimate([], None, 0)
-        prior = LogNormalPrior(0.7, 1.5) if self.prior is None else self.prior
-        start, earlier = np.array(last.theta), None
+        prior = self.prior or default_prior(len(models.groups))
+        earlier = None
         if last.noise is not None:
-            start, earlier = np.minimum(start, _START), (start, last.noise)
-        begun = start.tolist() or None
+            earlier = np.array(last.theta), last.noise
+        begun = last.theta or None
         theta, noise = map_length_scales(self.kernel, models, begun, prior), None
         if self.noise_margin is not None:
             args = (prior, LENGTH_SCALE_BOUNDS, theta, self.noise_margin, earlier)
@@ -120,6 +109,15 @@ class MapEstimator:
         return self.model(models, fit._replace(noise=None))
 
 
+def default_prior(d: int) -> LogNormalPrior:
+    """Return the prior of each of `d` length scales where no other one is set.
+
+    The more there are, the less the values say about each: from five on, the width of
+    the prior goes with 1 / sqrt(d).
+    """
+    return LogNormalPrior(0.7, 1.5 * min(1.0, math.sqrt(5 / d)))
+
+
 @settings
 class MapPolicy(UCBPolicy):
     """What a policy has that goes by a MAP estimate of the values, winsorized.
@@ -127,7 +125,8 @@ class MapPolicy(UCBPolicy):
     Parameters
     ----------
     prior : LogNormalPrior or GammaPrior, default=None
-        Prior of each length scale; log-normal with median 0.7 and sigma 1.5 if None.
+        Prior of each length scale. None: log-normal with median 0.7, and sigma 1.5 up
+        to five length scales, 1.5 sqrt(5 / d) for d of them beyond.
     winsorize : float or None, default=3.0
         Values below median - winsorize * (best - median) enter the model as that. None:
         all values enter raw.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale, Step, in_use
-from skrobustbo.policies._map_estimate import SCHEDULE, MapPolicy
+from skrobustbo.policies._map_estimate import MapPolicy
 from skrobustbo.policies._models import note
 from skrobustbo.policies._robust_state import LevelMetadata, RobustState
 from skrobustbo.policies._settings import require, settings
@@ -22,10 +22,10 @@ _DOUBLINGS = 6
 class RobustUCB(MapPolicy):
     """A model, climbs from what it did not expect, and filling: the default policy.
 
-    A likelihood estimate of the length scales is good on average and disastrous when
-    the data so far look smooth: the model is then sure of what it has not seen. So the
-    estimate is one level among several, which take turns as long as they expect to gain
-    enough. The last level expects nothing and believes no model: it fills the space.
+    A likelihood estimate of the length scales is good on average, and disastrous when
+    the data so far look smooth: the model is then sure of what it has not seen. So it
+    is one level of several, which take turns as long as they expect to gain enough. The
+    last level expects nothing and believes no model: it fills the space.
 
     Pseudo-code (N: evaluations planned, d: parameters, w: the levels' weights)::
 
@@ -33,12 +33,13 @@ class RobustUCB(MapPolicy):
         2      theta = argmax of log p(y | theta) + log p(theta), one per parameter;
                for i = 0 also with noise >= 1/2, if that is ahead by `noise_margin`
         3      I = {0, 2, 3} if N/2 * 0.4**d >= 1, else {0, 1} and m = 0
-        4      for i in I, in the order of (n_i + 1) / w_i
+        4      for i in I that do not rest, in the order of (n_i + 1) / w_i
         5          i = 0: x_t = argmax of the UCB of theta
-        6          i = 1: x_t = argmax of the EI of theta / D**p; p = 1/3, 2/3, 1/3, 1
+        6          i = 1: x_t = argmax of the EI of theta / D
         7          i = 2: x_t = argmax of the EI of a short length scale around a point
         8          i = 3: x_t = the point farthest from all points and the border
-        9          if the gain expected of x_t >= 2**m_i `min_improvement`: break
+        9          if the gain expected of x_t >= 2**m_i `min_improvement`: break; else
+                       i rests at step t + 1, unless y_t is such a gain
        10      y_t = f(x_t) + noise; n_i = n_i + 1
        11      m = 0 if y_t is better by `min_improvement`, else m_i = m_i + 1
 
@@ -46,15 +47,14 @@ class RobustUCB(MapPolicy):
     0.4: if not, the space cannot be filled, and there is nothing to save turns for.
     Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i; if no
     level gains enough, the last one has the turn. Line 6 has D = max(theta) /
-    (N**(-1/d) / 2): half the mean distance of N points is the shortest length scale
-    that they resolve. Line 7 climbs from points that are higher than the others let
-    expect, within a box around them (see "Why a tuner gets stuck" in the guide); the
-    gain asked of it is 0, but ten times that of line 9 for the best point. Line 8 is
-    never refused, so that a share of the points covers the space whatever the models
-    believe. In the last `endgame` share of the horizon lines 5 and 7 have all the
-    turns, line 7 around the best point only: no time is left to profit from what
-    exploring would find. Values far below the middle are winsorized before the model
-    sees them: one diverged fit would otherwise flatten all the rest.
+    N**(-1/d): the mean distance of N points is what they resolve. Line 7 climbs from
+    points that are higher than the others let expect, within a box around them (see
+    "Why a tuner gets stuck" in the guide); no gain is asked of it, but for the best
+    point. Line 8 is never refused, so that a share of the points covers the space
+    whatever the models believe. In the last `endgame` share of the horizon lines 5 and
+    7 have all the turns, line 7 around the best point only: no time is left to profit
+    from what exploring would find. Values far below the middle are winsorized before
+    the model sees them: one diverged fit would otherwise flatten all the rest.
 
     Parameters
     ----------
@@ -100,16 +100,16 @@ class RobustUCB(MapPolicy):
         n = models.n + len(pending) + models.n_elsewhere  # line 1
         step = self._step(state, models, argmax, pending, n)  # line 2, line 3
         asked = (step.by_model, step.by_shorter, step.by_climb, step.by_filling)
-        for level in self.order(state, pending, n):  # line 4
+        order = self.order(state, pending, n)
+        for level in order:  # line 4
             offered = asked[level]()  # line 5, line 6, line 7, line 8
             if offered is not None:
                 query, chosen = offered, level
-                if query.gain >= query.asked * self.least_gain(state, level, n):
+                if query.free or query.gain >= self.least_gain(state, level, n):
                     break  # line 9
         metadata = note(models, query.posterior, query.x, **step.fit._asdict())
-        noise = query.posterior.noise * models.scale
-        error = math.hypot(metadata["std"], noise)
-        return query.x, {**metadata, "level": chosen, "expected_error": error}
+        passed = order[: order.index(chosen)]
+        return query.x, {**metadata, "level": chosen, "passed": passed}
 
     def _step(
         self, state: RobustState, models: Models, argmax: Argmax, pending: Any, n: int
@@ -119,7 +119,7 @@ class RobustUCB(MapPolicy):
         estimator, scale = self.estimator, Scale.of(d, state.horizon, n)
         fit = estimator.latest(state, models, pending)
         return Step(
-            *(models, argmax, estimator, fit, scale, t),
+            *(models, argmax, estimator, fit, scale),
             beta=lambda posterior: self.beta_of(posterior, d, t),
             only_best=self.is_endgame(state, n),
         )
@@ -131,6 +131,7 @@ class RobustUCB(MapPolicy):
         if self.is_endgame(state, n):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
         levels = [MODEL, CLIMB, FILL] if self.fills(state, n) else [MODEL, SHORTER]
+        levels = [i for i in levels if i not in state.passed] or levels
         taken = state.taken(pending)
         return sorted(levels, key=lambda i: (taken[i] + 1) / self.weights[i])
 
@@ -146,24 +147,21 @@ class RobustUCB(MapPolicy):
         return float(2 ** min(misses, _DOUBLINGS) * self.min_improvement)
 
     def is_endgame(self, state: RobustState, n: int) -> bool:
-        """Return whether the query after `n` others is in the last share.
-
-        Beyond the horizon there is time again: nobody knows for how much longer.
-        """
+        """Return whether query n + 1 is in the last share; beyond it there is time."""
         horizon = state.horizon
         return horizon is not None and (1 - self.endgame) * horizon <= n < horizon
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
-        """Count the query, keep the estimate, and note surprises, gains and misses."""
+        """Count the query, keep the estimate, and note gains and misses."""
         level = metadata["level"]
         state.counts[level] += 1  # line 10
         state.theta, state.noise, state.n_fitted = state.latest([metadata])
-        z, shift, scale = self.targets(history.values)
-        if SCHEDULE.surprised(z[-1] * scale + shift, metadata):
-            state.n_surprised = len(z)
+        z, _, _ = self.targets(history.values)
         gained = z[-1] - z[:-1].max(initial=-math.inf) >= self.min_improvement
         state.misses[level] += 1  # line 11
-        state.misses = [0] * len(state.misses) if gained else state.misses
+        state.passed = metadata["passed"]
+        if gained:
+            state.misses, state.passed = [0] * len(state.misses), []
 
     def posteriors(self, state: RobustState, models: Models) -> list[Posterior]:
         """Return those of the estimate, of shorter length scales if used, of climbs."""

@@ -47,8 +47,8 @@ class RobustState:
         Noise estimated with it; None unless the values are mostly noise.
     n_fitted : int
         Values that the estimate was made from.
-    n_surprised : int
-        Values there were at the last surprise.
+    passed : list of int
+        The levels that rest: they have just left their turn to another one.
     """
 
     n_parameters: Count
@@ -58,7 +58,7 @@ class RobustState:
     theta: list[Positive] = field(default_factory=list)
     noise: Positive | None = None
     n_fitted: Count = 0
-    n_surprised: Count = 0
+    passed: list[Count] = field(default_factory=list)
 
     def latest(self, pending: Sequence[Metadata]) -> Estimate:
         """Return the estimate from most values, that of queries under way included."""
@@ -80,10 +80,10 @@ class LevelMetadata(Predicted):
     """The metadata of `RobustUCB`."""
 
     level: Count
+    passed: list[Count]
     theta: list[Positive]
     noise: Positive | None
     n_fitted: Count
-    expected_error: float
 
 
 def winsorized(values: Array, factor: float | None) -> Array:

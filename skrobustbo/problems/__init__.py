@@ -44,6 +44,7 @@ _MODULES: dict[str, str] = {
     "_cart_pole": "cart-pole",
     "_changing": "abrupt-change slow-change tv-within-model",
     "_gaussian": "rkhs",
+    "_many": "many",
     "_mnist": "mnist-logistic",
     "_synthetic": "ackley20 ackley5 berkenkamp berkenkamp-trap branin branin-noisy "
     "hartmann6 hartmann6-noisy levy20 levy4 michalewicz5 rosenbrock20 rosenbrock4 "
@@ -60,6 +61,9 @@ _MODULE_OF = {
 _TUNINGS = (
     *("enet-diabetes", "hgb-diabetes", "knn-cancer", "krr-diabetes", "mlp-wine"),
     *("pipeline-cancer", "rf-cancer", "sgd-digits", "svm-digits", "svr-diabetes"),
+    # Rough ones.
+    *("knn-diabetes", "knn-digits", "svm-wine", "tree-diabetes", "tree-digits"),
+    "trees-wine",
 )
 
 #: What the names of hyperparameter tables begin with.
@@ -105,8 +109,8 @@ def get(name: str, **settings: Any) -> Problem:
         of ``"mnist-logistic"``, ``seed`` of ``"rkhs"``, ``seed`` and ``hill`` of
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
         ``"tv-within-model"``, ``d``, ``share``, ``kind``, ``seed`` and ``hidden`` of
-        ``"trap"``, ``data_home`` of those made of a data set, ``changing``
-        of ``"stocks"``.
+        ``"trap"``, ``function``, ``d``, ``relevant`` and ``seed`` of ``"many"``,
+        ``data_home`` of those made of a data set, ``changing`` of ``"stocks"``.
 
     Returns
     -------

@@ -149,12 +149,12 @@ def michalewicz5() -> Problem:
     )
     return Problem(
         name="michalewicz5",
-        space=_box(dict.fromkeys(_numbered(5), (0.0, math.pi))),
-        func=OfVector(_michalewicz, _numbered(5)),
+        space=_box(dict.fromkeys(numbered(5), (0.0, math.pi))),
+        func=OfVector(_michalewicz, numbered(5)),
         source="f(x) = sum_i sin(x_i) sin(i x_i^2 / pi)^20 on [0, pi]^5 "
         "(Michalewicz 1992)",
         optimum=4.687658179088146,
-        optimum_params=dict(zip(_numbered(5), best, strict=True)),
+        optimum_params=dict(zip(numbered(5), best, strict=True)),
     )
 
 
@@ -219,11 +219,11 @@ def hartmann6() -> Problem:
     )
     return Problem(
         name="hartmann6",
-        space=_box(dict.fromkeys(_numbered(6), (0.0, 1.0))),
-        func=OfVector(_hartmann6, _numbered(6)),
+        space=_box(dict.fromkeys(numbered(6), (0.0, 1.0))),
+        func=OfVector(_hartmann6, numbered(6)),
         source="Hartmann's function of six variables on [0, 1]^6 (Dixon, Szego 1978)",
         optimum=3.322368011415515,
-        optimum_params=dict(zip(_numbered(6), best, strict=True)),
+        optimum_params=dict(zip(numbered(6), best, strict=True)),
     )
 
 
@@ -260,12 +260,12 @@ def ackley5() -> Problem:
     Ackley, "A Connectionist Machine for Genetic Hillclimbing", 1987; Baeck, Hammel and
     Schwefel 1997 for more than two dimensions.
     """
-    return _valley("ackley", 5)
+    return valley("ackley", 5)
 
 
 def ackley20() -> Problem:
     """Return Ackley's function in twenty dimensions, negated; otherwise `ackley5`."""
-    return _valley("ackley", 20)
+    return valley("ackley", 20)
 
 
 def _levy(x: Array) -> float:
@@ -292,12 +292,12 @@ def levy4() -> Problem:
     functions", SIAM Journal on Scientific and Statistical Computing 6, 1985, in the
     form of Laguna and Marti 2005, whose domain is [-10, 10]^d.
     """
-    return _valley("levy", 4)
+    return valley("levy", 4)
 
 
 def levy20() -> Problem:
     """Return Levy's function in twenty dimensions, negated; otherwise `levy4`."""
-    return _valley("levy", 20)
+    return valley("levy", 20)
 
 
 def _rosenbrock(x: Array) -> float:
@@ -320,7 +320,7 @@ def rosenbrock4() -> Problem:
     Rosenbrock, "An automatic method for finding the greatest or least value of a
     function", The Computer Journal 3, 1960.
     """
-    return _valley("rosenbrock", 4)
+    return valley("rosenbrock", 4)
 
 
 def rosenbrock20() -> Problem:
@@ -328,26 +328,27 @@ def rosenbrock20() -> Problem:
 
     Otherwise it is `rosenbrock4`.
     """
-    return _valley("rosenbrock", 20)
+    return valley("rosenbrock", 20)
 
 
 #: The formula of each, the place of its maximum on every axis, and its source.
-_VALLEYS: dict[str, tuple[Callable[[Array], float], float, str]] = {
+VALLEYS: dict[str, tuple[Callable[[Array], float], float, str]] = {
     "ackley": (_ackley, 0.0, "Ackley's function, negated (1987)"),
     "levy": (_levy, 1.0, "Levy's function, negated (1985)"),
     "rosenbrock": (_rosenbrock, 1.0, "-log10(1 + Rosenbrock's function) (1960)"),
 }
 
 
-def _valley(name: str, d: int) -> Problem:
-    formula, best, source = _VALLEYS[name]
+def valley(name: str, d: int) -> Problem:
+    """Return one of `VALLEYS` in `d` dimensions."""
+    formula, best, source = VALLEYS[name]
     return Problem(
         name=f"{name}{d}",
-        space=_box(dict.fromkeys(_numbered(d), (-5.0, 10.0))),
-        func=OfVector(formula, _numbered(d)),
+        space=_box(dict.fromkeys(numbered(d), (-5.0, 10.0))),
+        func=OfVector(formula, numbered(d)),
         source=f"{source} on [-5, 10]^{d}",
         optimum=0.0,
-        optimum_params=dict.fromkeys(_numbered(d), best),
+        optimum_params=dict.fromkeys(numbered(d), best),
     )
 
 
@@ -360,7 +361,8 @@ def _noisy(problem: Problem, noise_std: float) -> Problem:
     return replace(problem, name=name, source=source, noise_std=noise_std)
 
 
-def _numbered(n: int) -> tuple[str, ...]:
+def numbered(n: int) -> tuple[str, ...]:
+    """Return the names x1 to xn."""
     return tuple(f"x{i}" for i in range(1, n + 1))
 
 

@@ -11,7 +11,7 @@ scikit-learn gives slightly other values.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -30,32 +30,19 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
 from skrobustbo.problems._base import Problem
+from skrobustbo.problems._rough import ROUGH
+from skrobustbo.problems._tuned import SCALERS, Tuning, scaled
 from skrobustbo.space import Categorical, Integer, Real, Space
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class _Tuning:
-    """What is tuned: an estimator, on data, by a score."""
-
-    data: str
-    scoring: str
-    space: dict[str, Real | Integer | Categorical]
-    estimator: Callable[..., Any]
-    what: str
-
-
 # -- estimators, given their hyperparameters ------------------------------------------
-
-
-def _scaled(estimator: Any) -> Any:
-    return make_pipeline(StandardScaler(), estimator)
 
 
 def _sgd(**params: Any) -> Any:
@@ -67,7 +54,7 @@ def _sgd(**params: Any) -> Any:
 def _ridge(**params: Any) -> Any:
     # Kernel ridge has no intercept, and the targets are far from zero.
     ridge = KernelRidge(kernel="rbf", **params)
-    return _scaled(TransformedTargetRegressor(ridge, transformer=StandardScaler()))
+    return scaled(TransformedTargetRegressor(ridge, transformer=StandardScaler()))
 
 
 def _boosting(**params: Any) -> Any:
@@ -76,34 +63,27 @@ def _boosting(**params: Any) -> Any:
 
 
 def _perceptron(n_hidden: int, **params: Any) -> Any:
-    return _scaled(MLPClassifier((n_hidden,), max_iter=40, random_state=0, **params))
-
-
-_SCALERS: dict[str, Callable[[], Any]] = {
-    "none": lambda: "passthrough",
-    "standard": StandardScaler,
-    "minmax": MinMaxScaler,
-    "quantile": lambda: QuantileTransformer(n_quantiles=50, random_state=0),
-}
+    return scaled(MLPClassifier((n_hidden,), max_iter=40, random_state=0, **params))
 
 
 def _pipeline(scaler: str, n_components: int, C: float) -> Any:
     return make_pipeline(
-        _SCALERS[scaler](),
+        SCALERS[scaler](),
         PCA(n_components, svd_solver="full"),
         LogisticRegression(C=C, max_iter=300),
     )
 
 
 _TUNINGS = {
-    "svm-digits": _Tuning(
+    **ROUGH,
+    "svm-digits": Tuning(
         "digits",
         "accuracy",
         {"C": Real(1e-2, 1e3, log=True), "gamma": Real(1e-6, 1e-1, log=True)},
         SVC,
         "a support vector machine with Gaussian kernel",
     ),
-    "sgd-digits": _Tuning(
+    "sgd-digits": Tuning(
         "digits",
         "accuracy",
         {
@@ -115,7 +95,7 @@ _TUNINGS = {
         _sgd,
         "logistic regression by stochastic gradient descent, 15 epochs",
     ),
-    "knn-cancer": _Tuning(
+    "knn-cancer": Tuning(
         "cancer",
         "accuracy",
         {
@@ -123,17 +103,17 @@ _TUNINGS = {
             "p": Real(1.0, 6.0),
             "weights": Categorical(["uniform", "distance"]),
         },
-        lambda **params: _scaled(KNeighborsClassifier(**params)),
+        lambda **params: scaled(KNeighborsClassifier(**params)),
         "nearest neighbours in Minkowski's distance",
     ),
-    "krr-diabetes": _Tuning(
+    "krr-diabetes": Tuning(
         "diabetes",
         "r2",
         {"alpha": Real(1e-4, 1e2, log=True), "gamma": Real(1e-5, 10.0, log=True)},
         _ridge,
         "ridge regression with Gaussian kernel",
     ),
-    "svr-diabetes": _Tuning(
+    "svr-diabetes": Tuning(
         "diabetes",
         "r2",
         {
@@ -141,10 +121,10 @@ _TUNINGS = {
             "gamma": Real(1e-5, 1.0, log=True),
             "epsilon": Real(1e-1, 1e2, log=True),
         },
-        lambda **params: _scaled(SVR(**params)),
+        lambda **params: scaled(SVR(**params)),
         "support vector regression with Gaussian kernel",
     ),
-    "hgb-diabetes": _Tuning(
+    "hgb-diabetes": Tuning(
         "diabetes",
         "r2",
         {
@@ -156,14 +136,14 @@ _TUNINGS = {
         _boosting,
         "gradient boosting of 40 trees on histograms",
     ),
-    "enet-diabetes": _Tuning(
+    "enet-diabetes": Tuning(
         "diabetes",
         "r2",
         {"alpha": Real(1e-4, 1e2, log=True), "l1_ratio": Real(0.01, 1.0)},
-        lambda **params: _scaled(ElasticNet(max_iter=10_000, **params)),
+        lambda **params: scaled(ElasticNet(max_iter=10_000, **params)),
         "linear regression with both penalties",
     ),
-    "rf-cancer": _Tuning(
+    "rf-cancer": Tuning(
         "cancer",
         "neg_log_loss",
         {
@@ -175,18 +155,18 @@ _TUNINGS = {
         partial(RandomForestClassifier, n_estimators=20, random_state=0),
         "a random forest of 20 trees",
     ),
-    "pipeline-cancer": _Tuning(
+    "pipeline-cancer": Tuning(
         "cancer",
         "neg_log_loss",
         {
-            "scaler": Categorical(list(_SCALERS)),
+            "scaler": Categorical(list(SCALERS)),
             "n_components": Integer(1, 30),
             "C": Real(1e-4, 1e4, log=True),
         },
         _pipeline,
         "a choice of scaling, principal components and logistic regression",
     ),
-    "mlp-wine": _Tuning(
+    "mlp-wine": Tuning(
         "wine",
         "neg_log_loss",
         {
@@ -265,10 +245,10 @@ def tuning(name: str) -> Problem:
     -------
     Problem
         Its optimum is not known; `best_known` is the best value that searches
-        found (see this module's docstring).
+        found (see this module's docstring), None of the rough ones.
     """
     tuned = _TUNINGS[name]
-    value, params = _BEST_KNOWN[name]
+    value, params = _BEST_KNOWN.get(name, (None, None))
     return Problem(
         name=name,
         space=Space(tuned.space),
@@ -276,7 +256,7 @@ def tuning(name: str) -> Problem:
         source=f"threefold cross-validated {tuned.scoring} of {tuned.what} on "
         f"scikit-learn's {tuned.data}",
         best_known=value,
-        best_known_params=dict(params),
+        best_known_params=params and dict(params),
     )
 
 

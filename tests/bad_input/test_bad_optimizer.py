@@ -406,7 +406,7 @@ def test_states_of_policies_that_cannot_be(policy, field, value):
         ("mcmc-gp-ucb", "thetas", []),
         ("random", "label", 3),
         ("robust", "level", 9),
-        ("robust", "expected_error", "x"),
+        ("robust", "passed", "x"),
         ("tv-gp-ucb", "rate", -1.0),
     ],
 )

@@ -306,4 +306,32 @@ SMAC = {
     ),
 }
 
-MODULES = SKOPT | OPTUNA | BOTORCH | SMAC
+# cmaes -------------------------------------------------------------------------------
+
+
+class CMA:
+    population_size = 3
+
+    def __init__(self, *, mean, sigma, bounds, seed):
+        assert mean.shape == (len(bounds),)
+        assert len(mean) > 1
+        assert (bounds == [0.0, 1.0]).all()
+        assert 0 < sigma < 1
+        MADE["cmaes"] = {"mean": mean, "seed": seed}
+        self.rng, self.asked = np.random.default_rng(seed), []
+
+    def ask(self):
+        self.asked.append(self.rng.random(len(MADE["cmaes"]["mean"])))
+        return self.asked[-1]
+
+    def tell(self, solutions):
+        assert len(solutions) == self.population_size
+        for (x, value), asked in zip(solutions, self.asked, strict=True):
+            assert x is asked
+            TOLD.append((x, value))
+        self.asked = []
+
+
+CMAES = {"cmaes": module("cmaes", CMA=CMA)}
+
+MODULES = SKOPT | OPTUNA | BOTORCH | SMAC | CMAES

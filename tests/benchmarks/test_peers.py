@@ -34,6 +34,8 @@ ADAPTERS = {
     f"skrobustbo.benchmarks._peers.{peer.adapter.partition(':')[0]}"
     for peer in PEERS.values()
 }
+#: Those with a model, which learns from all values.
+MODELS = [name for name in PEERS if name != "cmaes"]
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ class TestEveryPeer:
         # Plain numbers: problems may be particular about them.
         assert {type(point["n"]) for point in points} == {int}
 
-    @pytest.mark.parametrize("name", PEERS)
+    @pytest.mark.parametrize("name", MODELS)
     def test_is_told_everything_and_maximises(self, name, fakes):
         method = make_method(name, setup_of(MIXED))
         play(method, 6)
@@ -85,7 +87,7 @@ class TestEveryPeer:
         values = [value for _, value in fakes.TOLD]
         assert values == [sign * i for i in range(6)]
 
-    @pytest.mark.parametrize("name", PEERS)
+    @pytest.mark.parametrize("name", MODELS)
     def test_failure_is_told_as_the_worst_value(self, name, fakes):
         values = [math.nan, 4.0, 2.0, 3.0, math.nan, -math.inf, 1.0, math.nan]
         method = make_method(name, setup_of(MIXED))
@@ -95,7 +97,7 @@ class TestEveryPeer:
         # The first failure has no value to go by yet.
         assert told == [4.0, 2.0, 3.0, 2.0, 2.0, 1.0, 1.0]
 
-    @pytest.mark.parametrize("name", PEERS)
+    @pytest.mark.parametrize("name", MODELS)
     def test_goes_on_if_all_evaluations_fail(self, name, fakes):
         points, _ = play(make_method(name, setup_of(MIXED)), 6, lambda i: math.nan)
         assert all(MIXED.contains(point) for point in points)
@@ -147,6 +149,29 @@ class TestEveryPeer:
         play(method, 5)
         with pytest.raises(ExhaustedError):
             method.ask()
+
+
+class TestCmaes:
+    def test_begins_at_the_best_point_of_the_initial_design(self, fakes):
+        setup = setup_of(MIXED)
+        play(make_method("cmaes", setup), 4, [1.0, 3.0, 2.0, 0.0].__getitem__)
+        np.testing.assert_array_equal(
+            fakes.MADE["cmaes"]["mean"], MIXED.encode(setup.initial[1])
+        )
+
+    def test_is_told_whole_generations_and_minimises(self, fakes):
+        values = [0.0, 1.0, 2.0, 5.0, math.nan, 7.0, 8.0, 9.0, 3.0, 4.0]
+        play(make_method("cmaes", setup_of(MIXED)), 10, values.__getitem__)
+        # A failure counts as the worst value, and the last generation is not complete.
+        assert [value for _, value in fakes.TOLD] == [-5.0, 0.0, -7.0, -8.0, -9.0, -3.0]
+
+    def test_begins_in_the_middle_if_all_evaluations_fail(self, fakes):
+        points, _ = play(make_method("cmaes", setup_of(MIXED)), 5, lambda i: math.nan)
+        assert all(MIXED.contains(point) for point in points)
+        assert (fakes.MADE["cmaes"]["mean"] == 0.5).all()
+
+    def test_is_not_for_a_line(self):
+        assert "more than one dimension" in refusal("cmaes", problems.get("rkhs").space)
 
 
 class TestBotorch:
@@ -235,7 +260,7 @@ class TestWhereTheyApply:
 class TestMissing:
     @pytest.fixture(autouse=True)
     def _absent(self, monkeypatch):
-        for name in ("skopt", "optuna", "torch", "botorch", "smac"):
+        for name in ("skopt", "optuna", "torch", "botorch", "smac", "cmaes"):
             monkeypatch.setitem(sys.modules, name, None)
 
     @pytest.mark.parametrize(
@@ -270,7 +295,7 @@ def test_the_commands_import_no_peer():
     code = (
         "import sys; from skrobustbo.benchmarks._cli import build_parser; "
         "build_parser(); "
-        "print([m for m in ('skopt', 'optuna', 'torch', 'botorch', 'smac') "
+        "print([m for m in ('skopt', 'optuna', 'torch', 'botorch', 'smac', 'cmaes') "
         "if m in sys.modules])"
     )
     done = subprocess.run(
@@ -284,7 +309,7 @@ def test_the_commands_import_no_peer():
 @pytest.mark.parametrize("name", PEERS)
 def test_real_peer_improves_on_the_initial_design(name):
     """The packages themselves: a smooth bowl with a choice, nine steps."""
-    for module in {"skopt", "optuna", "botorch", "smac"}:
+    for module in {"skopt", "optuna", "botorch", "smac", "cmaes"}:
         if name.startswith(module):
             pytest.importorskip(module)
     space = Space({"x": Real(0.0, 1.0), "n": Integer(1, 9), "kind": ["a", "b", "c"]})

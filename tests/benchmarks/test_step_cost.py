@@ -85,9 +85,7 @@ class TestStepCost:
         monkeypatch.setattr(MapEstimator, "fit", fit)
         told = range(n, n + step_cost.default_repeats(n))
         fitted = [n - 1]  # the last step before the timed ones has an estimate
-        state = SimpleNamespace(
-            latest=lambda _: Estimate([0.3], None, fitted[-1]), n_surprised=0
-        )
+        state = SimpleNamespace(latest=lambda _: Estimate([0.3], None, fitted[-1]))
         for k in told:
             models = SimpleNamespace(n=k)
             fitted.append(RobustUCB().estimator.latest(state, models, []).n_fitted)

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Matern
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import Maximizer
 from skrobustbo.acquisition._distance import Within, distances
-from skrobustbo.policies._climbs import best_top, tops
+from skrobustbo.policies._climbs import tops
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.space import Space
 from skrobustbo.surrogate import FactorCache, Models, View
@@ -54,7 +54,7 @@ def test_climbs_begin_at_what_stands_out_and_the_best_comes_last(surprising):
     found = list(tops(posterior, 0.2, 2))
     assert found[0].row == 28
     assert found[-1].row == 29
-    assert [top.is_best for top in found] == [False] * (len(found) - 1) + [True]
+    assert [top.free for top in found] == [True] * (len(found) - 1) + [False]
     assert {top.radius for top in found[:-1]} == {0.6 * 0.2}
 
 
@@ -79,13 +79,12 @@ def test_the_box_of_the_best_point_is_halved_when_it_is_full(surprising):
     for n, radius in [(0, 0.12), (8, 0.06)]:
         around = X[29] + 0.1 * np.linspace(0.7, 1, n)[:, None]
         more = np.concatenate([X, around]), np.concatenate([z, hill(around)])
-        _, posterior = modelled(*more)
-        (top,) = best_top(posterior, 0.2, 2)
+        (top,) = tops(modelled(*more)[1], 0.2, 2, only_best=True)
         assert top.row == 29
         assert top.radius == pytest.approx(radius)
     around = X[29] + 1e-3 * np.arange(1, 9)[:, None]
     more = np.concatenate([X, around]), np.concatenate([z, hill(around)])
-    assert list(best_top(modelled(*more)[1], 0.2, 2)) == []
+    assert list(tops(modelled(*more)[1], 0.2, 2, only_best=True)) == []
 
 
 def test_a_climb_stays_in_its_box(surprising):
@@ -96,7 +95,7 @@ def test_a_climb_stays_in_its_box(surprising):
         query = top.climb(models, argmax, KERNEL)
         assert distances(query.x[None, :], X[[top.row]])[0, 0] <= 1.05 * top.radius
         assert query.gain > 0
-        assert query.asked == (10.0 if top.is_best else 0.0)
+        assert query.free == (top.row != 29)
         assert query.posterior.candidate.label == "climb"
 
 

@@ -12,7 +12,7 @@ from skrobustbo.policies import _map_estimate as module
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale
 from skrobustbo.policies._robust_state import RobustState
-from skrobustbo.surrogate import FactorCache, Models, View
+from skrobustbo.surrogate import FactorCache, LogNormalPrior, Models, View
 
 
 @pytest.fixture
@@ -54,18 +54,6 @@ def test_a_batch_asks_with_one_estimate(fits):
     fits.clear()
     optimizer.ask(8)
     assert len(fits) <= 1
-
-
-def test_a_surprise_brings_the_next_estimate_forward(fits):
-    calm = search(153)
-    due = fits[-1] + 1 + (153 - 25) // 16
-    fits.clear()
-    run(calm, 2, lambda params: smooth(params) + 50.0)
-    while not fits:
-        calm.ask()
-        params = calm.ask()
-        calm.tell(params, smooth(params))
-    assert fits[0] < due
 
 
 def test_the_state_says_from_how_many_values_the_estimate_is():
@@ -168,7 +156,13 @@ def test_predictions_are_not_spoilt_by_a_fit_that_diverged():
 def metadata_of(level, **others):
     """Return the metadata of a query of a level."""
     fit = {"theta": [1.0], "noise": None, "n_fitted": 4}
-    return {"level": level, "mean": 0.0, "expected_error": 1.0, **fit, **others}
+    return {
+        "level": level,
+        "mean": 0.0,
+        "passed": [],
+        **fit,
+        **others,
+    }
 
 
 def test_levels_take_turns_by_their_weights():
@@ -207,11 +201,10 @@ def test_without_a_horizon_it_is_filled_once_there_are_enough_points():
 
 
 def test_shorter_length_scales_reach_what_the_budget_resolves():
-    # Shortest: 0.5 * 100**(-1/2) = 0.05, so the longest scale is divided by 40 at most.
-    found = Scale.of(2, 100, 10).divisors([0.8, 2.0])
-    np.testing.assert_allclose(found, [40 ** (1 / 3), 40 ** (2 / 3), 40 ** (1 / 3), 40])
-    assert Scale.of(1, 50, 10).divisors([0.005]) == [1.0] * 4
-    assert Scale.of(1, None, 200).divisors([1.0])[-1] == pytest.approx(400)
+    # The mean distance of 100 points in two dimensions is 100**(-1/2) = 0.1.
+    assert Scale.of(2, 100, 10).divisor([0.8, 2.0]) == pytest.approx(20)
+    assert Scale.of(1, 50, 10).divisor([0.01]) == 1.0
+    assert Scale.of(1, None, 200).divisor([1.0]) == pytest.approx(200)
 
 
 def test_what_a_level_has_to_expect_doubles_with_each_miss():
@@ -228,6 +221,47 @@ def test_what_a_level_has_to_expect_doubles_with_each_miss():
     assert policy.least_gain(state, MODEL, 55) == 0.0  # the last 15 % of 60
     policy.learn(state, metadata_of(FILL), Told([*told, 2.0]))
     assert state.misses == [0] * 4
+
+
+def test_a_level_that_passed_rests_for_a_step():
+    policy, state = RobustUCB(normalize_y=False), RobustState(2, 60, [0] * 4, [0] * 4)
+    policy.learn(state, metadata_of(FILL, passed=[MODEL, CLIMB]), Told([0.0, 1.0, 0.5]))
+    assert policy.order(state, [], 10) == [FILL]
+    policy.learn(state, metadata_of(FILL), Told([0.0, 1.0, 0.5, 0.5]))
+    assert set(policy.order(state, [], 10)) == {MODEL, CLIMB, FILL}
+    gain = Told([0.0, 1.0, 0.5, 0.5, 2.0])
+    policy.learn(state, metadata_of(FILL, passed=[MODEL]), gain)
+    assert MODEL in policy.order(state, [], 10)
+    policy.learn(state, metadata_of(FILL, passed=[MODEL]), Told([0.0, 1.0, 0.5]))
+    assert policy.order(state, [], 55) == [CLIMB, MODEL]  # none rests at the end
+
+
+def test_those_that_pass_are_those_before_the_one_that_asks():
+    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(), horizon=60, random_state=0)
+    seen, resting = set(), []
+    for _ in range(50):
+        params = optimizer.ask()
+        for metadata in inside.branch_of(optimizer).history.pending_metadata:
+            assert metadata["level"] not in metadata["passed"]
+            assert FILL not in metadata["passed"]
+            assert not set(resting) & {metadata["level"], *metadata["passed"]}
+            seen.update(metadata["passed"])
+        optimizer.tell(params, smooth(params))
+        state = inside.state(optimizer)  # None until the first query
+        resting = state.passed if state else []
+    assert MODEL in seen
+
+
+def test_a_state_in_which_all_levels_rest_goes_on():
+    state = RobustState(2, 60, [0] * 4, [0] * 4, passed=[MODEL, CLIMB, FILL])
+    assert set(RobustUCB().order(state, [], 10)) == {MODEL, CLIMB, FILL}
+
+
+def test_the_prior_narrows_beyond_five_length_scales():
+    assert (
+        module.default_prior(1) == module.default_prior(5) == LogNormalPrior(0.7, 1.5)
+    )
+    assert module.default_prior(20) == LogNormalPrior(0.7, 0.75)
 
 
 def test_misses_do_not_count_where_there_is_nothing_to_save_turns_for():

@@ -15,11 +15,14 @@ from sklearn.svm import SVC
 from runs import run
 from skrobustbo import Optimizer, problems
 from skrobustbo.problems import _TUNINGS as NAMES
+from skrobustbo.problems._rough import ROUGH
 from skrobustbo.problems._tunings import _TUNINGS
+
+SMOOTH = sorted(set(NAMES) - set(ROUGH))
 
 
 def test_every_tuning_has_a_name():
-    assert sorted(_TUNINGS) == list(NAMES)
+    assert sorted(_TUNINGS) == sorted(NAMES)
     assert set(NAMES) <= set(problems.available())
     assert len(NAMES) >= 8
 
@@ -39,7 +42,7 @@ def test_values_are_those_of_scikit_learn():
     assert value == pytest.approx(scores.mean())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SMOOTH)
 def test_best_known_value_is_reached(name):
     problem = problems.get(name)
     assert problem.optimum is None
@@ -52,7 +55,38 @@ def test_best_known_value_is_reached(name):
     assert value == pickle.loads(pickle.dumps(problem.func))(problem.best_known_params)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(ROUGH))
+def test_rough_scores(name):
+    problem = problems.get(name)
+    assert problem.optimum is problem.best_known is problem.best_known_params is None
+    again = pickle.loads(pickle.dumps(problem.func))
+    params = problem.space.sample(4, 5)
+    values = [problem.func(each) for each in params]
+    assert values == [again(each) for each in params]
+    assert np.isfinite(values).all()
+    assert np.ptp(values) > 0
+
+
+def test_a_tree_is_rougher_than_a_machine():
+    """Along one parameter the best score of a tree is met by chance."""
+
+    def turns(name, axis, levels, **others):
+        values = [problems.get(name).func({axis: x, **others}) for x in levels]
+        return np.count_nonzero(np.diff(np.sign(np.diff(values))))
+
+    smooth = turns("krr-diabetes", "alpha", np.geomspace(1e-3, 10, 12), gamma=0.02)
+    tree = {"max_depth": 8, "min_samples_leaf": 2, "min_samples_split": 4}
+    rough = turns(
+        *("tree-diabetes", "max_features", np.linspace(0.1, 1, 12)),
+        **tree,
+        criterion="squared_error",
+        splitter="best",
+    )
+    assert smooth <= 1
+    assert rough >= 4
+
+
+@pytest.mark.parametrize("name", SMOOTH)
 def test_samples_stay_below_the_best_known_value(name):
     problem = problems.get(name)
     values = [problem.func(params) for params in problem.space.sample(4, 5)]

@@ -20,6 +20,7 @@ _MODULES = {
     "optuna": "optuna",
     "torch": "torch",
     "botorch": "botorch",
+    "cmaes": "cmaes",
     "smac": "smac",
 }
 
@@ -38,12 +39,15 @@ class Peer:
         What tells the peers of one adapter apart.
     takes_pools : bool, default=False
         Whether it can be held to a finite set of points that is no product.
+    least_columns : int, default=1
+        Columns of the encoded space that it needs.
     """
 
     adapter: str
     needs: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
     takes_pools: bool = False
+    least_columns: int = 1
 
 
 def _botorch(acquisition: str) -> Peer:
@@ -66,6 +70,7 @@ PEERS: dict[str, Peer] = {
     "optuna-gp": Peer("_optuna:OptunaMethod", ("optuna", "torch"), {"sampler": "gp"}),
     "botorch-logei": _botorch("logei"),
     "botorch-ucb": _botorch("ucb"),
+    "cmaes": Peer("_cmaes:CmaesMethod", ("cmaes",), least_columns=2),
     "smac-rf": Peer("_smac:SmacMethod", ("smac",), {"facade": "rf"}),
     "smac-gp": Peer("_smac:SmacMethod", ("smac",), {"facade": "gp"}),
 }
@@ -109,4 +114,6 @@ def refusal(name: str, space: Space) -> str | None:
         return "peers take spaces of one branch only"
     if hasattr(space, "points") and not peer.takes_pools:
         return "it cannot be held to a finite pool of points"
+    if space.n_columns < peer.least_columns:
+        return "it needs more than one dimension"
     return None
