@@ -91,7 +91,10 @@ _METRICS = {
     "solved": "share that converged",
     "theta": "length scale, geometric mean",
     "gap": "distance to the best length scale",
+    "range_gap": "distance to a range of good ones",
     "resets": "resets",
+    "block": "queries between resets",
+    "block_sd": "their deviation",
     "cpu_seconds": "CPU seconds",
 }
 

@@ -15,7 +15,7 @@ from skrobustbo import problems
 from skrobustbo._names import canonical
 from skrobustbo.benchmarks._args import CommandError, checked_names
 from skrobustbo.problems import Problem
-from skrobustbo.surrogate import Candidate, GammaPrior, LogNormalPrior
+from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, LogNormalPrior
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Growth:
 #: What a setting may be made of, besides literals.
 _MADE: dict[str, Callable[..., Any]] = {
     "Candidate": Candidate,
+    "FlatPrior": FlatPrior,
     "GammaPrior": GammaPrior,
     "Growth": Growth,
     "LogNormalPrior": LogNormalPrior,

@@ -276,7 +276,8 @@ class UCBPolicy(Policy):
     ----------
     beta : float or str, default=1.0
         Width of the band in deviations, or a schedule: "log", "igp", "a-gp",
-        "self-normalised", "bayes-finite" (finite spaces only), "bayes-continuous".
+        "self-normalised", "bayes-finite" (finite spaces only), "bayes-continuous",
+        "bayes-changing" (for objectives that change).
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
         How schedules get the information gain: that of the points seen, its growth
         rate (models of one length scale only), or a bound on its maximum over the

@@ -12,7 +12,7 @@ import numpy as np
 
 from skrobustbo._forms import Positive
 from skrobustbo._trials import Survivor
-from skrobustbo.acquisition import UCB, WeightedSum
+from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._metadata import Predicted
@@ -67,10 +67,16 @@ class MCMCGPUCB(UCBPolicy):
         4      x_t = argmax over x of 1/m sum over i of
                    mu_{t-1}(x; theta_i) + beta_i sigma_{t-1}(x; theta_i)
         5      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+        With ``acquisition="ei"`` in place of lines 3 and 4:
+        6      x_t = argmax over x of 1/m sum over i of the expected improvement, under
+                   theta_i, on the largest posterior mean under theta_i
 
     Parameters
     ----------
     {kernel}
+    acquisition : {"ucb", "ei"}, default="ucb"
+        What is averaged: the upper confidence bound, or the expected improvement as in
+        Snoek et al., to which Wang and de Freitas (2014) compare theirs in Figure 1.
     prior : GammaPrior, LogNormalPrior or FlatPrior, default=None
         Law of each length scale, in unit-cube coordinates, cut to [0.005, 20];
         Gamma(3, 6) if None. `FlatPrior` is the uniform law of the logarithm.
@@ -107,6 +113,7 @@ class MCMCGPUCB(UCBPolicy):
     state_type: ClassVar[type] = ChainState
     metadata_type: ClassVar[type] = _Drawn
 
+    acquisition: str = "ucb"
     prior: Prior | None = None
     anisotropic: bool = False
     n_samples: int = 8
@@ -116,6 +123,8 @@ class MCMCGPUCB(UCBPolicy):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
+        known = self.acquisition in ("ucb", "ei")
+        require(known, self, "acquisition", "'ucb' or 'ei'")
         for name, least in (("n_samples", 1), ("burn_in", 0), ("thin", 1)):
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool)
@@ -140,9 +149,8 @@ class MCMCGPUCB(UCBPolicy):
         posteriors = [models.at(self._candidate(theta, models)) for theta in counts]
         weights = np.array(list(counts.values())) / len(thetas)
         t = state.t + len(pending) + 1  # line 1
-        betas = [self.beta_of(p, state.n_parameters, t) for p in posteriors]  # line 3
-        bounds = [UCB(p, beta) for p, beta in zip(posteriors, betas, strict=True)]
-        x, _ = argmax(WeightedSum(bounds, weights))  # line 4
+        parts = [self._part(p, state.n_parameters, t, argmax) for p in posteriors]
+        x, _ = argmax(WeightedSum(parts, weights))  # line 4, line 6
         middle = _middle(thetas)
         return x, {
             "label": theta_label(middle),
@@ -150,6 +158,13 @@ class MCMCGPUCB(UCBPolicy):
             **_prediction(models, posteriors, weights, x),
             "thetas": thetas,
         }
+
+    def _part(self, posterior: Posterior, d: int, t: int, argmax: Argmax) -> UCB | EI:
+        """Return the acquisition function of one draw."""
+        if self.acquisition == "ei":
+            _, reached = argmax(UCB(posterior, 0.0), inner=True)
+            return EI(posterior, reached)  # line 6
+        return UCB(posterior, self.beta_of(posterior, d, t))  # line 3
 
     def _draws(self, before: list[list[float]], models: Models) -> list[list[float]]:
         starts = [np.asarray(before[-1])] if before else STARTS

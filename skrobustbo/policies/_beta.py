@@ -118,6 +118,20 @@ def bayes_continuous_beta(
     )
 
 
+def bayes_changing_beta(
+    d: int, t: int, delta: float, *, a: float = 1.0, b: float = 1.0, r: float = 1.0
+) -> float:
+    """Return the schedule for a process on [0, r]^d that changes with time.
+
+    With p = pi**2 t**2 / (3 delta) it is sqrt(2 ln(2 p) + 2 d ln(d t**2 b r sqrt(ln(2 d
+    a p)))): Brunzema et al., event-triggered time-varying BO, Theorem 1, with a_1 and
+    b_1 for a and b. As in `bayes_continuous_beta` a grid has one point at least.
+    """
+    p = math.pi**2 * t**2 / (3 * delta)
+    grid = d * t**2 * b * r * math.sqrt(max(0.0, math.log(2 * d * a * p)))
+    return math.sqrt(2 * math.log(2 * p) + 2 * d * math.log(max(1.0, grid)))
+
+
 def rate_gain(n: int, theta: float, d: int, nu: float) -> float:
     """Return the growth rate of the maximum information gain after `n` points.
 
@@ -193,6 +207,9 @@ _SCHEDULES: dict[str, Callable[[Band], float]] = {
     ),
     "bayes-finite": lambda band: bayes_finite_beta(band.n_points, band.t, band.delta),
     "bayes-continuous": lambda band: bayes_continuous_beta(
+        band.n_parameters, band.t, band.delta
+    ),
+    "bayes-changing": lambda band: bayes_changing_beta(
         band.n_parameters, band.t, band.delta
     ),
 }

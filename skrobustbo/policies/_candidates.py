@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -62,6 +62,15 @@ def check_candidates(policy: Any, given: Any) -> None:
             f"The 'candidates' of {type(policy).__name__} must be a list of one or "
             f"more kernels or Candidate objects, or None. Got {given!r} instead."
         )
+
+
+class QueryBound(TypedDict):
+    """What a model promised of a query, in objective units."""
+
+    query: Count
+    candidate: Count
+    mean: float
+    width: float
 
 
 @dataclass

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, PolicyState
 from skrobustbo.policies._beta import log_beta
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Predicted
-from skrobustbo.policies._models import note
-from skrobustbo.policies._settings import require_positive, settings
-from skrobustbo.surrogate import Models, Posterior
+from skrobustbo.policies._metadata import Estimated
+from skrobustbo.policies._models import (
+    LENGTH_SCALE_BOUNDS,
+    length_scale_candidate,
+    note,
+)
+from skrobustbo.policies._settings import require, require_positive, settings
+from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
+
+#: Output variances that an estimate may return (the paper's 0 to 20, but for 0).
+_VARIANCE_BOUNDS = (0.01, 20.0)
+#: Where the first estimate begins.
+_LENGTH_SCALE_START, _VARIANCE_START = 0.5, 1.0
 
 
 @dataclass
@@ -29,10 +40,14 @@ class ChangingState(PolicyState):
         Evaluations planned.
     theta : float
         Factor on the kernel's length scales.
+    estimate : list of float
+        With ``hyperparameters="map"`` the latest length scales, one for each encoded
+        column, and the output variance; empty at first, and without.
     """
 
     horizon: Count | None
     theta: Positive
+    estimate: list[Positive] = field(default_factory=list, kw_only=True)
 
 
 @settings
@@ -43,16 +58,26 @@ class ChangingUCB(OneModelUCB):
 
     Parameters
     ----------
+    hyperparameters : {"map"} or None, default=None
+        "map": the length scale of each parameter and the output variance of the model,
+        from 0.01 to 20, are estimated again before each query, by highest posterior
+        given the values remembered; `kernel` is then the one at length scale 1. None:
+        they are kept.
+    prior : Prior, default=None
+        With "map" the prior of each length scale; log-normal with median 0.7 and sigma
+        1.5 if None. The variance has a flat one.
     c1, c2 : float, default=0.8, 4.0
         "log" is beta**2 = max(0, c1 ln(c2 t)).
     """
 
     state_type: ClassVar[type] = ChangingState
-    metadata_type: ClassVar[type] = Predicted
+    metadata_type: ClassVar[type] = Estimated
     seeks_maximum: ClassVar[bool] = False  # of one objective: it changes
 
     repeats: bool = True
     beta: float | str = "log"
+    hyperparameters: str | None = None
+    prior: Prior | None = None
     c1: float = 0.8
     c2: float = 4.0
 
@@ -60,6 +85,8 @@ class ChangingUCB(OneModelUCB):
         """Raise a ValueError for settings out of range."""
         super().check()
         require_positive(self, "c1", "c2")
+        known = self.hyperparameters in (None, "map")
+        require(known, self, "hyperparameters", "'map' or None")
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Fit the length scale once, unless the kernel was given."""
@@ -73,13 +100,44 @@ class ChangingUCB(OneModelUCB):
             return log_beta(t, self.c1, self.c2)
         return self.beta_of(posterior, state.n_parameters, t)
 
-    def posterior(self, state: Any, models: Models) -> Posterior:
-        """Return what is believed of the objective at present.
+    def candidate(self, state: Any) -> Candidate:
+        """Return the model, that of the latest estimate where there is one."""
+        if not state.estimate:
+            return super().candidate(state)
+        *columns, variance = state.estimate
+        kernel = ConstantKernel(variance) * self.base_kernel()
+        model = length_scale_candidate(kernel, np.array(columns))
+        return replace(model, label=f"{model.label},variance={variance:.3g}")
 
-        By default that is a static model, given what is remembered.
-        """
-        recent = models.since(self.oldest(state, models.n))
-        return recent[self.candidate(state)]
+    def remembered(self, state: Any, models: Models) -> Models:
+        """Return the models of the values remembered, by default static ones."""
+        return models.since(self.oldest(state, models.n))
+
+    def posterior(self, state: Any, models: Models) -> Posterior:
+        """Return what is believed of the objective at present."""
+        return self.remembered(state, models)[self.candidate(state)]
+
+    def in_time(self, state: Any) -> Kernel | None:
+        """Return the kernel in time that multiplies the one in space, if any."""
+        return None
+
+    def estimated(self, state: Any, models: Models) -> Any:
+        """Return the state with the hyperparameters of highest posterior."""
+        if self.hyperparameters is None:
+            return state
+        groups = models.groups
+        *columns, variance = state.estimate or [_VARIANCE_START]
+        theta = np.array(
+            [columns[g[0]] if columns else _LENGTH_SCALE_START for g in groups]
+        )
+        theta, variance = self.remembered(state, models).fit_with_variance(
+            self.base_kernel(),
+            LogNormalPrior() if self.prior is None else self.prior,
+            (LENGTH_SCALE_BOUNDS, _VARIANCE_BOUNDS),
+            (theta, variance),
+            self.in_time(state),
+        )
+        return replace(state, estimate=[*models.spread(theta).tolist(), variance])
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
         """Return the one that is believed at present."""
@@ -89,18 +147,34 @@ class ChangingUCB(OneModelUCB):
         self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Metadata]
     ) -> tuple[Array, Metadata]:
         """Return the maximiser of the bound given what is remembered."""
+        state = self.estimated(state, models)
         posterior = self.posterior(state, models)
         t = state.t + len(pending) + 1  # line 2; line 1 where data fade
         beta = self.width(state, posterior, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
-        metadata = note(models, posterior, x)
+        metadata = note(models, posterior, x, estimate=state.estimate)
         return x, {**metadata, **self._evidence(state, models, posterior, x)}
+
+    def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
+        """Count the query and keep the estimate: the data are in the history."""
+        state.t += 1  # line 4 where data fade
+        state.estimate = metadata["estimate"]
+        return None
 
     def _evidence(
         self, state: Any, models: Models, posterior: Posterior, x: Array
     ) -> Metadata:
         """Return what `learn` will need of this step, besides the prediction."""
         return {}
+
+    def consistent(
+        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+    ) -> bool:
+        """Tell whether a state is one of this problem, its estimates of its size."""
+        estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
+        least = setup.n_parameters + 1 if self.hyperparameters else math.inf
+        known = super().consistent(state, pending, setup, n_told)
+        return known and all(not e or len(e) >= least for e in estimates)
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy now, encoded.
@@ -168,7 +242,7 @@ class ResettingUCB(ChangingUCB):
 
     def learn(self, state: ResetState, metadata: Metadata, history: Told) -> bool:
         """Add the value to the data, or reset them to it."""
-        state.t += 1
+        super().learn(state, metadata, history)
         values = history.values  # line 4
         reset = self._event(state, metadata, values) or state.step == state.up  # line 5
         if reset:

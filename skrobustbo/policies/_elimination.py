@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
-from skrobustbo.policies._candidates import CandidatePolicy, CandidateState
+from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, QueryBound
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Credited, QueryBound
+from skrobustbo.policies._metadata import Credited
 from skrobustbo.policies._models import note
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior

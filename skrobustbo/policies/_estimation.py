@@ -24,10 +24,11 @@ from skrobustbo.policies._models import (
     STARTS,
     estimated,
     length_scale_candidate,
+    length_scales_of,
     named,
     note,
 )
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._settings import require_positive, settings
 from skrobustbo.surrogate import (
     Candidate,
     FlatPrior,
@@ -36,6 +37,9 @@ from skrobustbo.surrogate import (
     Posterior,
     Prior,
 )
+
+#: By how much length scales are shortened at a time, where a query must be unsure.
+_SHORTER = 1.1
 
 
 @dataclass
@@ -82,9 +86,20 @@ class _EstimatingUCB(UCBPolicy):
         """Estimate the model, then return the maximiser of its bound."""
         posterior, estimate = self._estimate(state, models)  # line 2
         t = state.t + len(pending) + 1  # line 1
-        beta = self.beta_of(posterior, state.n_parameters, t)
-        x, _ = argmax(UCB(posterior, beta))  # line 3
+        posterior, x = self._query(posterior, state, models, argmax, t)
         return x, note(models, posterior, x, **estimate)
+
+    def _query(
+        self,
+        posterior: Posterior,
+        state: EstimateState,
+        models: Models,
+        argmax: Argmax,
+        t: int,
+    ) -> tuple[Posterior, Array]:
+        """Return the model in the end, and the maximiser of its bound."""
+        beta = self.beta_of(posterior, state.n_parameters, t)
+        return posterior, argmax(UCB(posterior, beta))[0]  # line 3
 
     def _estimate(
         self, state: EstimateState, models: Models
@@ -98,9 +113,12 @@ class _EstimatingUCB(UCBPolicy):
         theta = models.fit(
             kernel, self._prior(), LENGTH_SCALE_BOUNDS, starts, per_parameter=each
         )
-        columns = models.spread(theta) if each else theta[0]
-        posterior = models[length_scale_candidate(kernel, columns, theta)]
-        return posterior, {"theta": theta.tolist()}
+        return models[self._candidate(models, theta)], {"theta": theta.tolist()}
+
+    def _candidate(self, models: Models, theta: Array) -> Candidate:
+        """Return the model of length scales, one or one for each parameter."""
+        columns = models.spread(theta) if self.anisotropic else theta[0]
+        return length_scale_candidate(self.base_kernel(), columns, theta)
 
     def consistent(
         self,
@@ -208,18 +226,27 @@ class MLEGPUCB(_EstimatingUCB):
 class MAPGPUCB(_EstimatingUCB):
     """GP-UCB with the length scales of highest posterior.
 
+    With `least_deviation` it is the method of Wang and de Freitas (2014) as Berkenkamp,
+    Schoellig and Krause (2019, section 5) change it for comparison: length scales are
+    shortened until the query is one of which the model is not sure. So it never settles
+    and its regret grows for ever.
+
     Pseudo-code::
 
         1  for t = 1, 2, ...
         2      theta = argmax of log p(y | theta) + log p(theta)
         3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
         4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+        With `least_deviation` kappa, after line 3:
+        5          while sigma_{t-1}(x_t; theta) < kappa: theta = theta / 1.1; line 3
 
     Parameters
     ----------
     {kernel}
     prior : GammaPrior or LogNormalPrior, default=None
         Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
+    least_deviation : float, default=None
+        kappa, in units that the model sees; 0.1 in the comparison. None: no line 5.
     {inherited}
 
     Examples
@@ -232,6 +259,32 @@ class MAPGPUCB(_EstimatingUCB):
 
     prior: Prior | None = None
     anisotropic: bool = True
+    least_deviation: float | None = None
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        if self.least_deviation is not None:
+            require_positive(self, "least_deviation")
 
     def _prior(self) -> Prior:
         return GammaPrior(3.0, 6.0) if self.prior is None else self.prior
+
+    def _query(
+        self,
+        posterior: Posterior,
+        state: EstimateState,
+        models: Models,
+        argmax: Argmax,
+        t: int,
+    ) -> tuple[Posterior, Array]:
+        """Return the model and its query, shortened until that is unsure."""
+        posterior, x = super()._query(posterior, state, models, argmax, t)
+        kappa = self.least_deviation or 0.0
+        while posterior.told_deviation(x) < kappa:  # line 5
+            theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
+            if theta.min() < LENGTH_SCALE_BOUNDS[0]:
+                break
+            posterior = models.at(self._candidate(models, theta))
+            posterior, x = super()._query(posterior, state, models, argmax, t)
+        return posterior, x

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from skrobustbo._forms import Count
-from skrobustbo.policies._changing import ChangingState, ResetState, ResettingUCB
+from skrobustbo.policies._changing import (
+    ChangingState,
+    ResetState,
+    ResettingUCB,
+)
 from skrobustbo.policies._interface import Array, Metadata, Setup
 from skrobustbo.policies._memory import (
     BudgetedUCB,
@@ -18,12 +22,12 @@ from skrobustbo.policies._memory import (
     check_block_length,
     is_count,
 )
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._metadata import Estimated
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior
 
 
-class _Evidence(Predicted):
+class _Evidence(Estimated):
     """The metadata of `ETGPUCB`: what its trigger needs."""
 
     deviation: float

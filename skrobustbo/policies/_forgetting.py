@@ -17,10 +17,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Finite
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
-from skrobustbo.policies._changing import ChangingState, ChangingUCB
+from skrobustbo.policies._changing import (
+    ChangingState,
+    ChangingUCB,
+)
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._metadata import Estimated
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -46,7 +49,7 @@ class ForgettingState(ChangingState):
     rate: Finite = 0.0
 
 
-class _Rated(Predicted):
+class _Rated(Estimated):
     """The metadata of a policy that forgets by degrees."""
 
     rate: Finite
@@ -88,8 +91,8 @@ class _FadingUCB(ChangingUCB):
 
     def learn(self, state: ForgettingState, metadata: Metadata, history: Told) -> None:
         """Count the query and keep the rate: the data are in the history already."""
-        state.t += 1  # line 4
-        state.rate = metadata["rate"]
+        super().learn(state, metadata, history)
+        state.rate = metadata["rate"]  # line 4
 
     def consistent(
         self,
@@ -121,6 +124,14 @@ class _TimedUCB(_FadingUCB):
         The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
         length scale of the initial design, fitted once and then kept.
     """
+
+    def remembered(self, state: ForgettingState, models: Models) -> Models:
+        """Return the models over points and time, of all values."""
+        return models.timed()
+
+    def in_time(self, state: ForgettingState) -> Kernel:
+        """Return the kernel in time."""
+        return self._time_kernel(state.rate)[0]
 
     def posterior(self, state: ForgettingState, models: Models) -> Posterior:
         """Return what is believed of the objective at present."""
@@ -303,6 +314,9 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
     WGPUCB(discount=0.98)
     """
 
+    #: A weighted fit has a likelihood of its own, which the paper does not use.
+    hyperparameters: None = field(default=None, init=False)
+    prior: None = field(default=None, init=False)
     discount: float | None = None
 
     def check(self) -> None:

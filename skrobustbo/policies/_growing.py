@@ -13,6 +13,12 @@ from skrobustbo._forms import Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
+from skrobustbo.policies._candidates import (
+    Given,
+    candidate_models,
+    check_candidates,
+)
+from skrobustbo.policies._crossing import first_crossing
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._metadata import Predicted
 from skrobustbo.policies._models import (
@@ -30,8 +36,7 @@ _MATCHINGS = (None, "regret-bound", "one-step")
 _COMBINATIONS = (None, "min", "divide")
 #: Powers of t that stay within floats, whatever the horizon.
 _STEEPEST = 20
-#: Ratio of the bracket that looks for the reference regret, and the precision of h.
-_BRACKET = 1.5
+#: The precision of h.
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 
 
@@ -93,6 +98,9 @@ class AGPUCB(UCBPolicy):
         With the MAP length scales theta_MAP:
         12      "min" (17): theta_t = min(theta_MAP, theta0 / g), each by itself
         13      "divide" (18): theta_t = theta_MAP / max(g, 1)
+        With `candidates`, each with its own norm bound, in place of lines 5 and 6:
+       14      theta_t = the candidate next to theta_ML / max(g, 1), with theta_ML the
+                   length scale of the likeliest
 
     C1 = 8 / ln(1 + noise^-2). Line 9 has the ratio of the paper's text; its (15) prints
     g(t)^d alone. With lambda = 0, line 3 gives g = h^(1/d), where the text says g = h.
@@ -124,11 +132,17 @@ class AGPUCB(UCBPolicy):
         scale (0).
     ceiling : float, default=0.9
         h(t) is at most (t + 1)**ceiling. Where the widths cannot reach the reference,
-        as under a small constant `beta`, nothing else would stop it.
+        as under a small constant `beta`, nothing else would stop it. Less than 1/3 is
+        what the regret bound of Corollary 3 needs with ``balance=0`` and an RBF kernel;
+        the default is for practice.
     combine : {"min", "divide"} or None, default=None
         How the MAP length scales enter, one per parameter: line 12, line 13, or not.
     prior : Prior, default=None
         Their prior, in unit-cube coordinates; Gamma(3, 6) if None.
+    candidates : list of Kernel or Candidate, default=None
+        The only models, kernels of one length scale each: line 14, as in "Beyond
+        lengthscales" (Ziomek, Adachi, Osborne, section 5), where g is t**0.9. They need
+        ``matching=None`` and no `combine`.
     information_gain : {"posterior", "bound", "rate"}, default="posterior"
         How the schedule and line 9 get the information gain. "rate" needs one length
         scale for all parameters, so no `combine`.
@@ -153,6 +167,7 @@ class AGPUCB(UCBPolicy):
     balance: float = 0.1
     ceiling: float = 0.9
     combine: str | None = None
+    candidates: Given | None = None
     prior: Prior | None = None
     beta: float | str = "a-gp"
 
@@ -178,6 +193,18 @@ class AGPUCB(UCBPolicy):
         require(self.balance >= 0, self, "balance", "a number >= 0")
         rate = self.combine is None or self.information_gain != "rate"
         require(rate, self, "combine", "None where the information gain is a 'rate'")
+        self._check_candidates()
+
+    def _check_candidates(self) -> None:
+        check_candidates(self, self.candidates)
+        if self.candidates is None:
+            return
+        alone = self.matching is None and self.combine is None
+        require(alone, self, "candidates", "None unless matching=None, combine=None")
+        models = candidate_models(self.candidates, self.base_kernel(), ())
+        scales = [np.size(getattr(u.kernel, "length_scale", ())) for u in models]
+        single = "kernels with one length scale each"
+        require(scales == [1] * len(models), self, "candidates", single)
 
     def start(self, setup: Setup, models: Models) -> GrowingState:
         """Return the state of a class that has not grown."""
@@ -273,10 +300,20 @@ class _Step:
 
     def candidate(self, g: float, b: float) -> Candidate:
         """Return the model of the class grown by g and b."""
+        if self.policy.candidates is not None:
+            return self.nearest(g)
         theta = self.theta(g)
         columns = self.models.spread(theta) if self.estimate else theta[0]
         kernel, norm = self.policy.base_kernel(), self.norm(g, b)
         return length_scale_candidate(kernel, columns, theta, norm_bound=norm)
+
+    def nearest(self, g: float) -> Candidate:
+        """Return the candidate next to the likeliest one's length scale over g."""
+        given = candidate_models(self.policy.candidates, self.policy.base_kernel(), ())
+        thetas = np.array([u.kernel.length_scale for u in given])
+        fit = [self.models[u].log_marginal_likelihood for u in given]
+        grown = thetas[int(np.argmax(fit))] / max(g, 1.0)
+        return given[int(np.argmin(np.abs(thetas - grown)))]  # line 14
 
     def theta(self, g: float) -> Array:
         """Return the length scale, or one for each parameter."""
@@ -343,31 +380,6 @@ class _Step:
         return self.spent / self.models.scale + self.width(
             posterior, beta, x
         )  # line 11
-
-
-def first_crossing(
-    regret: Callable[[float], float],
-    target: float,
-    low: float,
-    ceiling: float,
-    precision: float,
-) -> float:
-    """Return the first h >= low at which the estimate reaches the target.
-
-    A geometric bracket, then bisection: the estimate need not be monotone. If it stays
-    below up to the ceiling, the ceiling is returned. `precision` is relative.
-    """
-    if regret(low) >= target:
-        return low
-    high = min(low * _BRACKET, ceiling)
-    while regret(high) < target:
-        if high >= ceiling:
-            return ceiling
-        low, high = high, min(high * _BRACKET, ceiling)
-    while high > low * (1 + precision):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if regret(middle) >= target else (middle, high)
-    return high
 
 
 def _grown(growth: Growth, t: int) -> float:

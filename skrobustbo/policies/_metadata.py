@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from skrobustbo._forms import Count
+from skrobustbo._forms import Count, Positive
 
 
 class Named(TypedDict):
@@ -20,17 +20,14 @@ class Predicted(Named):
     std: float
 
 
+class Estimated(Predicted):
+    """The metadata of a policy that may estimate length scales and a variance."""
+
+    estimate: list[Positive]
+
+
 class Credited(Predicted):
     """The metadata of a policy that credits the query to one of its candidates."""
 
     candidate: Count
-    width: float
-
-
-class QueryBound(TypedDict):
-    """What a model promised of a query, in objective units."""
-
-    query: Count
-    candidate: Count
-    mean: float
     width: float

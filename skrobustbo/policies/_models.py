@@ -108,11 +108,13 @@ def initial_length_scale(kernel: Kernel, setup: Setup, models: Models) -> float:
     """Return the maximum likelihood length scale on the initial design.
 
     A few almost collinear points would make it absurdly long, so it is bounded by the
-    diameter of the space.
+    diameter of the space. A few points far apart say nothing of the short ones: of
+    those that are as likely the longest is taken.
     """
     low, high = LENGTH_SCALE_BOUNDS[0], setup.diameter
     starts = [high * 2.0**-i for i in range(7)]
-    return float(models.fit(kernel, FlatPrior(), (low, high), starts)[0])
+    bounds = (low, high)
+    return float(models.fit(kernel, FlatPrior(), bounds, starts, ties="longest")[0])
 
 
 def map_length_scales(

@@ -11,10 +11,10 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Finite
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
-from skrobustbo.policies._candidates import Given
+from skrobustbo.policies._candidates import Given, QueryBound
 from skrobustbo.policies._elimination import Eliminating, EliminationState, query_bound
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Credited, QueryBound
+from skrobustbo.policies._metadata import Credited
 from skrobustbo.policies._models import initial_length_scale, note
 from skrobustbo.policies._settings import require, settings
 from skrobustbo.surrogate import Models, Posterior

@@ -22,6 +22,9 @@ from skrobustbo.surrogate import Candidate
 
 #: Noise variance of the sources, in units of the standardised values.
 _NOISE_VARIANCE = 0.01
+_RAW_NOISE_VARIANCE = 300.0
+#: Half-hours of a day.
+_DAY = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +71,12 @@ def _candidate(record: Record, past: Array) -> Candidate:
     return Candidate(EmpiricalKernel(np.cov(past.T), X), label="empirical")
 
 
-def temperature(data_home: Home = None) -> Problem:
+def temperature(data_home: Home = None, *, first_day: int = 4) -> Problem:
     """Return the search for the hottest of 50 sensors, which changes over two days.
 
     At each step, half an hour, one sensor of the Intel Berkeley lab can be read. The
-    values are temperatures in units of the standard deviation of all readings of three
-    earlier days, from their mean; Gaussian noise of variance 0.01 in these units. 96
+    values are temperatures in units of the standard deviation of all readings of the
+    days before, from their mean; Gaussian noise of variance 0.01 in these units. 96
     steps are a run, and the record ends there.
 
     The sensors are numbered by their row, 0 to 49, and so placed on a line; the rows
@@ -84,12 +87,19 @@ def temperature(data_home: Home = None) -> Problem:
     ----------
     data_home : path-like or None, default=None
         As in `skrobustbo.datasets.fetch_sensor_temperature`.
+    first_day : {2, 3, 4}, default=4
+        The first of the two days of the search, of the five on record.
 
     Returns
     -------
     Problem
-        With one candidate, the covariance of the sensors over the three days. Its
-        diagonal, from 0.27 to 2.81, is not bounded by 1 for all sensors.
+        With one candidate, the covariance of the sensors over the days before. Its
+        diagonal, from 0.27 to 2.81 by default, is not bounded by 1 for all sensors.
+
+    Raises
+    ------
+    ValueError
+        If the record does not hold two days from `first_day` on, and one before.
 
     Notes
     -----
@@ -102,8 +112,13 @@ def temperature(data_home: Home = None) -> Problem:
     has one mean and one deviation for all sensors is our reading; else the hottest
     sensor would not be the largest value.
     """
-    train = fetch_sensor_temperature("train", data_home=data_home).data
-    test = fetch_sensor_temperature("test", data_home=data_home).data
+    degrees, start = fetch_sensor_temperature(data_home=data_home).data, first_day - 1
+    if (at_least("first_day", first_day, 2) + 1) * _DAY > len(degrees):
+        raise ValueError(
+            "'first_day' must be at most one before the last day on record, the "
+            f"{len(degrees) // _DAY}th. Got {first_day!r} instead."
+        )
+    train, test = degrees[: start * _DAY], degrees[start * _DAY : (start + 2) * _DAY]
     mean, std = train.mean(), train.std()
     record = Record("sensor", tuple(range(train.shape[1])), (test - mean) / std)
     return _changing(
@@ -115,7 +130,9 @@ def temperature(data_home: Home = None) -> Problem:
     )
 
 
-def stocks(data_home: Home = None, *, changing: bool = True) -> Problem:
+def stocks(
+    data_home: Home = None, *, changing: bool = True, raw: bool = False
+) -> Problem:
     """Return the search for the dearest of 29 stocks, day by day or on average.
 
     The values are adjusted closing prices in units of the standard deviation of all of
@@ -133,6 +150,10 @@ def stocks(data_home: Home = None, *, changing: bool = True) -> Problem:
         As in `skrobustbo.datasets.fetch_stocks`.
     changing : bool, default=True
         Which of the two problems.
+    raw : bool, default=False
+        Whether the values are the prices themselves, 6 to 441 dollars, with noise of
+        variance 300 if they change, and the kernel is their correlation: what the
+        first source says was done before it.
 
     Returns
     -------
@@ -149,25 +170,33 @@ def stocks(data_home: Home = None, *, changing: bool = True) -> Problem:
     are; they standardise each stock for the covariance.
     """
     prices = fetch_stocks(data_home=data_home)
-    values = (prices.data - prices.data.mean()) / prices.data.std()
+    units = (0.0, 1.0) if raw else (prices.data.mean(), prices.data.std())
+    values = (prices.data - units[0]) / units[1]
     record = Record("stock", tuple(prices.feature_names), values)
-    candidate = _candidate(record, values)
+    candidate = _candidate(record, values / values.std(axis=0) if raw else values)
     if not changing:
         return _mean_price(record, candidate)
+    variance = _RAW_NOISE_VARIANCE if raw else _NOISE_VARIANCE
     source = (
-        "standardised prices of 29 stocks on 823 days, noise variance 0.01 (after "
-        "Brunzema et al. 2025, app. B)"
+        f"{'' if raw else 'standardised '}prices of 29 stocks on 823 days, noise "
+        f"variance {variance:g} (after Brunzema et al. 2025, app. B)"
     )
-    return _changing("stocks", record, candidate, source)
+    return _changing("stocks", record, candidate, source, variance)
 
 
-def _changing(name: str, record: Record, candidate: Candidate, source: str) -> Problem:
+def _changing(
+    name: str,
+    record: Record,
+    candidate: Candidate,
+    source: str,
+    noise_variance: float = _NOISE_VARIANCE,
+) -> Problem:
     return Problem(
         name=name,
         space=record.space(),
         func=record,
         source=source,
-        noise_std=math.sqrt(_NOISE_VARIANCE),
+        noise_std=math.sqrt(noise_variance),
         candidates=[candidate],
         true_candidate=0,
         horizon=len(record.values),

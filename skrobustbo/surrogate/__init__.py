@@ -9,14 +9,9 @@ from skrobustbo.kernels import (
 )
 from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._gpr import IncrementalGPR
-from skrobustbo.surrogate._likelihood import (
-    FlatPrior,
-    GammaPrior,
-    LogNormalPrior,
-    Prior,
-)
 from skrobustbo.surrogate._models import Models, View
 from skrobustbo.surrogate._posterior import Candidate, Posterior
+from skrobustbo.surrogate._priors import FlatPrior, GammaPrior, LogNormalPrior, Prior
 
 __all__ = [
     "AdditiveKernel",

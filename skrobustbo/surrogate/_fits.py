@@ -14,11 +14,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._likelihood import (
     LengthScaleLikelihood,
-    Prior,
     fit_length_scale,
+    longest_tied,
     strong_noise,
 )
 from skrobustbo.surrogate._posterior import Candidate
+from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
 Array = NDArray[np.float64]
@@ -61,6 +62,7 @@ class Fits:
         starts: Sequence[float | Array],
         *,
         per_parameter: bool = False,
+        ties: str | None = None,
     ) -> Array:
         """Return the length scales of highest posterior given the told points.
 
@@ -76,6 +78,8 @@ class Fits:
             Length scales to start from.
         per_parameter : bool, default=False
             One length scale per parameter instead of one for all.
+        ties : {"longest"} or None, default=None
+            "longest": where a start half as long again is as likely, that one.
 
         Returns
         -------
@@ -83,7 +87,59 @@ class Fits:
             In unit-cube coordinates.
         """
         likelihood = self._likelihood(kernel, prior, per_parameter)
-        return fit_length_scale(likelihood, bounds, _shaped(starts, likelihood))
+        shaped = _shaped(starts, likelihood)
+        theta = fit_length_scale(likelihood, bounds, shaped)
+        if ties is None or not self.n:
+            return theta
+        return longest_tied(likelihood, theta, shaped)
+
+    def fit_with_variance(
+        self,
+        kernel: Kernel,
+        prior: Prior,
+        bounds: Sequence[tuple[float, float]],
+        start: tuple[Array, float],
+        time: Kernel | None = None,
+    ) -> tuple[Array, float]:
+        """Return the length scales and the output variance of highest posterior.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel at length scale 1 and variance 1.
+        prior : Prior
+            Prior of each length scale; that of the variance is flat.
+        bounds : [(float, float), (float, float)]
+            Shortest and longest length scale allowed, least and greatest variance.
+        start : (array of shape (n_parameters,), float)
+            Length scales and a variance to start from.
+        time : Kernel, optional
+            A kernel in time that multiplies the one in space, where the models are
+            those over points and time.
+
+        Returns
+        -------
+        theta : array of shape (n_parameters,)
+            In unit-cube coordinates.
+        variance : float
+            Of the model's units squared.
+        """
+        X, z = self._fitted
+        modulation = None if time is None else time(X)
+        space = X if time is None else X[:, :-1]
+        likelihood = LengthScaleLikelihood(
+            self._cache.kernel_of(kernel, space.shape[1]),
+            space,
+            z,
+            noise=self.noise,
+            groups=self.groups,
+            prior=prior,
+            fits_variance=True,
+            modulation=modulation,
+        )
+        low, high = np.repeat(np.transpose(bounds), [len(self.groups), 1], axis=1)
+        found = fit_length_scale(likelihood, (low, high), [np.append(*start)])
+        return found[:-1], float(found[-1])
 
     def sample(
         self,

@@ -1,18 +1,10 @@
-"""Fitting length scales, and noise, by (penalised) marginal likelihood.
-
-A prior has two densities, and they differ. `log_density` is what a fit maximises: its
-peak is the prior's usual mode, that of theta for a Gamma law, that of log theta (the
-median) for a log-normal one. `log_density_of_log` is what a sampler of log theta needs:
-the density with respect to log theta, which for a density p of theta is theta p(theta).
-A peak moves with the variable in which it is sought; a law does not.
-"""
+"""Fitting length scales, noise and output variance by (penalised) likelihood."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo.kernels import radial, with_length_scale
 from skrobustbo.kernels._radial import NominalKernel, differ
+from skrobustbo.surrogate._priors import Prior
 
 Array = NDArray[np.float64]
 
@@ -33,101 +26,9 @@ _STEP = 1e-5
 _GTOL, _FTOL = 1e-2, 1e-6
 #: Climbs, from the starts of highest posterior, and iterations of each.
 _N_CLIMBS, _MAX_ITER = 2, 50
-
-
-class Prior(Protocol):
-    """What the likelihood fit and the sampler need of a prior."""
-
-    def log_density(self, log_theta: Array) -> tuple[float, Array]:
-        """Return the log density (up to a constant) and its gradient in log theta."""
-        ...
-
-    def log_density_of_log(self, log_theta: Array) -> float:
-        """Return the log density with respect to log theta (up to a constant)."""
-        ...
-
-
-@dataclass(frozen=True)
-class LogNormalPrior:
-    """Log-normal prior: log theta is Gaussian.
-
-    Parameters
-    ----------
-    median : float, default=0.7
-        Median length scale, in unit-cube coordinates.
-    sigma : float, default=1.5
-        Standard deviation of log theta.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skrobustbo.surrogate import LogNormalPrior
-    >>> value, slope = LogNormalPrior(median=1.0).log_density(np.zeros(1))
-    >>> abs(value) + abs(float(slope[0]))
-    0.0
-    """
-
-    median: float = 0.7
-    sigma: float = 1.5
-
-    def log_density(self, log_theta: Array) -> tuple[float, Array]:
-        """Return the log density of log theta (up to a constant) and its gradient."""
-        z = (log_theta - math.log(self.median)) / self.sigma
-        return -0.5 * float(z @ z), -z / self.sigma
-
-    def log_density_of_log(self, log_theta: Array) -> float:
-        """Return the log density with respect to log theta: `log_density` is that."""
-        return self.log_density(log_theta)[0]
-
-
-@dataclass(frozen=True)
-class GammaPrior:
-    """Gamma prior on theta, the fully Bayesian baseline of the papers.
-
-    Parameters
-    ----------
-    shape : float, default=3.0
-        Shape of the law.
-    rate : float, default=6.0
-        Rate, per unit of the unit cube; the mode is ``(shape - 1) / rate``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skrobustbo.surrogate import GammaPrior
-    >>> value, slope = GammaPrior(3, 6).log_density(np.log([1 / 3]))
-    >>> bool(abs(slope[0]) < 1e-12)
-    True
-    """
-
-    shape: float = 3.0
-    rate: float = 6.0
-
-    def log_density(self, log_theta: Array) -> tuple[float, Array]:
-        """Return the log density of theta (up to a constant), gradient in log theta."""
-        theta = np.exp(log_theta)
-        value = (self.shape - 1) * log_theta - self.rate * theta
-        return float(value.sum()), (self.shape - 1) - self.rate * theta
-
-    def log_density_of_log(self, log_theta: Array) -> float:
-        """Return the log density with respect to log theta.
-
-        That of theta, times theta for each of them: d theta = theta d log theta.
-        """
-        return self.log_density(log_theta)[0] + float(log_theta.sum())
-
-
-@dataclass(frozen=True)
-class FlatPrior:
-    """No preference: the estimate is the maximum likelihood one."""
-
-    def log_density(self, log_theta: Array) -> tuple[float, Array]:
-        """Return zero and a zero gradient."""
-        return 0.0, np.zeros_like(log_theta)
-
-    def log_density_of_log(self, log_theta: Array) -> float:
-        """Return zero: a sampler sees the uniform law of log theta in its bounds."""
-        return 0.0
+#: Nats within which length scales are as likely, and how much longer one must be to be
+#: preferred: where all are short the likelihood is flat, and rounding would choose.
+_TIE, _LONGER = 0.05, 1.5
 
 
 class LengthScaleLikelihood:
@@ -150,6 +51,12 @@ class LengthScaleLikelihood:
     fits_noise : bool, default=False
         Whether the noise is fitted as well: its logarithm is then the last coordinate,
         under a flat prior, and `noise` is only what is assumed elsewhere.
+    fits_variance : bool, default=False
+        Whether the output variance, else that of the kernel, is fitted as well: the
+        logarithm of a factor on the kernel is then the very last coordinate, under a
+        flat prior.
+    modulation : array of shape (n, n), optional
+        What the kernel's values are multiplied by, such as those of a kernel in time.
     """
 
     def __init__(
@@ -162,10 +69,13 @@ class LengthScaleLikelihood:
         groups: Sequence[NDArray[np.intp]],
         prior: Prior,
         fits_noise: bool = False,
+        fits_variance: bool = False,
+        modulation: Array | None = None,
     ) -> None:
         self.kernel, self.X, self.z = kernel, X, z
         self.noise, self.groups, self.prior = noise, groups, prior
-        self.fits_noise = fits_noise
+        self.fits_noise, self.fits_variance = fits_noise, fits_variance
+        self.modulation = modulation
         self._owner = np.zeros(X.shape[1], dtype=np.intp)
         for i, columns in enumerate(groups):
             self._owner[columns] = i
@@ -195,19 +105,29 @@ class LengthScaleLikelihood:
             squares += apart / scales[c] ** 2
         return X, np.sqrt(squares)
 
-    def _split(self, point: Array) -> tuple[Array, float]:
-        """Return the logarithms of the length scales, and the noise."""
+    def _split(self, point: Array) -> tuple[Array, float, float]:
+        """Return the logarithms of the length scales, the noise and the variance."""
+        noise, variance = self.noise, 1.0
+        if self.fits_variance:
+            point, variance = point[:-1], math.exp(point[-1])
         if self.fits_noise:
-            return point[:-1], math.exp(point[-1])
-        return point, self.noise
+            point, noise = point[:-1], math.exp(point[-1])
+        return point, noise, variance
+
+    def _times(self, K: Array, variance: float) -> Array:
+        """Return the kernel's values, or slopes, with all that multiplies them."""
+        if self.modulation is not None:
+            K = K * self.modulation
+        return K * variance if self.fits_variance else K
 
     def __call__(self, point: Array) -> tuple[float, Array]:
         """Return minus the log posterior and its gradient."""
         if self._scaled is None:
             return self._by_differences(point)
-        log_theta, noise = self._split(point)
+        log_theta, noise, variance = self._split(point)
         X, r = self._distances(log_theta)
-        K, h = radial(self.kernel, r)  # type: ignore[misc] # see __init__
+        parts = radial(self.kernel, r)
+        K, h = (self._times(part, variance) for part in parts)  # type: ignore[union-attr] # see __init__
         K.flat[:: len(K) + 1] += noise**2  # the diagonal
         value, alpha, L = _solve(K, self.z)
         if L is None:
@@ -216,8 +136,8 @@ class LengthScaleLikelihood:
         # G = (alpha alpha^T - K^-1) h. LAPACK gives one half of K^-1: it counts twice,
         # and the diagonal, where distances are zero, not at all.
         half_inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
-        # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1)
-        spare = float(alpha @ alpha - half_inverse.trace()) if self.fits_noise else 0.0
+        # tr(alpha alpha^T - K^-1)
+        spare = float(alpha @ alpha - half_inverse.trace())
         G = np.outer(alpha, alpha)
         half_inverse *= 2
         G -= half_inverse
@@ -228,7 +148,11 @@ class LengthScaleLikelihood:
             scale = self.columns(log_theta)[c]
             moments[c] = 0.5 * np.einsum("ab,ab->", G, apart) / scale**2
         slopes = [-moments[columns].sum() for columns in self.groups]
+        # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1), and, with K less
+        # noise^2 in place of the kernel, d(-log p)/dlog(variance).
         slopes += [-(noise**2) * spare] if self.fits_noise else []
+        rest = float(alpha @ self.z) - len(alpha) - noise**2 * spare
+        slopes += [-0.5 * rest] if self.fits_variance else []
         return self._penalised(point, value, np.array(slopes))
 
     def _penalised(
@@ -251,12 +175,13 @@ class LengthScaleLikelihood:
         return self.prior.log_density_of_log(log_theta) - self._value(log_theta)
 
     def _value(self, point: Array) -> float:
-        log_theta, noise = self._split(point)
+        log_theta, noise, variance = self._split(point)
         if self._scaled is None:
             K = with_length_scale(self.kernel, self.columns(log_theta))(self.X)
         else:
             _, r = self._distances(log_theta)
             K, _ = radial(self.kernel, r)  # type: ignore[misc] # see __init__
+        K = self._times(K, variance)
         K.flat[:: len(K) + 1] += noise**2  # the diagonal
         return _solve(K, self.z)[0]
 
@@ -335,6 +260,19 @@ def fit_length_scale(
     # The logarithms' bounds may be off by a rounding error.
     theta: Array = np.clip(np.exp(best.x), *bounds)
     return theta
+
+
+def longest_tied(
+    likelihood: LengthScaleLikelihood, theta: Array, others: Sequence[Array]
+) -> Array:
+    """Return the longest of `others` that is as likely as `theta`, or else `theta`."""
+    least = likelihood.value(np.log(theta)) + _TIE
+    ties = (
+        other
+        for other in sorted(others, key=np.sum, reverse=True)
+        if (other >= _LONGER * theta).all() and likelihood.value(np.log(other)) <= least
+    )
+    return next(ties, theta)
 
 
 #: Deviations of the noise that are looked for, in those of the model's prior. Below,

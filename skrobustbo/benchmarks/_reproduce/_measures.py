@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,9 @@ THETA_EDGES = np.geomspace(0.005, 5.0, 25)
 #: The share of the optimum's height above the mean of the first values that may be
 #: missing where a run counts as having solved its problem.
 SOLVED = 0.05
+#: Length scales that suit a problem, as the program of the length-scale balancing paper
+#: has them.
+BEST_THETAS = {"michalewicz5": 0.0354}
 _N_KEPT = 12
 
 
@@ -67,9 +71,20 @@ class Queries:
     @property
     def gap(self) -> float:
         """Mean distance of the length scales from the best, in logarithms."""
+        best = BEST_THETAS[self.problem.name]
+        return float(np.abs(np.log(self.thetas / best)).mean())
+
+    @property
+    def range_gap(self) -> float:
+        """The same from the range of those that are about as likely as the best."""
         low, high = best_thetas(self.problem.name)
         above, below = np.log(self.thetas / high), np.log(low / self.thetas)
         return float(np.maximum(0.0, np.maximum(above, below)).mean())
+
+    @property
+    def blocks(self) -> NDArray[np.intp]:
+        """Queries from one reset to the next; what is left at the end is none."""
+        return np.diff(np.flatnonzero(self.resets), prepend=-1)
 
     @property
     def left_trap(self) -> bool:
@@ -104,9 +119,12 @@ _NUMBERS: dict[str, Callable[[Queries], float]] = {
     "found": lambda run: run.left_trap,
     "solved": lambda run: run.simple[-1] <= SOLVED * run.first.mean(),
     "resets": lambda run: run.resets.sum(),
+    "block": lambda run: run.blocks.mean() if len(run.blocks) else math.nan,
+    "block_sd": lambda run: run.blocks.std() if len(run.blocks) else math.nan,
     "theta": lambda run: np.exp(np.log(run.thetas).mean()),
     "last_theta": lambda run: run.thetas[-1],
     "gap": lambda run: run.gap,
+    "range_gap": lambda run: run.range_gap,
 }
 #: And the curves.
 CURVES: dict[str, Callable[[Queries], ArrayLike]] = {

@@ -12,10 +12,9 @@ from typing import Any
 from skrobustbo import policies, problems
 from skrobustbo.benchmarks._record import KEY, RunKey, Table, VersionNotes
 from skrobustbo.benchmarks._reproduce._baselines import (
-    FromScratch,
-    RestlessMAP,
-    RoundedGrowth,
-    SliceEI,
+    ETGPFromScratch,
+    ProgramA,
+    ProgramLB,
 )
 from skrobustbo.benchmarks._reproduce._claims import (
     Alike,
@@ -37,7 +36,11 @@ from skrobustbo.problems import Problem
 #: Policies of single experiments, by name.
 _OWN = {
     policy.__name__: policy
-    for policy in (FromScratch, RestlessMAP, RoundedGrowth, SliceEI)
+    for policy in (
+        ETGPFromScratch,
+        ProgramA,
+        ProgramLB,
+    )
 }
 
 
@@ -74,6 +77,8 @@ class Case:
         Whether the initial points are uniform draws; otherwise those of the problem.
     counts_initial : bool
         Whether the initial points are queries of the paper, whose regret counts.
+    noise : float or None
+        Deviation of the noise of values, and so NOISE; None: the problem's.
     data : str
         What is missing where the problem's data are not at hand.
     quick_seeds, quick_settings
@@ -93,6 +98,7 @@ class Case:
     drawn: bool = False
     uniform: bool = True
     counts_initial: bool = False
+    noise: float | None = None
     data: str = ""
     quick_seeds: int = 2
     quick_settings: Mapping[str, Any] = field(default_factory=dict)
@@ -150,7 +156,9 @@ class Case:
         """
         problem = problems.get(self.problem, **self.settings)
         if self.drawn and problem.sample_function is not None:
-            return problem.sample_function(seed)
+            problem = problem.sample_function(seed)
+        if self.noise is not None:
+            problem = replace(problem, noise_std=self.noise)
         return problem
 
 
