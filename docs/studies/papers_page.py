@@ -1,9 +1,10 @@
-"""The page of the papers' experiments: what they report, what comes out, the verdicts.
+"""The pages of the papers' experiments: what they report, what comes out, the verdicts.
 
     python docs/studies/papers_page.py docs/papers.md
 
-It is written from the runs that ``python -m skrobustbo.benchmarks reproduce`` has left
-in a folder, and so are the figures beside them.
+They are written from the runs that ``python -m skrobustbo.benchmarks reproduce`` has
+left in a folder, and so are the figures. A page for each experiment goes into the
+folder, with its tables.
 """
 
 import argparse
@@ -59,23 +60,26 @@ not better was *partly* so unless the test said the opposite, and an experiment
 without any claim reproduced could be *partly*.
 """
 
-_HEAD = f"""\
+_HEAD = """\
 # The papers' experiments
 
-Do the implementations give the published results? Each figure and table below was run
+Do the implementations give the published results? Each figure and table below was made
 by
 
 ```sh
 python -m skrobustbo.benchmarks reproduce NAME
 ```
 
-(`--list` names all, `--quick` is a form of seconds, `--jobs` runs several at a time,
-and what the csv files hold already is not run again). This page is written from those
-files by `python docs/studies/papers_page.py docs/papers.md`. Every run
-has one BLAS thread; all methods of a seed meet the same function, initial points and
-noise. Nothing was tuned to agree: where a paper leaves a setting open, the list below
-the experiment says how it was filled.
+`--list` names all, `--quick` is a form of seconds, `--jobs` runs several at a time, and
+what the csv files hold already is not run again. This page and those of the single
+experiments are written from these files, by
+`python docs/studies/papers_page.py docs/papers.md`. Every run has one BLAS thread. All
+methods of a seed meet the same function, initial points and noise. Nothing was tuned to
+agree: where a paper leaves a setting open, the experiment's own page says how it was
+filled.
+"""
 
+_RULES = f"""\
 ## How a verdict is reached
 
 The rules were fixed before the experiments were run, and the script applies them.
@@ -113,7 +117,7 @@ def build_parser():
 
 
 def main(args):
-    """Write the page and all figures."""
+    """Write the pages and all figures."""
     folder = args.runs or args.page.with_suffix("")
     make_folder(args.page.parent, "page")
     check_can_write(args.page, "page")
@@ -122,20 +126,49 @@ def main(args):
 
 
 def write_page(path, folder):
-    """Write the page and all figures from the runs in `folder`."""
+    """Write the pages and all figures from the runs in `folder`."""
     results = read_results(folder, quick=False)
     for experiment in EXPERIMENTS.values():
         draw(experiment, results, folder, quick=False)
+        page = detail_path(folder, experiment)
+        page.write_text(detail_text(experiment, results), encoding="utf-8")
     path.write_text(page_text(path, folder), encoding="utf-8")
+
+
+def detail_path(folder, experiment):
+    """Return the path of the page of one experiment."""
+    return folder / f"{experiment.name}.md"
 
 
 def page_text(path, folder):
     """Return the page that belongs at `path`, from the runs and figures in `folder`."""
     results = read_results(folder, quick=False)
-    parts = [_HEAD, _summary(results), *_papers(results, path, folder)]
+    parts = [_HEAD, _summary(results), *_papers(results, path, folder), _RULES]
     if notes := versions_of(folder).read():
         parts.append(f"{made_with(notes)}\n")
+    details = "\n".join(
+        _link(detail_path(folder, experiment).with_suffix(""), path)
+        for experiment in EXPERIMENTS.values()
+    )
+    parts.append(f"```{{toctree}}\n:hidden:\n\n{details}\n```\n")
     return "\n".join(parts)
+
+
+def detail_text(experiment, results):
+    """Return the page of one experiment: its runs, its claims, what was left open."""
+    parts = [f"# {experiment.title}: details\n"]
+    parts += [_panel(experiment, panel, results) for panel in experiment.panels]
+    found = experiment.findings(results)
+    rows = [(f.says, f.here, f"**{f.verdict}**") for f in found]
+    parts.append(table(("what the paper says", "here", "verdict"), rows, n_left=3))
+    parts.append("\nLeft open by the paper, and filled so:\n")
+    parts.append("\n".join(f"- {line}" for line in experiment.left_open))
+    return "\n".join(parts) + "\n"
+
+
+def _link(target, page):
+    """Return a path relative to a page's folder."""
+    return Path(os.path.relpath(target, page.parent)).as_posix()
 
 
 def _summary(results):
@@ -177,30 +210,24 @@ def _papers(results, path, folder):
 def _section(experiment, results, path, folder):
     found = experiment.findings(results)
     yield f"({experiment.name})=\n\n### {experiment.title}\n"
+    details = _link(detail_path(folder, experiment), path)
     yield f"`reproduce {experiment.name}`: **{overall(found)}**"
-    yield f" ({_seeds(experiment, results)} seeds).\n"
+    yield f" ({_seeds(experiment, results)} seeds; [details]({details})).\n"
     yield f"*The paper:* {experiment.reports}\n"
     figure = path_of(folder, experiment, quick=False)
     if figure.exists():
-        link = Path(os.path.relpath(figure, path.parent)).as_posix()
+        link = _link(figure, path)
         yield f"![{experiment.title}, as it comes out here]({link})\n"
-    for panel in experiment.panels:
-        yield from _panel(experiment, panel, results)
-    rows = [(f.says, f.here, f"**{f.verdict}**") for f in found]
-    yield table(("what the paper says", "here", "verdict"), rows, n_left=3) + "\n"
     remarks = folder / f"{experiment.name}.txt"
     if remarks.exists():
         yield remarks.read_text(encoding="utf-8")
-    yield "Left open by the paper, and filled so:\n"
-    yield "\n".join(f"- {line}" for line in experiment.left_open) + "\n"
 
 
 def _panel(experiment, panel, results):
-    """Yield the means and standard errors of a panel's methods."""
+    """Return the means and standard errors of a panel's methods."""
     if panel.case.name not in results:
         missing = f", which needs {panel.case.data}" if panel.case.data else ""
-        yield f"*{panel.title}*{missing}: not run.\n"
-        return
+        return f"*{panel.title}*{missing}: not run.\n"
     shown = [m for m in experiment.metrics if m in results[panel.case.name]]
     rows = [
         (
@@ -211,7 +238,7 @@ def _panel(experiment, panel, results):
         for method in panel.methods
     ]
     header = (panel.title, "runs", *(_METRICS[metric] for metric in shown))
-    yield table(header, rows) + "\n"
+    return table(header, rows) + "\n"
 
 
 def _cell(results, panel, method, metric):

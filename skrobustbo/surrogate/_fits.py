@@ -23,6 +23,9 @@ from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
 Array = NDArray[np.float64]
+
+#: Points that an estimate at every step looks at.
+_MOST_AT_EACH_STEP = 300
 Indices = NDArray[np.intp]
 
 
@@ -103,6 +106,9 @@ class Fits:
     ) -> tuple[Array, float]:
         """Return the length scales and the output variance of highest posterior.
 
+        It is meant for every step: at most 300 of the told points, evenly spaced in
+        the order told, are looked at.
+
         Parameters
         ----------
         kernel : Kernel
@@ -125,6 +131,8 @@ class Fits:
             Of the model's units squared.
         """
         X, z = self._fitted
+        every = max(1, -(-len(z) // _MOST_AT_EACH_STEP))
+        X, z = X[::every], z[::every]
         modulation = None if time is None else time(X)
         space = X if time is None else X[:, :-1]
         likelihood = LengthScaleLikelihood(

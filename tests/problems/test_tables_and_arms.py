@@ -135,6 +135,25 @@ def test_temperature_is_standardised_by_the_earlier_days(build):
     assert offset == pytest.approx(train.mean())
 
 
+def test_temperature_of_other_days(build):
+    later, earlier = build("temperature"), build("temperature", first_day=3)
+    # The second day of the one is the first of the other, in other units.
+    day = [later.func({"sensor": 7}, t) for t in range(1, 49)]
+    same = [earlier.func({"sensor": 7}, t) for t in range(49, 97)]
+    assert np.corrcoef(day, same)[0, 1] == pytest.approx(1.0)
+    assert earlier.horizon == 96
+    with pytest.raises(ValueError, match="'first_day' must be at most one before"):
+        build("temperature", first_day=5)
+
+
+def test_raw_stocks(build):
+    raw, problem = build("stocks", raw=True), build("stocks")
+    assert raw.optimum_at(823) > 300  # dollars
+    assert raw.optimum_params_at(1) == problem.optimum_params_at(1)
+    assert raw.noise_std**2 == pytest.approx(300)
+    assert np.allclose(raw.candidates[0].kernel.covariance.diagonal(), 1.0, atol=0.01)
+
+
 def test_stocks(build):
     problem = build("stocks")
     assert (problem.space.size, problem.horizon) == (29, 823)

@@ -36,7 +36,7 @@ def command(*words):
     )
 
 
-@pytest.mark.parametrize("name", ["traps", "noise", "twenty"])
+@pytest.mark.parametrize("name", ["traps", "noise", "many"])
 def test_pages_are_made_from_their_runs(name, tmp_path):
     page, out = (DOCS / f"{name}.md").read_text(), tmp_path / "page.md"
     title = page.splitlines()[0].removeprefix("# ")

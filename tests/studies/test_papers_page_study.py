@@ -9,9 +9,14 @@ import pytest
 import papers_page
 import shared
 from made_runs import made_case_run
-from papers_page import page_text
+from papers_page import detail_path, detail_text, page_text
 from skrobustbo.benchmarks._reproduce._figure import path_of
-from skrobustbo.benchmarks._reproduce._spec import CASES, EXPERIMENTS, versions_of
+from skrobustbo.benchmarks._reproduce._spec import (
+    CASES,
+    EXPERIMENTS,
+    read_results,
+    versions_of,
+)
 
 
 def command(*words):
@@ -38,6 +43,7 @@ def test_the_page_is_written_from_the_files(tmp_path):
         assert f"({name})=" in text
         assert experiment.title in text
         assert (folder / f"{name}.png").exists()
+        assert "what the paper says" in detail_path(folder, experiment).read_text()
     assert text.count("**too few runs**") == 0
 
 
@@ -53,15 +59,20 @@ def test_the_page_holds_without_any_run(tmp_path):
     assert command(page) == 0
     text = page.read_text()
     assert text.count("**too few runs**") > len(EXPERIMENTS)
-    assert "which needs the materials data sets: not run" in text
+    details = (tmp_path / "papers" / "lb-fig3.md").read_text()
+    assert "which needs the materials data sets: not run" in details
 
 
 def test_the_documentation_has_the_page_of_its_files():
     page = Path(__file__).parents[2] / "docs" / "papers.md"
     folder = page.with_suffix("")
-    assert page.read_text(encoding="utf-8") == page_text(page, folder), (
-        "make it again: python docs/studies/papers_page.py docs/papers.md"
-    )
+    again = "make it again: python docs/studies/papers_page.py docs/papers.md"
+    assert page.read_text(encoding="utf-8") == page_text(page, folder), again
+    results = read_results(folder, quick=False)
+    for experiment in EXPERIMENTS.values():
+        details = detail_path(folder, experiment).read_text(encoding="utf-8")
+        assert details == detail_text(experiment, results), again
+    assert len(page.read_text(encoding="utf-8").split()) < 6_000
     assert all(path.stat().st_size < 120_000 for path in folder.glob("*.png"))
     assert sum(path.stat().st_size for path in folder.glob("*.csv")) < 1_000_000
 

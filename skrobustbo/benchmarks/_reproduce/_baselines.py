@@ -14,8 +14,6 @@ from skrobustbo.policies import (
 )
 from skrobustbo.surrogate import FlatPrior, Models
 
-_BOUNDS = (0.005, 20.0)
-
 
 class ETGPFromScratch(ETGPUCB):
     """ET-GP-UCB whose clock leaves no data, so that the next query is random.
@@ -52,7 +50,7 @@ class ProgramLB(LBGPUCB):
 
     def longest(self, setup: Any, models: Models) -> float:
         """Return theta0."""
-        return _from_one_start(self, setup, models)
+        return _from_one_start(self, models)
 
     def suspected_regret(self, state: Any, i: int, n: int) -> float:
         """Return sqrt(n) (sqrt(gamma) + gamma), gamma the rate of the RBF kernel."""
@@ -70,11 +68,13 @@ class ProgramA(AGPUCB):
     def start(self, setup: Any, models: Models) -> Any:
         """Return the state of a class that has not grown."""
         self.check()
-        return self.state_type(setup.n_parameters, _from_one_start(self, setup, models))
+        return self.state_type(setup.n_parameters, _from_one_start(self, models))
 
 
-def _from_one_start(policy: Policy, setup: Any, models: Models) -> float:
-    """Return the maximum of the likelihood of theta that is reached from ln 2."""
-    bounds = (_BOUNDS[0], setup.diameter)
-    kernel = policy.base_kernel()
+def _from_one_start(policy: Policy, models: Models) -> float:
+    """Return the maximum of the likelihood of theta that is reached from ln 2.
+
+    Between bounds the first step of the climb would go to one of them.
+    """
+    kernel, bounds = policy.base_kernel(), (1e-300, math.inf)
     return float(models.fit(kernel, FlatPrior(), bounds, [math.log(2)])[0])
