@@ -135,8 +135,8 @@ class _TimedUCB(_FadingUCB):
 
     def posterior(self, state: ForgettingState, models: Models) -> Posterior:
         """Return what is believed of the objective at present."""
-        n_columns = models.X.shape[1]
-        return models.timed()[self._in_time(state, n_columns, state.rate)]  # line 2
+        model = self._in_time(state, models.X.shape[1], state.rate)
+        return self.remembered(state, models)[model]  # line 2
 
     def _in_time(
         self, state: ForgettingState, n_columns: int, rate: float

@@ -51,7 +51,9 @@ class LBGPUCB(Balancing):
 
     Lines 11 and 12 have the inequalities of the paper's proof (Lemma B.2): its printed
     algorithm has m - r on the left of 11 and the sense of 12 inverted. A candidate that
-    attains the maximum in line 11 always stays, so the last is never removed.
+    attains the maximum in line 11 always stays, so the last is never removed. The
+    paper's RBF kernel is exp(-r**2 / theta**2): its length scales are sqrt(2) times
+    those of scikit-learn's kernel, which are meant here.
 
     Parameters
     ----------

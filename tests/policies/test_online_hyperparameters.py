@@ -1,5 +1,6 @@
 """Changing objectives under models whose hyperparameters are estimated as they go."""
 
+import json
 import math
 
 import numpy as np
@@ -102,6 +103,17 @@ def test_variance_follows_the_values():
             trial = optimizer.to_dict()["trials"][-1]
             estimates.append(trial["metadata"]["estimate"][-1])
     assert min(estimates) > 2.0  # values have a variance of 4 about zero, not of 1
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: type(p).__name__)
+def test_a_state_from_a_file_goes_on_as_it_would_have(policy):
+    *_, (_, _, optimizer, _) = searched(policy)
+    again = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    for t in range(STEPS + 1, STEPS + 5):
+        params = optimizer.ask()
+        assert again.ask() == params
+        for each in (optimizer, again):
+            each.tell(params, objective(params, t))
 
 
 def test_weighted_values_have_no_such_setting():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skrobustbo.benchmarks._plot import Styles, legend, new_figure, styles_of
 from skrobustbo.benchmarks._reproduce._claims import Results, values
 from skrobustbo.benchmarks._reproduce._measures import (
+    BEST_THETAS,
     THETA_EDGES,
     best_thetas,
     curve,
@@ -145,7 +146,9 @@ def _histograms(experiment: Experiment, results: Results) -> Figure:
             share = _read(found).mean(axis=0)
             ax.stairs(share, THETA_EDGES, label=method, **styles[method])
         low, high = best_thetas(panel.case.problem)
-        ax.axvspan(low, high, color="0.85", label="estimate of the best")
+        ax.axvspan(low, high, color="0.85", label="range of good ones")
+        best = BEST_THETAS[panel.case.problem]
+        ax.axvline(best, color="0.4", ls=":", label="the best, by the program")
         ax.set(xscale="log", xlabel=_NAMES["theta"], title=panel.title)
         ax.set_xlim(THETA_EDGES[0], THETA_EDGES[-1])
     axes[0, 0].set_ylabel(_NAMES["histogram"])
