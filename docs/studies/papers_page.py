@@ -143,7 +143,8 @@ def detail_path(folder, experiment):
 def page_text(path, folder):
     """Return the page that belongs at `path`, from the runs and figures in `folder`."""
     results = read_results(folder, quick=False)
-    parts = [_HEAD, _summary(results), *_papers(results, path, folder), _RULES]
+    parts = [_HEAD, _summary(results), _hours(results)]
+    parts += [*_papers(results, path, folder), _RULES]
     if notes := versions_of(folder).read():
         parts.append(f"{made_with(notes)}\n")
     details = "\n".join(
@@ -185,6 +186,14 @@ def _summary(results):
         )
     header = ("experiment", "verdict", "claims: reproduced / partly / not", "seeds")
     return "\n## Summary\n\n" + table(header, rows, n_left=4) + "\n"
+
+
+def _hours(results):
+    hours = sum(float(runs["cpu_seconds"].sum()) for runs in results.values()) / 3600
+    return (
+        f"The methods' own time in all these runs adds up to {hours:.1f} hours of one "
+        "core; the problems' and the start of processes come on top.\n"
+    )
 
 
 def _seeds(experiment, results):

@@ -179,7 +179,7 @@ def test_a_window_counts_all_queries():
     policy = SWGPUCB(KERNEL, window=2)
     state, history = begin(policy)
     for told in (1, 2, 3):
-        tell(policy, state, history, {}, 1.0)
+        tell(policy, state, history, {"estimate": []}, 1.0)
         assert state.t == told
 
 
