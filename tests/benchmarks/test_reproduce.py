@@ -380,20 +380,20 @@ def test_list_names_all(capsys):
 def test_the_command_resumes(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     asked = _in_process(monkeypatch)
-    words = ["reproduce", "et-table2", "--quick", "--out", str(tmp_path)]
+    words = ["reproduce", "a-fig5", "--quick", "--out", str(tmp_path)]
     assert main([*words, "--seeds", "0"]) == 0
     assert {key.seed for key in asked} == {0}
     # A run that a killed process has left torn is made again.
-    path = tmp_path / "et-slow.quick.csv"
+    path = tmp_path / "a-samples.quick.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]) + lines[-1][:20])
     asked.clear()
     assert main(words) == 0
     (torn,) = (key for key in asked if key.seed == 0)
-    assert torn == ("et-slow.quick", 15, "W-GP-UCB", 0)
+    assert torn == ("a-samples.quick", 12, "GP-UCB, wrong norm", 0)
     assert {key.seed for key in asked if key != torn} == {1}
-    assert (tmp_path / "et-table2.quick.png").stat().st_size > 1000
-    assert "et-table2: too few runs" in capsys.readouterr().out
+    assert (tmp_path / "a-fig5.quick.png").stat().st_size > 1000
+    assert "a-fig5: too few runs" in capsys.readouterr().out
     (note,) = versions_of(tmp_path).read()
     assert note["numpy"] == np.__version__
     asked.clear()

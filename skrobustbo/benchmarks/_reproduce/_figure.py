@@ -112,8 +112,8 @@ def _curve_panel(
     styles: Styles,
 ) -> None:
     """Draw the mean of a curve, and a band of a standard error."""
-    n_iter = int(results[panel.case.name]["n_iter"].iloc[0])
     for method, found in _found(results, panel, f"{name}_curve"):
+        n_iter = int(results[panel.case.name]["n_iter"].iloc[0])
         curves = _read(found)
         steps = kept_steps(n_iter - panel.case.n_first)
         middle, error = curves.mean(axis=0), _standard_error(curves)
