@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -40,6 +40,9 @@ from skrobustbo.surrogate import (
 
 #: By how much length scales are shortened at a time, where a query must be unsure.
 _SHORTER = 1.1
+
+Ask = Callable[[Posterior], Array]
+Asked = tuple[Posterior, Array]
 
 
 @dataclass
@@ -86,20 +89,17 @@ class _EstimatingUCB(UCBPolicy):
         """Estimate the model, then return the maximiser of its bound."""
         posterior, estimate = self._estimate(state, models)  # line 2
         t = state.t + len(pending) + 1  # line 1
-        posterior, x = self._query(posterior, state, models, argmax, t)
+
+        def ask(posterior: Posterior) -> Array:
+            beta = self.beta_of(posterior, state.n_parameters, t)
+            return argmax(UCB(posterior, beta))[0]  # line 3
+
+        posterior, x = self._query(models, posterior, ask)
         return x, note(models, posterior, x, **estimate)
 
-    def _query(
-        self,
-        posterior: Posterior,
-        state: EstimateState,
-        models: Models,
-        argmax: Argmax,
-        t: int,
-    ) -> tuple[Posterior, Array]:
+    def _query(self, models: Models, posterior: Posterior, ask: Ask) -> Asked:
         """Return the model in the end, and the maximiser of its bound."""
-        beta = self.beta_of(posterior, state.n_parameters, t)
-        return posterior, argmax(UCB(posterior, beta))[0]  # line 3
+        return posterior, ask(posterior)
 
     def _estimate(
         self, state: EstimateState, models: Models
@@ -270,21 +270,15 @@ class MAPGPUCB(_EstimatingUCB):
     def _prior(self) -> Prior:
         return GammaPrior(3.0, 6.0) if self.prior is None else self.prior
 
-    def _query(
-        self,
-        posterior: Posterior,
-        state: EstimateState,
-        models: Models,
-        argmax: Argmax,
-        t: int,
-    ) -> tuple[Posterior, Array]:
+    def _query(self, models: Models, posterior: Posterior, ask: Ask) -> Asked:
         """Return the model and its query, shortened until that is unsure."""
-        posterior, x = super()._query(posterior, state, models, argmax, t)
-        kappa = self.least_deviation or 0.0
-        while posterior.told_deviation(x) < kappa:  # line 5
+        x = ask(posterior)
+        if self.least_deviation is None:
+            return posterior, x
+        while posterior.told_deviation(x) < self.least_deviation:  # line 5
             theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
             if theta.min() < LENGTH_SCALE_BOUNDS[0]:
                 break
             posterior = models.at(self._candidate(models, theta))
-            posterior, x = super()._query(posterior, state, models, argmax, t)
+            x = ask(posterior)
         return posterior, x

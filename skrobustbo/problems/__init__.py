@@ -110,7 +110,8 @@ def get(name: str, **settings: Any) -> Problem:
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
         ``"tv-within-model"``, ``d``, ``share``, ``kind``, ``seed`` and ``hidden`` of
         ``"trap"``, ``function``, ``d``, ``relevant`` and ``seed`` of ``"many"``,
-        ``data_home`` of those made of a data set, ``changing`` of ``"stocks"``.
+        ``data_home`` of those made of a data set, ``changing`` and ``raw`` of
+        ``"stocks"``, ``first_day`` of ``"temperature"``.
 
     Returns
     -------

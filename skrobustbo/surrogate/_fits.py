@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,13 +136,9 @@ class Fits:
         X, z = X[::every], z[::every]
         modulation = None if time is None else time(X)
         space = X if time is None else X[:, :-1]
-        likelihood = LengthScaleLikelihood(
-            self._cache.kernel_of(kernel, space.shape[1]),
-            space,
-            z,
-            noise=self.noise,
-            groups=self.groups,
-            prior=prior,
+        likelihood = self._likelihood(
+            *(kernel, prior, True),
+            data=(space, z),
             fits_variance=True,
             modulation=modulation,
         )
@@ -235,18 +232,15 @@ class Fits:
         kernel: Kernel,
         prior: Prior,
         per_parameter: bool,
-        fits_noise: bool = False,
+        data: tuple[Array, Array] | None = None,
+        **fitted: Any,
     ) -> LengthScaleLikelihood:
+        """Return the likelihood given `data`, else all that there are."""
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
-        X, z = self._fitted
+        X, z = self._fitted if data is None else data
+        kernel = self._cache.kernel_of(kernel, X.shape[1])
         return LengthScaleLikelihood(
-            self._cache.kernel_of(kernel, X.shape[1]),
-            X,
-            z,
-            noise=self.noise,
-            groups=groups,
-            prior=prior,
-            fits_noise=fits_noise,
+            kernel, X, z, noise=self.noise, groups=groups, prior=prior, **fitted
         )
 
     @property

@@ -136,8 +136,7 @@ class LengthScaleLikelihood:
         # G = (alpha alpha^T - K^-1) h. LAPACK gives one half of K^-1: it counts twice,
         # and the diagonal, where distances are zero, not at all.
         half_inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
-        # tr(alpha alpha^T - K^-1)
-        spare = float(alpha @ alpha - half_inverse.trace())
+        trace = half_inverse.trace() if self._fits_more else 0.0
         G = np.outer(alpha, alpha)
         half_inverse *= 2
         G -= half_inverse
@@ -148,12 +147,33 @@ class LengthScaleLikelihood:
             scale = self.columns(log_theta)[c]
             moments[c] = 0.5 * np.einsum("ab,ab->", G, apart) / scale**2
         slopes = [-moments[columns].sum() for columns in self.groups]
+        if self._fits_more:
+            slopes += self._slopes_of_sizes(alpha, float(trace), noise)
+        return self._penalised(point, value, np.array(slopes))
+
+    @property
+    def _fits_more(self) -> bool:
+        """Whether anything but length scales is fitted."""
+        return self.fits_noise or self.fits_variance
+
+    def _slopes_of_sizes(self, alpha: Array, trace: float, noise: float) -> list[float]:
+        """Return the slopes along the logarithms of noise and variance, if fitted.
+
+        Parameters
+        ----------
+        alpha : array of shape (n,)
+            K^-1 z.
+        trace : float
+            That of K^-1.
+        noise : float
+            Standard deviation of the noise.
+        """
         # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1), and, with K less
         # noise^2 in place of the kernel, d(-log p)/dlog(variance).
-        slopes += [-(noise**2) * spare] if self.fits_noise else []
-        rest = float(alpha @ self.z) - len(alpha) - noise**2 * spare
-        slopes += [-0.5 * rest] if self.fits_variance else []
-        return self._penalised(point, value, np.array(slopes))
+        by_noise = noise**2 * (float(alpha @ alpha) - trace)
+        by_both = float(alpha @ self.z) - len(alpha)
+        slopes = [-by_noise] if self.fits_noise else []
+        return slopes + ([-0.5 * (by_both - by_noise)] if self.fits_variance else [])
 
     def _penalised(
         self, point: Array, value: float, slopes: Array
