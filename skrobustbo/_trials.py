@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import Count
+from skrobustbo._forms import Count, NotNegative
 
 Array = NDArray[np.float64]
 FoldResult = dict[str, Any]
@@ -69,6 +69,9 @@ class Trial:
         `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
     value : float or None
         The value told, as told; None while pending.
+    value_std : float
+        Standard deviation of the value's own error: positive where it was estimated
+        from a part of the folds, 0 where it was measured in full.
     time : float or None
         When it was told, in seconds since the epoch.
     reset : bool
@@ -90,6 +93,7 @@ class Trial:
     width: float = math.nan
     folds: Sequence[FoldResult] = ()
     value: float | None = None
+    value_std: NotNegative = 0.0
     time: float | None = None
     reset: bool = False
 
@@ -142,7 +146,8 @@ class Trials:
     Attributes
     ----------
     best : int or None
-        Index of the best finite value among the told, None if there is none.
+        Index of the best finite value among the told, None if there is none. A value
+        that is an estimate is best only where there are no others.
     """
 
     def __init__(self) -> None:
@@ -152,6 +157,7 @@ class Trials:
         self.pending: list[Trial] = []
         self.best: int | None = None
         self._values = np.empty(16)
+        self._has_estimates = False
 
     def __len__(self) -> int:
         return len(self.told)
@@ -171,8 +177,9 @@ class Trials:
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
         finite = math.isfinite(value)
         self._values[n] = _limited(value) if finite else math.nan
+        self._has_estimates |= trial.value_std > 0
         self.told.append(trial)
-        if finite and (self.best is None or value > self._value(self.best)):
+        if finite and (self.best is None or self._rank(n) > self._rank(self.best)):
             self.best = n
 
     @property
@@ -180,8 +187,16 @@ class Trials:
         """What the policy noted of the pending points that a model chose."""
         return [t.metadata for t in self.pending if t.metadata is not None]
 
-    def _value(self, i: int) -> float:
-        return self.told[i].value  # type: ignore[return-value] # it was told
+    def _rank(self, i: int) -> tuple[bool, float]:
+        trial = self.told[i]
+        return trial.value_std == 0, trial.value  # type: ignore[return-value] # told
+
+    @property
+    def value_stds(self) -> Array | None:
+        """Standard deviations of the values' own errors; None if all are zero."""
+        if not self._has_estimates:
+            return None
+        return np.array([trial.value_std for trial in self.told])
 
     @property
     def values(self) -> Array:

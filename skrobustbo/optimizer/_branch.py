@@ -169,6 +169,7 @@ class Branch:
             reference_points=self._reference_points,
             ball=self.region.ball,
             n_elsewhere=len(self._every.trials) - len(self.history.trials),
+            value_stds=self.history.value_stds,
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
         return Models(self._cache, view, rng)

@@ -256,8 +256,12 @@ class Optimizer(Views):
                 branch = self._branches[trial.branch]
                 self._tell_trial(branch.history.find_pending(trial.x) or trial, number)
 
-    def _tell_trial(self, trial: Trial, value: float) -> None:
-        """Record the value of a trial, asked or made of a point of the space."""
+    def _tell_trial(self, trial: Trial, value: float, std: float = 0.0) -> None:
+        """Record the value of a trial, asked or made of a point of the space.
+
+        `std` is the standard deviation of an error of its own, if it is an estimate.
+        """
+        trial.value_std = std
         with self._lock:
             if trial.number < 0:
                 self._add(trial)

@@ -69,6 +69,8 @@ _ELSEWHERE = ("params", "x", "number", "folds")
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
     """Return a trial in JSON types; its encoded point follows from its params."""
     record = {key: v for key, v in vars(trial).items() if key not in _ELSEWHERE}
+    if not trial.value_std:
+        del record["value_std"]
     record["params"] = branches[trial.branch].params_to_json(trial.params)
     written: dict[str, Any] = to_json_state(record)
     return written
@@ -79,6 +81,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     rest = from_json_state({k: v for k, v in record.items() if k != "params"})
     space = branches[int(rest["branch"])]
     params = space.params_from_json(record["params"])
+    rest.setdefault("value_std", 0.0)
     found: Trial = built(
         Trial, rest, params=params, x=space.encode(params), number=-1, folds=()
     )

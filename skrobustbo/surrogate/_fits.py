@@ -131,14 +131,16 @@ class Fits:
         variance : float
             Of the model's units squared.
         """
-        X, z = self._fitted
+        (X, z), errors = self._fitted, self._fitted_errors
         every = max(1, -(-len(z) // _MOST_AT_EACH_STEP))
         X, z = X[::every], z[::every]
+        errors = None if errors is None else errors[::every]
         modulation = None if time is None else time(X)
         space = X if time is None else X[:, :-1]
         likelihood = self._likelihood(
             *(kernel, prior, True),
             data=(space, z),
+            errors=errors,
             fits_variance=True,
             modulation=modulation,
         )
@@ -238,6 +240,7 @@ class Fits:
         """Return the likelihood given `data`, else all that there are."""
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
         X, z = self._fitted if data is None else data
+        fitted.setdefault("errors", self._fitted_errors)
         kernel = self._cache.kernel_of(kernel, X.shape[1])
         return LengthScaleLikelihood(
             kernel, X, z, noise=self.noise, groups=groups, prior=prior, **fitted
@@ -246,6 +249,11 @@ class Fits:
     @property
     def _fitted(self) -> tuple[Array, Array]:
         """The told points, and their targets, that hyperparameters are fitted to."""
+        raise NotImplementedError
+
+    @property
+    def _fitted_errors(self) -> Array | None:
+        """Variance of the own error of each of those values, in units of the model."""
         raise NotImplementedError
 
     def fit_value(
@@ -288,7 +296,11 @@ class Fits:
         X, z = self._fitted
         mean = self._mean(candidate)
         targets = z if mean is None else z - mean(X)
-        regressor = self._cache.new(candidate, X.shape[1])._refactor(X)
+        weights: float | Array = 1.0
+        if (errors := self._fitted_errors) is not None:
+            variance = self._cache.noise_of(candidate) ** 2
+            weights = variance / (variance + errors)
+        regressor = self._cache.new(candidate, X.shape[1], weights)._refactor(X)
         return regressor._given(targets).log_marginal_likelihood_value_
 
     def _mean(self, candidate: Candidate) -> Callable[[Array], Array] | None:

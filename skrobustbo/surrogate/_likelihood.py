@@ -57,6 +57,8 @@ class LengthScaleLikelihood:
         flat prior.
     modulation : array of shape (n, n), optional
         What the kernel's values are multiplied by, such as those of a kernel in time.
+    errors : array of shape (n,), optional
+        Variance of each target's own error, in addition to the noise.
     """
 
     def __init__(
@@ -71,11 +73,12 @@ class LengthScaleLikelihood:
         fits_noise: bool = False,
         fits_variance: bool = False,
         modulation: Array | None = None,
+        errors: Array | None = None,
     ) -> None:
         self.kernel, self.X, self.z = kernel, X, z
         self.noise, self.groups, self.prior = noise, groups, prior
         self.fits_noise, self.fits_variance = fits_noise, fits_variance
-        self.modulation = modulation
+        self.modulation, self.errors = modulation, errors
         self._owner = np.zeros(X.shape[1], dtype=np.intp)
         for i, columns in enumerate(groups):
             self._owner[columns] = i
@@ -120,6 +123,12 @@ class LengthScaleLikelihood:
             K = K * self.modulation
         return K * variance if self.fits_variance else K
 
+    def _add_noise(self, K: Array, noise: float) -> None:
+        diagonal = K.reshape(-1)[:: len(K) + 1]
+        diagonal += noise**2
+        if self.errors is not None:
+            diagonal += self.errors
+
     def __call__(self, point: Array) -> tuple[float, Array]:
         """Return minus the log posterior and its gradient."""
         if self._scaled is None:
@@ -128,7 +137,7 @@ class LengthScaleLikelihood:
         X, r = self._distances(log_theta)
         parts = radial(self.kernel, r)
         K, h = (self._times(part, variance) for part in parts)  # type: ignore[union-attr] # see __init__
-        K.flat[:: len(K) + 1] += noise**2  # the diagonal
+        self._add_noise(K, noise)
         value, alpha, L = _solve(K, self.z)
         if L is None:
             return self._penalised(point, value, np.zeros(len(point)))
@@ -136,7 +145,7 @@ class LengthScaleLikelihood:
         # G = (alpha alpha^T - K^-1) h. LAPACK gives one half of K^-1: it counts twice,
         # and the diagonal, where distances are zero, not at all.
         half_inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)
-        trace = half_inverse.trace() if self._fits_more else 0.0
+        precisions = half_inverse.diagonal().copy() if self._fits_more else alpha
         G = np.outer(alpha, alpha)
         half_inverse *= 2
         G -= half_inverse
@@ -148,7 +157,7 @@ class LengthScaleLikelihood:
             moments[c] = 0.5 * np.einsum("ab,ab->", G, apart) / scale**2
         slopes = [-moments[columns].sum() for columns in self.groups]
         if self._fits_more:
-            slopes += self._slopes_of_sizes(alpha, float(trace), noise)
+            slopes += self._slopes_of_sizes(alpha, precisions, noise)
         return self._penalised(point, value, np.array(slopes))
 
     @property
@@ -156,24 +165,29 @@ class LengthScaleLikelihood:
         """Whether anything but length scales is fitted."""
         return self.fits_noise or self.fits_variance
 
-    def _slopes_of_sizes(self, alpha: Array, trace: float, noise: float) -> list[float]:
+    def _slopes_of_sizes(
+        self, alpha: Array, precisions: Array, noise: float
+    ) -> list[float]:
         """Return the slopes along the logarithms of noise and variance, if fitted.
 
         Parameters
         ----------
         alpha : array of shape (n,)
             K^-1 z.
-        trace : float
-            That of K^-1.
+        precisions : array of shape (n,)
+            The diagonal of K^-1.
         noise : float
             Standard deviation of the noise.
         """
         # d(-log p)/dlog(noise) = -noise^2 tr(alpha alpha^T - K^-1), and, with K less
-        # noise^2 in place of the kernel, d(-log p)/dlog(variance).
-        by_noise = noise**2 * (float(alpha @ alpha) - trace)
-        by_both = float(alpha @ self.z) - len(alpha)
+        # its diagonal noise in place of the kernel, d(-log p)/dlog(variance).
+        by_noise = noise**2 * (float(alpha @ alpha) - float(precisions.sum()))
+        by_all = float(alpha @ self.z) - len(alpha)
+        by_kernel = by_all - by_noise
+        if self.errors is not None:
+            by_kernel -= float(self.errors @ (alpha**2 - precisions))
         slopes = [-by_noise] if self.fits_noise else []
-        return slopes + ([-0.5 * (by_both - by_noise)] if self.fits_variance else [])
+        return slopes + ([-0.5 * by_kernel] if self.fits_variance else [])
 
     def _penalised(
         self, point: Array, value: float, slopes: Array
@@ -202,7 +216,7 @@ class LengthScaleLikelihood:
             _, r = self._distances(log_theta)
             K, _ = radial(self.kernel, r)  # type: ignore[misc] # see __init__
         K = self._times(K, variance)
-        K.flat[:: len(K) + 1] += noise**2  # the diagonal
+        self._add_noise(K, noise)
         return _solve(K, self.z)[0]
 
     def _by_differences(self, point: Array) -> tuple[float, Array]:

@@ -57,6 +57,9 @@ class View:
         Told points before the first of `X`.
     now : float, optional
         The time of the point to be chosen, if the last column of the points is time.
+    value_stds : array of shape (n,), optional
+        Standard deviations of the told values' own errors, in units of the objective,
+        where there are any: noise of each row in addition to the model's.
     """
 
     X: Array
@@ -71,6 +74,7 @@ class View:
     n_elsewhere: int = 0
     start: int = 0
     now: float | None = None
+    value_stds: Array | None = None
 
     @property
     def told(self) -> Array:
@@ -90,6 +94,7 @@ class View:
             z=self.z[start:],
             values=self.told[start:],
             start=self.start + start,
+            value_stds=None if self.value_stds is None else self.value_stds[start:],
         )
 
     def timed(self) -> Self:
@@ -140,9 +145,21 @@ class Models(Fits):
             rows, n_told = self._seen, len(self._active)
             timed = self._view.now is not None
             name = (self._view.start, timed, chosen_at(self.n))
-            regressor = self._cache.regressor(candidate, rows, n_told, name)
-            self._posteriors[candidate] = self._posterior(candidate, regressor)
+            if self._errors is not None:
+                posterior = self.at(candidate)
+            else:
+                regressor = self._cache.regressor(candidate, rows, n_told, name)
+                posterior = self._posterior(candidate, regressor)
+            self._posteriors[candidate] = posterior
         return self._posteriors[candidate]
+
+    @cached_property
+    def _errors(self) -> Array | None:
+        """Variance of each active value's own error, in units of the model."""
+        stds = self._view.value_stds
+        if stds is None:
+            return None
+        return (stds[self._active] / self.scale) ** 2
 
     @cached_property
     def _active(self) -> Indices:
@@ -154,8 +171,17 @@ class Models(Fits):
     @property
     def _fitted(self) -> tuple[Array, Array]:
         """The told points, and their targets, that hyperparameters are fitted to."""
-        rows = self._active[fitted_rows(len(self._active))]
+        rows = self._active[self._fitted_rows]
         return self.X[rows], self.z[rows]
+
+    @property
+    def _fitted_rows(self) -> slice:
+        return fitted_rows(len(self._active))
+
+    @property
+    def _fitted_errors(self) -> Array | None:
+        """Variance of the own error of each value that is fitted to."""
+        return None if self._errors is None else self._errors[self._fitted_rows]
 
     @cached_property
     def _seen(self) -> Array:
@@ -183,6 +209,8 @@ class Models(Fits):
 
     def at(self, candidate: Candidate) -> Posterior:
         """Return the posterior of a candidate to be looked at once: nothing is kept."""
+        if self._errors is not None:
+            return self.weighted(candidate, np.ones(self.n))
         regressor = self._cache.new(candidate, self.X.shape[1])
         regressor._hold(self._seen, len(self._active))
         return self._posterior(candidate, regressor)
@@ -195,9 +223,13 @@ class Models(Fits):
         candidate : Candidate
             The model.
         weights : array of shape (n,)
-            Positive weights of the told points; pending ones have weight 1.
+            Positive weights of the told points; pending ones have weight 1. What values
+            have of errors of their own is added.
         """
         weights = weights[self._active]
+        if self._errors is not None:
+            variance = self._cache.noise_of(candidate) ** 2
+            weights = variance / (variance / weights + self._errors)
         each = np.concatenate([weights, np.ones(len(self._seen) - len(weights))])
         regressor = self._cache.new(candidate, self.X.shape[1], each)
         regressor._refactor(self._seen)

@@ -205,11 +205,12 @@ class Posterior:
     def told_means(self) -> Array:
         """The means at the told points, shape (n_told,), at no cost of a prediction.
 
-        With alpha = (K + noise**2 I)^-1 z they are K alpha = z - noise**2 alpha. Not
-        for posteriors whose rows have noises of their own.
+        With the noise variances D of the rows and alpha = (K + D)^-1 z they are
+        K alpha = z - D alpha.
         """
-        n = self.n_told
-        means = self.regressor.y_train_[:n] - self.noise**2 * self._alpha[:n]
+        n, variance = self.n_told, self.regressor.alpha
+        noise = variance[:n] if isinstance(variance, np.ndarray) else variance
+        means = self.regressor.y_train_[:n] - noise * self._alpha[:n]
         return self._shifted(means, self.X[:n])
 
     @property
@@ -217,7 +218,7 @@ class Posterior:
         """How far the told values are above their predictions from the others.
 
         With alpha and K^-1 of the model, alpha_i / (K^-1)_ii (Rasmussen and Williams
-        2006, section 5.4.2). Not for posteriors whose rows have noises of their own.
+        2006, section 5.4.2).
         """
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
