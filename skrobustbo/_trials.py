@@ -21,6 +21,10 @@ FoldId = tuple[int, int]  # number of the trial, and of the split
 _LARGEST = 1e300
 
 
+#: What a trial keeps that goes from one optimizer to another.
+_KEPT = ("params", "x", "branch", "label", "mean", "std", "folds", "estimate")
+
+
 class Survivor(TypedDict):
     """A candidate model that survives; its length scales where it is told by them."""
 
@@ -67,6 +71,9 @@ class Trial:
         In a search, for each fold what scikit-learn notes of a fit: `test_scores` (a
         number, or a dict of several metrics), `fit_error` (a traceback or None),
         `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
+    estimate : (float, float) or None
+        Where only the first folds were fitted, the mean score that they let expect, and
+        the standard deviation of its error.
     value : float or None
         The value told, as told; None while pending.
     value_std : float
@@ -92,6 +99,7 @@ class Trial:
     metadata: dict[str, Any] | None = None
     width: float = math.nan
     folds: Sequence[FoldResult] = ()
+    estimate: tuple[float, float] | None = None
     value: float | None = None
     value_std: NotNegative = 0.0
     time: float | None = None
@@ -108,6 +116,11 @@ class Trial:
         if self.value is None or math.isfinite(self.value):
             return None
         return f"the value was {self.value}"
+
+    def renew(self) -> None:
+        """Forget what an optimizer made of the point, before another takes it over."""
+        kept = {name: getattr(self, name) for name in _KEPT}
+        vars(self).update(vars(Trial(**kept)))
 
     # Folds ---------------------------------------------------------------------------
 
@@ -126,7 +139,9 @@ class Trial:
         return [float(s[metric] if isinstance(s, dict) else s) for s in found]
 
     def mean_score(self, metric: str | None) -> float:
-        """Return the mean test score, nan if one is not finite."""
+        """Return the mean test score, nan if one is not finite or not known."""
+        if self.estimate is not None:
+            return math.nan
         with np.errstate(over="ignore"):
             mean = float(np.mean(self.scores(metric)))
         return mean if math.isfinite(mean) else math.nan

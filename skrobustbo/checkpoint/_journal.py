@@ -21,6 +21,8 @@ from skrobustbo.checkpoint._compare import (
 )
 
 Record = dict[str, Any]
+#: The turn of a fold among all, 0 where it does not matter; the fold; its result.
+Done = tuple[int, FoldId, FoldResult]
 
 #: Splits, and characters of the header, that a checkpoint may have.
 _MAX_SPLITS, _MAX_HEADER = 1_000_000, 64_000_000
@@ -56,6 +58,7 @@ class NoJournal:
         n_samples: int,
         metrics: Sequence[str] | None,
         train: bool,
+        n_open: int | None = 1,
     ) -> list[tuple[Any, Any]]:
         """Return the splits of the search."""
         return draw()
@@ -65,11 +68,11 @@ class NoJournal:
         trials: list[Trial] = source.next_round()
         return trials
 
-    def done(self, first: int, n: int) -> dict[FoldId, FoldResult]:
-        """Return the finished folds of `n` candidates from the number `first` on."""
-        return {}
+    def done(self, candidate: int) -> list[Done]:
+        """Return the finished folds of a candidate."""
+        return []
 
-    def record(self, key: FoldId, result: FoldResult) -> None:
+    def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
         """Keep the result of a fold."""
 
 
@@ -101,6 +104,7 @@ class Journal(NoJournal):
         self._rounds: list[list[Record]] = []
         self._n_rounds = self._n_candidates = 0
         self._done: dict[FoldId, FoldResult] = {}
+        self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
 
     def close(self) -> None:
@@ -183,6 +187,7 @@ class Journal(NoJournal):
         n_samples: int,
         metrics: Sequence[str] | None,
         train: bool,
+        n_open: int | None = 1,
     ) -> list[tuple[Any, Any]]:
         """Return the splits of the first run; read its folds, or start the file.
 
@@ -197,6 +202,8 @@ class Journal(NoJournal):
             known before the first fit.
         train : bool
             Whether folds have training scores.
+        n_open : int or None, default=1
+            Rounds, the last ones, whose folds need not all be there; None for any.
         """
         if self._store is None:
             splits = draw()
@@ -205,6 +212,8 @@ class Journal(NoJournal):
             return splits
         found = self._read_splits(self._store, n_samples)
         self._read_folds(self._store, metrics, train)
+        if n_open is not None:
+            self._check_complete(n_open)
         return found
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
@@ -237,10 +246,15 @@ class Journal(NoJournal):
             if self._retry_failed:
                 self._again = {k for k, fold in self._done.items() if has_failed(fold)}
                 self.retries = bool(self._again)
-            last = len(self._rounds[-1]) if self._rounds else 0
-            complete = (self._n_candidates - last) * n_splits
-            numbers = [n for n, _ in rows if n < complete]
-            records.require(len(numbers) == complete, "folds are missing")
+            self._turns = {k: r.pop("turn", 0) for k, r in self._done.items()}
+
+    def _check_complete(self, n_open: int) -> None:
+        """Raise if folds are missing of what a later round could not do without."""
+        last = sum(map(len, self._rounds[-n_open:]))
+        complete = self._n_candidates - last
+        there = sum(candidate < complete for candidate, _ in self._done)
+        with self._reading():
+            records.require(there == complete * self._n_splits, "folds are missing")
 
     def next_round(self, source: Any) -> list[Trial]:
         """Return the next candidates: those noted, then new ones, which are noted."""
@@ -262,22 +276,29 @@ class Journal(NoJournal):
         self._n_candidates += len(rows)
         return trials
 
-    def done(self, first: int, n: int) -> dict[FoldId, FoldResult]:
-        """Return the finished folds of `n` candidates from the number `first` on."""
-        keys = ((i, k) for i in range(first, first + n) for k in range(self._n_splits))
-        found = {
-            key: self._done.pop(key)
+    def done(self, candidate: int) -> list[Done]:
+        """Return the finished folds of a candidate."""
+        keys = ((candidate, split) for split in range(self._n_splits))
+        found = [
+            (self._turns[key], key, self._done.pop(key))
             for key in keys
             if key in self._done and key not in self._again
-        }
+        ]
         self.n_read += len(found)
-        self.n_read_failed += sum(map(has_failed, found.values()))
+        self.n_read_failed += sum(has_failed(result) for _, _, result in found)
         return found
 
-    def record(self, key: FoldId, result: FoldResult) -> None:
-        """Write the result of a fold: from now on it is never fitted again."""
+    def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
+        """Write the result of a fold: from now on it is never fitted again.
+
+        With `in_turn` its turn is written, too: that of folds of which the search
+        depends on which came first.
+        """
         candidate, split = key
-        row = candidate * self._n_splits + split, records.write_fold(result)
+        turn = None
+        if in_turn:
+            turn = self._turns[key] = max(self._turns.values(), default=0) + 1
+        row = candidate * self._n_splits + split, records.write_fold(result, turn)
         self._file.add("fold", [row], replace=key in self._again)
 
     @property

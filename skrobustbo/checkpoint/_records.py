@@ -129,8 +129,8 @@ def _names(scores: Any) -> list[str]:
     return list(scores) if isinstance(scores, dict) else []
 
 
-def write_fold(result: FoldResult) -> str:
-    """Return the row of a fold's result."""
+def write_fold(result: FoldResult, turn: int | None = None) -> str:
+    """Return the row of a fold's result, with its turn where that matters."""
     error = result.get("fit_error")
     record = {
         "test_scores": _write_scores(result["test_scores"]),
@@ -141,6 +141,8 @@ def write_fold(result: FoldResult) -> str:
     }
     if "train_scores" in result:
         record["train_scores"] = _write_scores(result["train_scores"])
+    if turn is not None:
+        record["turn"] = turn
     return dumps(record)
 
 
@@ -148,9 +150,11 @@ _FOLD = {"test_scores", "n_test_samples", "fit_time", "score_time", "fit_error"}
 
 
 def read_fold(body: str) -> FoldResult:
-    """Return the result that `write_fold` wrote."""
+    """Return the result that `write_fold` wrote, with its turn if it has one."""
     record = loads(body)
-    require(record.keys() - {"train_scores"} == _FOLD, "the parts of a fold")
+    known = record.keys() - {"train_scores", "turn"}
+    require(known == _FOLD, "the parts of a fold")
+    require(is_count(record.get("turn", 0)), "a turn")
     for kind in record.keys() & {"test_scores", "train_scores"}:
         record[kind] = _read_scores(record[kind])
     for kind in ("fit_time", "score_time"):

@@ -1,7 +1,10 @@
 """Running candidates: folds on joblib, failures, callbacks, one table of results."""
 
 from skrobustbo.evaluation._checks import take_folds
-from skrobustbo.evaluation._run import Source, run_search
+from skrobustbo.evaluation._flight import Schedule
+from skrobustbo.evaluation._racing import Racing
+from skrobustbo.evaluation._run import run_search
+from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
-__all__ = ["Source", "Stops", "run_search", "take_folds"]
+__all__ = ["Racing", "Schedule", "Source", "Stops", "run_search", "take_folds"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Sequence
+from collections import deque
+from collections.abc import Generator
 from concurrent.futures import CancelledError
 from typing import Any, Self
 
@@ -97,10 +98,10 @@ class DaskPool(SoloPool):
         self._data = self._call = None
         self._kept.__exit__(*error)
 
-    def run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
+    def run(self, waiting: deque[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
         """Fit folds, without taking up a thread if this is itself a task."""
         with self._backend.retrieval_context():
-            yield from super().run(folds)
+            yield from super().run(waiting)
 
     # The workers ----------------------------------------------------------------------
 

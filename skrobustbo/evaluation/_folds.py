@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
@@ -136,14 +137,20 @@ class FoldPool:
     def __exit__(self, *error: Any) -> None:
         self._parallel.__exit__(*error)
 
-    def run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
-        """Fit folds and give the result of each as soon as it is there.
+    def run(self, waiting: deque[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
+        """Fit the folds that wait and give the result of each as soon as it is there.
 
-        If a worker dies, others are started. The folds under way then are fitted again
-        one at a time, so that the one that kills workers is known: when it has done so
-        twice, it counts as failed, and what is left of its candidate with it. Folds
-        that must not be started any more are left out.
+        Folds that are added meanwhile are left to the next call. If a worker dies,
+        others are started. The folds under way then are fitted again one at a time, so
+        that the one that kills workers is known: when it has done so twice, it counts
+        as failed, and what is left of its candidate with it. Folds that must not be
+        started any more are left out.
         """
+        folds = list(waiting)
+        waiting.clear()
+        yield from self._run(folds)
+
+    def _run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
         try:
@@ -155,13 +162,13 @@ class FoldPool:
                 del left[key]
                 yield key, result
         except Exception as error:
-            if not _is_loss(error):
+            if not is_loss(error):
                 raise
             self._restart()
             for fold in [fold for fold in sent if fold.key in left]:
                 yield from self._one_at_a_time(fold, left)
             if left:
-                yield from self.run(list(left.values()))
+                yield from self._run(list(left.values()))
 
     def _one_at_a_time(
         self, fold: Fold, left: dict[FoldId, Fold]
@@ -212,7 +219,7 @@ class FoldPool:
         try:
             return list(self._parallel(calls))
         except Exception as error:
-            if not _is_loss(error):
+            if not is_loss(error):
                 raise
             self._restart()
             return None
@@ -224,7 +231,7 @@ class FoldPool:
         self.__enter__()
 
 
-def _is_loss(error: Exception) -> bool:
+def is_loss(error: Exception) -> bool:
     """Tell whether an error says that a worker died.
 
     A pool of processes is broken then. Ray's error is told by the name of its class, as

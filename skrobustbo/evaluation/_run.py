@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from joblib.parallel import get_active_backend
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
@@ -26,7 +24,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_rows,
@@ -38,56 +36,12 @@ from skrobustbo.evaluation._checks import (
     spread_failures,
     take_folds,
 )
-from skrobustbo.evaluation._dask import DaskPool, is_dask
-from skrobustbo.evaluation._folds import Fold, FoldPool, Job
-from skrobustbo.evaluation._solo import SoloPool
+from skrobustbo.evaluation._flight import Candidate, Flight, Known, Schedule
+from skrobustbo.evaluation._folds import Fold, Job
+from skrobustbo.evaluation._pools import pool_of
+from skrobustbo.evaluation._results import results_of
+from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
-from skrobustbo.evaluation._timed import TimedPool
-
-
-class Source(Protocol):
-    """What a search asks for candidates, round by round.
-
-    Attributes
-    ----------
-    trials : list of Trial
-        Those told so far.
-    n_planned : int
-        Number of candidates there will be at most.
-    n_rounds : int or None
-        Number of rounds at most, None where all candidates are known beforehand.
-    """
-
-    trials: list[Trial]
-    n_planned: int
-    n_rounds: int | None
-
-    def check(self, metrics: list[str]) -> None:
-        """Raise a ValueError if the source cannot do with these metrics.
-
-        There are none where a single one has no name. Called before the first fit, or
-        after it if only then it is known what a callable scorer returns.
-        """
-        ...
-
-    def next_round(self) -> list[Trial]:
-        """Return the candidates to evaluate side by side; none when it is over.
-
-        They are numbered from 0 on.
-        """
-        ...
-
-    def tell(self, trial: Trial) -> None:
-        """Take note of a candidate whose folds are known."""
-        ...
-
-    def progress(self) -> Mapping[str, Any]:
-        """Return what callbacks are told of the search so far."""
-        ...
-
-    def columns(self) -> Mapping[str, Any]:
-        """Return the columns to add to the table of results."""
-        ...
 
 
 def run_search(
@@ -99,6 +53,7 @@ def run_search(
     stops: Stops | None = None,
     journal: NoJournal | None = None,
     on_start: Callable[[], None] | None = None,
+    schedule: Schedule | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
@@ -119,6 +74,8 @@ def run_search(
         Keeps what is done, and gives back what an earlier run did.
     on_start : callable, default=None
         Called once all that needs no fit has been checked.
+    schedule : Schedule, default=None
+        When candidates are asked for and told; by default round by round.
 
     Returns
     -------
@@ -131,8 +88,9 @@ def run_search(
     TimeoutError, KeyboardInterrupt
         If `stops` ended the search before any candidate was finished.
     """
-    stops = stops or Stops()
-    fit = _Fit(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
+    stops, journal = stops or Stops(), journal or NoJournal()
+    schedule = schedule or Schedule()
+    fit = _Fit(search, source, X, y, dict(params or {}), stops, journal, schedule)
     if on_start is not None:
         on_start()
     with stops.watched():
@@ -156,6 +114,7 @@ class _Fit:
     params: dict[str, Any]
     stops: Stops
     journal: NoJournal
+    schedule: Schedule
 
     def __post_init__(self) -> None:
         search = self.estimator
@@ -176,6 +135,7 @@ class _Fit:
             n_samples=num_samples(self.X),
             metrics=self.metrics,
             train=search.return_train_score,
+            n_open=self.schedule.n_open,
         )
         self.job = Job(
             clone(search.estimator), self.X, self.y, splits, self._settings()
@@ -227,76 +187,51 @@ class _Fit:
 
     def search(self) -> bool:
         """Evaluate the source's candidates; tell whether a callback ended it."""
-        source, stopped = self.source, False
+        source = self.source
         n_splits, n = len(self.job.splits), source.n_planned
         if self.estimator.verbose > 0:
             print(
                 f"Fitting {n_splits} folds for each of {n} candidates, "
                 f"totalling {n_splits * n} fits"
             )
-        in_rounds = source.n_rounds is not None
         task = self.root.subcontext(
             task_name="search",
-            max_subtasks=source.n_rounds if in_rounds else n * n_splits,
-            sequential_subtasks=in_rounds,
+            max_subtasks=n * n_splits if source.n_rounds is None else source.n_rounds,
+            sequential_subtasks=self.in_rounds,
         ).call_on_fit_task_begin(estimator=self.estimator)
-        with self._pool() as pool:
-            self.stops.plan(n_splits, pool.n_workers)
-            while not stopped:
-                over = len(source.trials) < n and self.stops.over()
-                if over or not (trials := self.journal.next_round(source)):
+        live = self.schedule.is_live
+        with pool_of(self.job, self.estimator, self.stops, live=live) as pool:
+            # Of candidates side by side, each gets a share of the workers.
+            beside = min(self.schedule.n_in_flight, pool.n_workers)
+            self.stops.plan(n_splits * beside, pool.n_workers)
+            flight = Flight(_Ground(self, task), self.schedule, n_splits)
+            while flight.fill():
+                for key, result in self.stops.guard(pool.run(flight.waiting)):
+                    check_scores(result, self.owner)
+                    self.journal.record(key, result, in_turn=not self.schedule.in_order)
+                    flight.take(key, result)
+                    flight.fill()
+                if self.stops.reason:
                     break
-                stopped = self._round(pool, trials, task)
+            flight.land()
         if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
         task.call_on_fit_task_end(**self.told(**source.progress()))
-        return stopped
+        return flight.is_stopped
 
-    def _pool(self) -> FoldPool | SoloPool:
-        search, timeout = self.estimator, self.stops.fit_timeout
-        backend, _ = get_active_backend()
-        if is_dask(backend):
-            seconds = math.inf if timeout is None else timeout
-            return DaskPool(self.job, backend, seconds, search.pre_dispatch, self.stops)
-        if timeout is not None:
-            return TimedPool(self.job, search.n_jobs, timeout, self.stops)
-        return FoldPool(self.job, search.n_jobs, search.pre_dispatch, self.stops)
+    @property
+    def in_rounds(self) -> bool:
+        """Whether there is one round after the other."""
+        return self.source.n_rounds is not None and self.schedule.n_in_flight == 1
 
-    def _round(
-        self, pool: FoldPool | SoloPool, trials: Sequence[Trial], search_task: Any
-    ) -> bool:
-        """Evaluate candidates side by side; tell whether a callback asks to stop."""
-        n_splits, source = len(self.job.splits), self.source
-        task, in_rounds = search_task, source.n_rounds is not None
-        if in_rounds:
-            task = search_task.subcontext(
-                task_name="round",
-                max_subtasks=len(trials) * n_splits,
-                sequential_subtasks=False,
-            ).call_on_fit_task_begin(**self.told(**source.progress()))
-        results = self._results(pool, trials, task)
-        for trial in trials:
-            # Told in the order asked, so that nothing depends on which fold was faster.
-            keys = [(trial.number, split) for split in range(n_splits)]
-            if results.keys() >= set(keys):  # the end may have come first
-                take_folds(trial, [results[key] for key in keys])
-                if callable(self.estimator.scoring):
-                    self._check_returned(trial)
-                source.tell(trial)
-        told = self.told(**source.progress()) if in_rounds else {}
-        return in_rounds and task.call_on_fit_task_end(**told)
-
-    def _results(
-        self, pool: FoldPool | SoloPool, trials: Sequence[Trial], task: Any
-    ) -> dict[FoldId, FoldResult]:
-        """Return the results of the folds of a round; what is known is not fitted."""
-        results = self.journal.done(trials[0].number, len(trials))
-        folds = self._folds(trials, task, results)
-        for key, result in self.stops.guard(pool.run(folds)) if folds else ():
-            check_scores(result, self.owner)
-            self.journal.record(key, result)
-            results[key] = result
-        return results
+    def tell(self, candidate: Candidate) -> None:
+        """Tell the source a candidate that is over."""
+        trial = candidate.trial
+        take_folds(trial, candidate.folds)
+        trial.estimate = candidate.estimate
+        if callable(self.estimator.scoring):
+            self._check_returned(trial)
+        self.source.tell(trial)
 
     def _check_returned(self, trial: Trial) -> None:
         """Check the metrics that a callable scorer turned out to return."""
@@ -314,21 +249,17 @@ class _Fit:
         self.source.check(metrics)
         self.metrics = metrics
 
-    def _folds(
-        self, trials: Sequence[Trial], task: Any, known: Container[FoldId]
-    ) -> list[Fold]:
-        """Return the folds of some trials, each with its callback task."""
-        n_splits, watched = len(self.job.splits), self._watched(trials)
+    def folds(self, trial: Trial, task: Any) -> list[Fold]:
+        """Return the folds of a candidate, each with its callback task."""
+        task = task if self._watched([trial]) else None
         return [
             Fold(
                 trial.number,
                 split,
                 trial.params,
-                self._progress(trial.number, split, task if watched else None),
+                self._progress(trial.number, split, task),
             )
-            for trial in trials
-            for split in range(n_splits)
-            if (trial.number, split) not in known
+            for split in range(len(self.job.splits))
         ]
 
     def _watched(self, trials: Iterable[Trial]) -> bool:
@@ -366,9 +297,7 @@ class _Fit:
         if callable(search.scoring):  # what it returns is known only now
             spread_failures(folds)
             insert_error_scores(folds, search.error_score)
-        candidates = [trial.params for trial in self.source.trials]
-        columns = self.source.columns()
-        results = search._format_results(candidates, search.n_splits_, folds, columns)
+        results = results_of(search, self.source.trials, self.source.columns())
         search.multimetric_ = isinstance(folds[0]["test_scores"], dict)
         if callable(search.scoring) and search.multimetric_:
             self.refit_metric = search.refit
@@ -397,3 +326,60 @@ class _Fit:
         if hasattr(search.best_estimator_, "feature_names_in_"):
             search.feature_names_in_ = search.best_estimator_.feature_names_in_
         task.call_on_fit_task_end(**self.told())
+
+
+class _Ground:
+    """What the candidates of one `fit` come from and go to.
+
+    Parameters
+    ----------
+    fit : _Fit
+        The call of `fit`.
+    task : object
+        Its search, as callbacks see it.
+    """
+
+    def __init__(self, fit: _Fit, task: Any) -> None:
+        self._fit, self._task, self._n_asked = fit, task, 0
+
+    def ask(self) -> list[Trial]:
+        """Return the next candidates; none when it is over."""
+        fit = self._fit
+        if self._n_asked < fit.source.n_planned and fit.stops.over():
+            return []
+        trials = fit.journal.next_round(fit.source)
+        self._n_asked += len(trials)
+        return trials
+
+    def begin(self, trials: Sequence[Trial]) -> Any:
+        """Return the task that callbacks see of some candidates."""
+        fit = self._fit
+        if fit.source.n_rounds is None:
+            return self._task
+        one_by_one = {"task_id": trials[0].number, "task_name": "candidate"}
+        kind = {"task_name": "round"} if fit.in_rounds else one_by_one
+        return self._task.subcontext(
+            **kind,
+            max_subtasks=len(trials) * len(fit.job.splits),
+            sequential_subtasks=False,
+        ).call_on_fit_task_begin(**fit.told(**fit.source.progress()))
+
+    def folds(self, trial: Trial, task: Any) -> list[Fold]:
+        """Return the folds of a candidate."""
+        return self._fit.folds(trial, task)
+
+    def known(self, trial: Trial) -> list[Known]:
+        """Return results of an earlier run."""
+        return self._fit.journal.done(trial.number)
+
+    def tell(self, candidate: Candidate) -> None:
+        """Take note of a candidate that is over."""
+        self._fit.tell(candidate)
+
+    def end(self, task: Any) -> bool:
+        """End a task; tell whether a callback asks to stop."""
+        fit = self._fit
+        if fit.source.n_rounds is None:
+            return False
+        told = fit.told(**fit.source.progress())
+        return bool(task.call_on_fit_task_end(**told))

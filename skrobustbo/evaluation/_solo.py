@@ -131,15 +131,14 @@ class SoloPool:
         self._deaths: dict[FoldId, int] = {}  # of suspects, with no other fold about
         self._guilty: dict[int, str] = {}  # candidates, and why
 
-    def run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
-        """Fit folds and give the result of each as soon as it is there.
+    def run(self, waiting: deque[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
+        """Fit the folds that wait and give the result of each as soon as it is there.
 
-        A fold that takes too long counts as failed. One whose worker dies is fitted
-        again; if it happens twice with no other fold in the process, it counts as
-        failed, and what is left of its candidate with it. Folds that must not be
-        started any more are left out.
+        Between two results, folds may be added and taken away. A fold that takes too
+        long counts as failed. One whose worker dies is fitted again; if it happens
+        twice with no other fold in the process, it counts as failed, and what is left
+        of its candidate with it. Folds that must not be started any more are left out.
         """
-        waiting = deque(folds)
         while self._send(waiting):
             self._wait(for_start=bool(waiting))
             for worker in self._workers:
@@ -158,17 +157,15 @@ class SoloPool:
         """Give folds to idle workers; tell whether there is anything to wait for."""
         self._look()
         for worker in self._workers:
-            fold = self._next(waiting)
-            if fold is None:
-                break
-            alone = fold.key in self._deaths
-            if not worker.is_ready(alone=alone):
-                continue
-            if not self._stops.admits(fold.candidate):
-                waiting.clear()
-            else:
-                waiting.remove(fold)
-                worker.start(fold, self._seconds, alone=alone)
+            while (fold := self._next(waiting)) is not None:
+                alone = fold.key in self._deaths
+                if not worker.is_ready(alone=alone):
+                    break
+                if self._stops.admits(fold.candidate):
+                    waiting.remove(fold)
+                    worker.start(fold, self._seconds, alone=alone)
+                    break
+                self._take_away(fold.candidate, waiting)
         return bool(waiting) or any(worker.fold for worker in self._workers)
 
     def _next(self, waiting: deque[Fold]) -> Fold | None:
@@ -213,6 +210,14 @@ class SoloPool:
             self._stops.note(seconds)
             yield key, result
 
+    @staticmethod
+    def _take_away(candidate: int, waiting: deque[Fold]) -> list[Fold]:
+        """Take the folds of a candidate from those that wait, and return them."""
+        taken = [fold for fold in waiting if fold.candidate == candidate]
+        for fold in taken:
+            waiting.remove(fold)
+        return taken
+
     def _late(self, fold: Fold) -> FoldResult:
         reason = f"The fold took longer than fit_timeout={self._seconds!r} s."
         if self._job.settings["error_score"] == "raise":
@@ -230,9 +235,7 @@ class SoloPool:
         if self._job.settings["error_score"] == "raise":
             raise BrokenProcessPool(death(fold))
         reason = self._guilty.setdefault(fold.candidate, death(fold))
-        rest = [other for other in waiting if other.candidate == fold.candidate]
-        for other in rest:
-            waiting.remove(other)
+        rest = self._take_away(fold.candidate, waiting)
         for other in [fold, *rest]:
             self._deaths.pop(other.key, None)
             yield other.key, self._job.failed(other, reason)

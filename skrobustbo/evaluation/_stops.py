@@ -173,9 +173,11 @@ class Stops:
         if not math.isnan(self._asked):  # the first fold of a round
             self._choosing = time.monotonic() - self._asked
             self._asked = math.nan
-        needs = 0.0 if candidate in self._begun else self._candidate_seconds()
-        self._out_of_time |= self._left() <= needs
-        if self.reason:
+        begun = candidate in self._begun
+        late = self._left() <= (0.0 if begun else self._candidate_seconds())
+        self._out_of_time |= late
+        # No time for another candidate may be time enough for one that has begun.
+        if late or self._n_signals or (self._out_of_time and not begun):
             return False
         self._begun.add(candidate)
         return True

@@ -46,6 +46,16 @@ _NOT_COMPARED = {
 }
 
 
+#: Settings that older checkpoints do not know, and their defaults: described only where
+#: they are others.
+_ADDED = {
+    "schedule": "rounds",
+    "racing": None,
+    "racing_delta": 0.05,
+    "racing_margin": 0.25,
+}
+
+
 def prepared(
     search: Any, journal: NoJournal, data: Mapping[str, Any]
 ) -> Callable[[], Optimizer]:
@@ -279,7 +289,11 @@ def fingerprint(
     """
     settings = search.get_params(deep=False)
     settings["policy"] = policy_of(search.policy, search.tol)
-    compared = {k: v for k, v in settings.items() if k not in _NOT_COMPARED}
+    compared = {
+        name: value
+        for name, value in settings.items()
+        if name not in _NOT_COMPARED and not (name in _ADDED and value == _ADDED[name])
+    }
     return {
         "data": {name: describe_data(value) for name, value in data.items()},
         "estimator": {

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._refit import standard_error
-from skrobustbo.model_selection._source import Notes
 from skrobustbo.space import Categorical, Space
 from skrobustbo.surrogate._cholesky import NUMERICAL
 

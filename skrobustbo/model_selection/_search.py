@@ -66,6 +66,23 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
         Candidates proposed per round and evaluated side by side with their folds.
         Larger rounds keep more workers busy and learn a little less from each
         candidate.
+    schedule : {"rounds", "window", "free"}, default="rounds"
+        When the next candidate is proposed. "rounds": when all of a round are finished.
+        "window": as soon as the oldest of the `batch_size` candidates under way is
+        finished, so that workers rarely wait; the scores are told in the order of the
+        proposals, so that the search is the same for every `n_jobs`. "free": as soon as
+        any of them is finished; workers never wait, but which candidates are proposed
+        then depends on how long fits take.
+    racing : {"confident"} or None, default=None
+        "confident": a candidate is stopped after some of its folds when it can hardly
+        become the best any more. None: every candidate runs on every fold. See the
+        notes.
+    racing_delta : float, default=0.05
+        Probability that racing may stop a candidate that is better than the best by
+        more than the margin, in the whole search and under the models that the policy
+        holds plausible.
+    racing_margin : float, default=0.25
+        The margin, in standard errors of the best candidate's mean score.
     constraints : callable, default=None
         Takes a params dict and returns whether it may be tried; asked before any fit.
     search_metric : str, default=None
@@ -173,6 +190,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "schedule": [StrOptions({"rounds", "window", "free"})],
+        "racing": [StrOptions({"confident"}), None],
+        "racing_delta": [Interval(Real, 0, 1, closed="neither")],
+        "racing_margin": [Interval(Real, 0, None, closed="left")],
         "constraints": [callable, None],
         "search_metric": [str, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -193,6 +214,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         n_initial_points: int | None = None,
         initial_params: Sequence[Mapping[str, Any]] | None = None,
         batch_size: int = 1,
+        schedule: str = "rounds",
+        racing: str | None = None,
+        racing_delta: float = 0.05,
+        racing_margin: float = 0.25,
         constraints: Callable[[Params], bool] | None = None,
         search_metric: str | None = None,
         max_time: float | None = None,
@@ -227,6 +252,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.n_initial_points = n_initial_points
         self.initial_params = initial_params
         self.batch_size = batch_size
+        self.schedule = schedule
+        self.racing = racing
+        self.racing_delta = racing_delta
+        self.racing_margin = racing_margin
         self.constraints = constraints
         self.search_metric = search_metric
         self.max_time = max_time
@@ -277,7 +306,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
             source = self._source(journal, {"X": X, "y": y, **params})
             on_start = partial(self._forget, source)
-            reason = run_search(self, source, X, y, params, stops, journal, on_start)
+            reason = run_search(
+                *(self, source, X, y, params, stops, journal, on_start),
+                schedule=source.schedule(),
+            )
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         self.tuner_time_ = source.seconds

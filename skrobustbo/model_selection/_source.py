@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 from warnings import warn
 
 import numpy as np
 
-from skrobustbo._trials import Trial
+from skrobustbo._trials import FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import NoJournal
+from skrobustbo.evaluation import Racing, Schedule
 from skrobustbo.model_selection._before import metric_of
+from skrobustbo.model_selection._failures import (
+    FRAME,
+    Notes,
+    exception_line,
+    failures,
+)
 from skrobustbo.model_selection._refit import standard_error
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import from_json, to_json
@@ -25,58 +30,8 @@ from skrobustbo.surrogate._cholesky import NUMERICAL
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
-#: Causes kept, and characters of each.
-_CAUSES, _LENGTH = 50, 300
-#: What a line of a traceback begins with that says where.
-_FRAME = '  File "'
 #: Columns of the results, and the part of a trial that each is.
 _COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One cause of failures.
-
-    Attributes
-    ----------
-    cause : str
-        Type and first line of the exception.
-    n_folds, n_candidates : int
-        How often it happened.
-    """
-
-    cause: str
-    n_folds: int
-    n_candidates: int
-
-
-@dataclass(frozen=True)
-class Notes:
-    """What the report needs besides the fitted attributes.
-
-    Attributes
-    ----------
-    optimizer : Optimizer
-        The one that the search asked; the user may go on with it.
-    metric : str or None
-        The metric searched for where there are several.
-    failures : list of Failure
-        The most frequent first.
-    n_failed : int
-        Candidates without a finite score.
-    n_planned : int
-        Candidates planned.
-    n_read, n_read_failed : int
-        Folds that were in the checkpoint, and those of them that had failed.
-    """
-
-    optimizer: Any
-    metric: str | None
-    failures: Sequence[Failure]
-    n_failed: int
-    n_planned: int
-    n_read: int = 0
-    n_read_failed: int = 0
 
 
 class OptimizerSource:
@@ -117,12 +72,16 @@ class OptimizerSource:
                 f"{self.optimizer.policy!r} instead."
             )
         self.n_planned: int = search.n_iter
+        #: Candidates asked for at once.
+        self._at_once = int(search.batch_size) if search.schedule == "rounds" else 1
         # Rounded up.
-        self.n_rounds: int | None = -(-int(search.n_iter) // int(search.batch_size))
+        self.n_rounds: int | None = -(-int(search.n_iter) // self._at_once)
         self.metric = metric_of(search)
         self.seconds = 0.0
         self.reason = "n_iter"
         self.trials: list[Trial] = []
+        #: Those asked and not told.
+        self._in_flight: list[Trial] = []
         self._strayed = False
 
     @contextmanager
@@ -151,13 +110,13 @@ class OptimizerSource:
 
     def next_round(self) -> list[Trial]:
         """Ask for the next candidates; none if the budget or the space is used up."""
-        n_left = self.n_planned - len(self.trials)
+        n_left = self.n_planned - len(self.trials) - len(self._in_flight)
         self._check_fits(last=False)
         if n_left and self._is_close():
             self.reason = "tol"
             return []
-        trials = self._ask(min(n_left, self._search.batch_size))
-        if not trials:
+        trials = self._ask(min(n_left, self._at_once))
+        if not trials and not self._in_flight:
             self._check_fits(last=True)
         return trials
 
@@ -170,6 +129,7 @@ class OptimizerSource:
                 except SpaceExhausted:
                     self.reason = "space_exhausted"
                     break
+        self._in_flight += trials
         return trials
 
     def _is_close(self) -> bool:
@@ -188,6 +148,38 @@ class OptimizerSource:
         means = [trial.mean_score(self.metric) for trial in self.trials]
         best = self.trials[int(np.nanargmax(means))]
         return standard_error(best.scores(self.metric))
+
+    # Races ----------------------------------------------------------------------------
+
+    def schedule(self) -> Schedule:
+        """Return when candidates are asked for and told, and how they are raced."""
+        search = self._search
+        racing = None
+        if search.racing is not None:
+            racing = Racing(
+                search.racing_delta,
+                search.racing_margin,
+                self.n_planned,
+                score=self._score,
+                beliefs=self._beliefs,
+            )
+        in_rounds = search.schedule == "rounds"
+        return Schedule(
+            n_in_flight=1 if in_rounds else int(search.batch_size),
+            in_order=search.schedule != "free",
+            racing=racing,
+        )
+
+    def _score(self, result: FoldResult) -> float:
+        """Return the score that candidates race by, nan for a fold that failed."""
+        scores = result["test_scores"]
+        if isinstance(scores, dict):
+            scores = scores.get(self.metric, math.nan)
+        return float(scores) if math.isfinite(scores) else math.nan
+
+    def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
+        with self._timed():
+            return self.optimizer._beliefs(trial)
 
     # What a journal keeps -------------------------------------------------------------
 
@@ -217,9 +209,13 @@ class OptimizerSource:
         read = [self._read(record) for record in noted]
         trials = [] if self._strayed else self._ask(len(noted))
         if not self._strayed and not self._are(trials, noted):
+            del self._in_flight[len(self._in_flight) - len(trials) :]
             self._start_over()
         if self._strayed:
-            trials = [self.optimizer._enter(trial.params) for trial in read]
+            trials = [self.optimizer._place(trial.params) for trial in read]
+            for trial in trials:
+                self.optimizer._enter(trial)
+            self._in_flight += trials
         for trial, earlier in zip(trials, read, strict=True):
             _take_prediction(trial, earlier)
         return trials
@@ -253,12 +249,12 @@ class OptimizerSource:
                 stacklevel=2,
             )
         self._strayed, self.reason = True, "n_iter"
-        self.optimizer, earlier, self.trials = self._fresh(), self.trials, []
-        for trial in earlier:
-            again = self.optimizer._enter(trial.params)
-            again.folds = trial.folds
-            _take_prediction(again, trial)
-            self._tell(again)
+        self.optimizer, told, self.trials = self._fresh(), self.trials, []
+        for trial in sorted([*told, *self._in_flight], key=lambda t: t.number):
+            trial.renew()
+            self.optimizer._enter(trial)
+        for trial in told:
+            self._tell(trial)
 
     def tell(self, trial: Trial) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
@@ -266,8 +262,10 @@ class OptimizerSource:
             self._tell(trial)
 
     def _tell(self, trial: Trial) -> None:
+        self._in_flight = [other for other in self._in_flight if other is not trial]
         self.trials.append(trial)
-        self.optimizer._tell_trial(trial, trial.mean_score(self.metric))
+        value, std = trial.estimate or (trial.mean_score(self.metric), 0.0)
+        self.optimizer._tell_trial(trial, value, std)
 
     def _check_fits(self, *, last: bool) -> None:
         """Raise if all fits have failed and it is plain that others would, too.
@@ -282,7 +280,7 @@ class OptimizerSource:
         n = len(self.trials)
         same = len({exception_line(error) for error in errors}) == 1
         # One that took too long, or took its worker down, has raised nothing.
-        same = same and all(_FRAME in error for error in errors)
+        same = same and all(FRAME in error for error in errors)
         least = _CHANCES if same else max(_CHANCES, self.optimizer.n_initial_points)
         if errors and (last or n >= least):
             raise ValueError(self._all_failed(len(errors), exception_line(errors[-1])))
@@ -327,11 +325,23 @@ class OptimizerSource:
             with self._timed():
                 mean, std = self.optimizer.predict(points, return_std=True)
         chosen = {c: [getattr(t, v) for t in self.trials] for c, v in _COLUMNS.items()}
-        return {**chosen, "posterior_mean": mean, "posterior_std": std}
+        columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
+        return columns | (self._race_columns() if self._search.racing else {})
+
+    def _race_columns(self) -> dict[str, Any]:
+        """Return how far each candidate got, and what is known of those stopped."""
+        unknown = (math.nan, math.nan)
+        estimates = [trial.estimate or unknown for trial in self.trials]
+        return {
+            "n_splits_evaluated": [len(trial.folds) for trial in self.trials],
+            "raced": [trial.estimate is not None for trial in self.trials],
+            "race_mean": [mean for mean, _ in estimates],
+            "race_std": [std for _, std in estimates],
+        }
 
     def notes(self) -> Notes:
         """Return what the report needs, once all candidates are told."""
-        means = [trial.mean_score(self.metric) for trial in self.trials]
+        means = [t.mean_score(self.metric) for t in self.trials if t.estimate is None]
         return Notes(
             optimizer=self.optimizer,
             metric=self.metric,
@@ -351,31 +361,3 @@ def _take_prediction(trial: Trial, other: Trial) -> None:
 def _canonical(value: Any) -> str:
     """Return one text for equal JSON values, in which 1, 1.0 and true differ."""
     return json.dumps(value, sort_keys=True)
-
-
-def exception_line(traceback: str) -> str:
-    """Return the first line of the exception that a traceback ends with."""
-    lines = traceback.strip().splitlines()
-    frames = [i for i, line in enumerate(lines) if line.startswith(_FRAME)]
-    rest = lines[frames[-1] :] if frames else lines
-    return next((line for line in rest if not line.startswith(" ")), rest[-1])
-
-
-def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
-    """Return the causes of failed folds, the most frequent first."""
-    folds: Counter[str] = Counter()
-    candidates: Counter[str] = Counter()
-    for trial in trials:
-        causes = list(_causes(trial, metric))
-        folds.update(causes)
-        candidates.update(set(causes))
-    # Equally frequent ones stay in the order in which they came.
-    return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
-
-
-def _causes(trial: Trial, metric: str | None) -> Iterator[str]:
-    for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
-        if fold["fit_error"]:
-            yield exception_line(fold["fit_error"])[:_LENGTH]
-        elif not math.isfinite(score):
-            yield f"the score was {score}"

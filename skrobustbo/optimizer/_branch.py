@@ -304,6 +304,29 @@ class Branch:
             norm_bounded=self.policy.norm_bounded,
         )
 
+    def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:
+        """Return mean and deviation of the value at a point, before it is told.
+
+        There is a pair for each plausible model, in units of the objective, the noise
+        included; none without a model so far, or where the models fail.
+        """
+        if self.state is None or not len(self.history):
+            return []
+        models = self.models(n_asked, pending=False)
+        try:
+            plausible = self.policy.plausible(self.state, models)
+            posteriors = [models[candidate] for candidate in plausible]
+            found = [(p.predict(x[None, :]), p.noise) for p in posteriors]
+        except NUMERICAL:
+            return []
+        return [
+            (
+                float(mean[0]) * models.scale + models.shift,
+                math.hypot(float(std[0]), noise) * models.scale,
+            )
+            for (mean, std), noise in found
+        ]
+
     def regressors(self, n_asked: int) -> dict[str, IncrementalGPR]:
         """Return copies of the regressors in use, by label; none without a model."""
         if self.state is None or not len(self.history):

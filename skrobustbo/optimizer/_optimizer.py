@@ -215,12 +215,10 @@ class Optimizer(Views):
             self._n_asked += 1
             return trial
 
-    def _enter(self, params: Mapping[str, Any]) -> Trial:
-        """Return a trial of a point that an earlier run asked, pending from now on."""
+    def _enter(self, trial: Trial) -> None:
+        """Take over a trial of an earlier run, pending from now on."""
         with self._lock:
-            trial = self._place(params)
             self._add(trial)
-            return trial
 
     def _add(self, trial: Trial) -> None:
         trial.number = len(self._trials.trials)

@@ -63,7 +63,7 @@ def rebuilt(kind: Any, state: Any) -> Any:
 
 #: What of a trial is written in a way of its own, follows from the rest, or belongs to
 #: the checkpoint of a search.
-_ELSEWHERE = ("params", "x", "number", "folds")
+_ELSEWHERE = ("params", "x", "number", "folds", "estimate")
 
 
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
@@ -82,9 +82,8 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     space = branches[int(rest["branch"])]
     params = space.params_from_json(record["params"])
     rest.setdefault("value_std", 0.0)
-    found: Trial = built(
-        Trial, rest, params=params, x=space.encode(params), number=-1, folds=()
-    )
+    others = {"x": space.encode(params), "number": -1, "folds": (), "estimate": None}
+    found: Trial = built(Trial, rest, params=params, **others)
     return found
 
 

@@ -40,6 +40,11 @@ class Views:
         branch, x = self.space.place(params)
         return Trial(dict(params), x, branch)
 
+    def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
+        """Return what each plausible model says of a pending trial's value."""
+        with self._lock, one_blas_thread():
+            return self._branches[trial.branch].beliefs(trial.x, self._n_asked)
+
     @property
     def best_params_(self) -> Params:
         """The point of the best value told."""

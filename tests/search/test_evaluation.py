@@ -15,7 +15,7 @@ from fake_estimators import Marked, marks_of, search_of, strike_once
 from fixed_source import FixedSource
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import _folds, run_search
-from skrobustbo.evaluation._folds import Fold, FoldPool, _is_loss
+from skrobustbo.evaluation._folds import Fold, FoldPool, is_loss
 from skrobustbo.evaluation._stops import Stops
 
 X, y = load_iris(return_X_y=True)
@@ -197,9 +197,9 @@ class ActorDiedError(RayActorError):
 
 
 def test_what_says_that_a_worker_died():
-    assert _is_loss(BrokenProcessPool())
-    assert _is_loss(ActorDiedError())
-    assert not _is_loss(RuntimeError())
+    assert is_loss(BrokenProcessPool())
+    assert is_loss(ActorDiedError())
+    assert not is_loss(RuntimeError())
 
 
 def test_error_score_raise_ends_at_the_first_failure():

@@ -117,10 +117,10 @@ def test_a_signal_while_a_candidate_is_chosen_waits():
         made = source(*args)
         tell = made.optimizer._tell_trial
 
-        def told(trial, value):
+        def told(trial, value, std):
             if len(made.trials) == 4:
                 os.kill(os.getpid(), signal.SIGTERM)
-            tell(trial, value)
+            tell(trial, value, std)
 
         made.optimizer._tell_trial = told
         return made

@@ -1,6 +1,7 @@
 """Who is to blame for the death of a worker, and what is started after it."""
 
 import math
+from collections import deque
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
@@ -62,7 +63,7 @@ class FakePool(SoloPool):
             for c in range(n_candidates)
             for s in range(n_splits)
         ]
-        results = list(self.run(folds))
+        results = list(self.run(deque(folds)))
         assert len(results) == len(folds)
         return dict(results)
 

@@ -1,0 +1,202 @@
+"""The workers of a backend of joblib, each sent one fold at a time.
+
+A call of `joblib.Parallel` takes its tasks from an iterator and cannot be given another
+one in between that depends on a result. So folds are submitted to its backend, as
+`Parallel` itself does.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from functools import partial
+from typing import Any, Self
+
+import sklearn
+from joblib import Parallel, effective_n_jobs
+from joblib.parallel import BatchedCalls
+
+from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._folds import Fold, Job, is_loss, leaves_cores
+from skrobustbo.evaluation._solo import Shared, SoloPool, WorkerDiedError
+from skrobustbo.evaluation._stops import Stops, signals_held
+
+
+class JoblibPool(SoloPool):
+    """The workers of a backend of joblib; with a single job, this process.
+
+    Parameters
+    ----------
+    job : Job
+        What all folds share.
+    n_jobs : int or None
+        As joblib has it.
+    stops : Stops
+        Says whether another fold may be started.
+
+    Raises
+    ------
+    ValueError
+        If the backend does not say when a task is done.
+    """
+
+    def __init__(self, job: Job, n_jobs: int | None, stops: Stops) -> None:
+        super().__init__(job, math.inf, stops)
+        self._n_jobs = n_jobs
+        self.n_workers = int(effective_n_jobs(n_jobs))
+        job.nested = leaves_cores(self.n_workers)
+        self._workers: list[_Slot] = []
+
+    def __enter__(self) -> Self:
+        self._shared = Shared(self._job)
+        self._start()
+        self._workers = [_Slot(self) for _ in range(self.n_workers)]
+        return self
+
+    def _start(self) -> None:
+        with signals_held():
+            self._parallel = Parallel(n_jobs=self._n_jobs).__enter__()
+        self._backend = self._parallel._backend
+        self._inline = self._backend.effective_n_jobs(self._n_jobs) == 1
+        if not (self._inline or self._backend.supports_retrieve_callback):
+            self._stop()
+            raise ValueError(
+                "The 'schedule' and 'racing' of RobustBayesSearchCV need a joblib "
+                "backend that says when a task is done. Got "
+                f"{type(self._backend).__name__}, which does not; leave them out, or "
+                "use another backend."
+            )
+        if hasattr(self._backend, "start_call"):
+            self._backend.start_call()
+
+    def __exit__(self, *error: Any) -> None:
+        if any(slot.fold for slot in self._workers) and not self._inline:
+            self._backend.abort_everything(ensure_ready=False)
+        self._stop()
+
+    def _stop(self) -> None:
+        if not self._inline and hasattr(self._backend, "stop_call"):
+            self._backend.stop_call()
+        self._parallel.__exit__(None, None, None)
+
+    def submit(self, fold: Fold) -> Future[Any]:
+        """Return what will come of a fold."""
+        future: Future[Any] = Future()
+        if self._inline:
+            future.set_result(self._job.fit(fold))
+            return future
+        backend = self._backend
+        nested = backend.get_nested_backend()
+        call = BatchedCalls([(_fit, (self._shared, fold), {})], nested)
+        executor: Any = getattr(backend, "_workers", None)
+        if hasattr(executor, "_temp_folder_manager"):  # where loky puts large arrays
+            executor._temp_folder_manager.set_current_context(self._parallel._id)
+        try:
+            # The older name, up to joblib 1.4.
+            submit = getattr(backend, "submit", None) or backend.apply_async
+            with signals_held():  # workers start with the first task
+                submit(call, callback=partial(_settle, future, backend))
+        except Exception as error:  # the workers died while they had nothing to do
+            if not is_loss(error):
+                raise
+            future.set_exception(error)
+        return future
+
+    def is_free_for(self, *, alone: bool) -> bool:
+        """Tell whether a fold may be started beside those under way."""
+        busy = [slot for slot in self._workers if slot.fold is not None]
+        return not busy or not (alone or any(slot.alone for slot in busy))
+
+    def lose(self) -> None:
+        """Replace the workers, of which one has died, and give up their folds."""
+        lost = [slot for slot in self._workers if slot.fold and not slot.has_result()]
+        for slot in lost:
+            slot.give_up(WorkerDiedError(alone=len(lost) == 1))
+        self._stop()
+        self._start()
+
+
+class _Slot:
+    """The place of one fold.
+
+    Attributes
+    ----------
+    fold : Fold or None
+        What is fitted.
+    future : Future or None
+        What will come of it.
+    alone : bool
+        Whether no other fold may be started beside it.
+    end_time : float
+        Never: folds take as long as they take.
+    """
+
+    end_time = math.inf
+
+    def __init__(self, pool: JoblibPool) -> None:
+        self._pool = pool
+        self.fold: Fold | None = None
+        self.future: Future[Any] | None = None
+        self.alone = False
+
+    def is_ready(self, *, alone: bool) -> bool:
+        """Tell whether a fold can be started at once."""
+        return self.fold is None and self._pool.is_free_for(alone=alone)
+
+    def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
+        """Start a fold."""
+        self.future = self._pool.submit(fold)
+        self.fold, self.alone = fold, alone
+
+    def is_done(self) -> bool:
+        """Tell whether something came of the fold."""
+        return self.future is not None and self.future.done()
+
+    def has_result(self) -> bool:
+        """Tell whether the fold came to its end, if only by an error of its own."""
+        if self.future is None or not self.future.done():
+            return False
+        error = self.future.exception()
+        return not (isinstance(error, Exception) and is_loss(error))
+
+    def give_up(self, error: Exception) -> None:
+        """Say that the fold's worker is gone."""
+        self.future = Future()
+        self.future.set_exception(error)
+
+    def take(self) -> tuple[FoldId, FoldResult, float]:
+        """Return what came of the fold."""
+        if not self.has_result():
+            self._pool.lose()
+        assert self.future is not None
+        future, self.fold, self.future = self.future, None, None
+        result: tuple[FoldId, FoldResult, float] = future.result()
+        return result
+
+
+def _settle(future: Future[Any], backend: Any, out: Any) -> None:
+    """Hand on what came of a task, called by whatever thread of the backend."""
+    try:
+        (result,) = backend.retrieve_result_callback(out)
+    except BaseException as error:
+        _unless_given_up(future.set_exception, error)
+    else:
+        _unless_given_up(future.set_result, result)
+
+
+def _unless_given_up(say: Callable[[Any], None], what: Any) -> None:
+    with suppress(InvalidStateError):
+        say(what)
+
+
+# In the worker ------------------------------------------------------------------------
+
+
+def _fit(shared: Shared, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+    """Fit a fold under the settings of the session."""
+    with sklearn.config_context(**shared.config), warnings.catch_warnings():
+        shared.set_filters()
+        return shared.job.fit(fold)

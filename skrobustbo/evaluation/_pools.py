@@ -1,0 +1,43 @@
+"""Which workers fit the folds of a search."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from joblib.parallel import get_active_backend
+
+from skrobustbo.evaluation._dask import DaskPool, is_dask
+from skrobustbo.evaluation._folds import FoldPool, Job
+from skrobustbo.evaluation._joblib_pool import JoblibPool
+from skrobustbo.evaluation._solo import SoloPool
+from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation._timed import TimedPool
+
+
+def pool_of(
+    job: Job, search: Any, stops: Stops, *, live: bool = False
+) -> FoldPool | SoloPool:
+    """Return the workers of a search, to be used as a context.
+
+    Parameters
+    ----------
+    job : Job
+        What all folds share.
+    search : BaseSearchCV
+        Says how many, and how they are sent folds.
+    stops : Stops
+        Says whether another fold may be started, and how long it may take.
+    live : bool, default=False
+        Whether folds are added and taken away while others are under way.
+    """
+    n_jobs, timeout = search.n_jobs, stops.fit_timeout
+    backend, _ = get_active_backend()
+    if is_dask(backend):
+        seconds = math.inf if timeout is None else timeout
+        return DaskPool(job, backend, seconds, search.pre_dispatch, stops)
+    if timeout is not None:
+        return TimedPool(job, n_jobs, timeout, stops)
+    if live:
+        return JoblibPool(job, n_jobs, stops)
+    return FoldPool(job, n_jobs, search.pre_dispatch, stops)

@@ -1,0 +1,184 @@
+"""Racing: candidates that cannot win are stopped before all of their folds are fitted.
+
+Notation: candidate i scores y_ik = f_i + b_k + e_ik on fold k of K. The fold effect b_k
+is common to all candidates, as some splits are easier; e_ik has variance s**2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from skrobustbo._trials import FoldResult, Trial
+
+Array = NDArray[np.float64]
+#: Mean and standard deviation of a score before any of its folds.
+Belief = tuple[float, float]
+#: An estimate of a score, and the standard deviation of its error.
+Estimate = tuple[float, float]
+
+#: Complete candidates before the first one is stopped.
+_LEAST = 3
+
+
+@dataclass(frozen=True)
+class FoldEffects:
+    """What complete candidates say of the folds.
+
+    Attributes
+    ----------
+    effects : array of shape (n_splits,)
+        How much higher the scores of each fold are; they sum to zero.
+    variance : float
+        Variance s**2 of what neither candidate nor fold explains.
+    df : int
+        Degrees of freedom of `variance`.
+    """
+
+    effects: Array
+    variance: float
+    df: int
+
+    @classmethod
+    def of(cls, scores: Array) -> FoldEffects | None:
+        """Return the effects, by the better half of the candidates.
+
+        None if there are fewer than three, or the scores show no variance.
+
+        Parameters
+        ----------
+        scores : array of shape (n_candidates, n_splits)
+            Those of complete candidates.
+        """
+        n, n_splits = scores.shape
+        if n < _LEAST or n_splits < 2:
+            return None
+        order = np.argsort(-scores.mean(axis=1), kind="stable")
+        better = scores[order[: max(_LEAST, -(-n // 2))]]
+        centred = better - better.mean(axis=1, keepdims=True)
+        effects = centred.mean(axis=0)
+        df = (len(better) - 1) * (n_splits - 1)
+        variance = float(((centred - effects) ** 2).sum() / df)
+        return cls(effects, variance, df) if variance > 0 else None
+
+    def estimate(self, scores: Sequence[float]) -> Estimate:
+        """Return the mean score that the first folds let expect, and its error.
+
+        The error has variance s**2 (1/j - 1/K) after j of K folds: they are drawn
+        without replacement, so that nothing is left to be unsure of in the end.
+        """
+        j, n_splits = len(scores), len(self.effects)
+        mean = float(np.mean(np.asarray(scores) - self.effects[:j]))
+        return mean, math.sqrt(self.variance * (1 / j - 1 / n_splits))
+
+
+@dataclass(frozen=True)
+class Race:
+    """What is known when a candidate is asked: all that its race depends on.
+
+    Attributes
+    ----------
+    folds : FoldEffects
+        What the complete candidates say of the folds.
+    beliefs : list of (float, float)
+        Mean and standard deviation of the candidate's score under each model that may
+        be right; none without a model.
+    to_beat : float
+        The best mean score of a complete candidate, plus the margin.
+    allowance : float
+        Probability of an error that stopping this candidate may take.
+    """
+
+    folds: FoldEffects
+    beliefs: Sequence[Belief]
+    to_beat: float
+    allowance: float
+
+    def chance(self, scores: Sequence[float]) -> float:
+        """Return the probability that the candidate beats the best after all.
+
+        It is the largest over the models. Each prior is updated by the folds so far,
+        and the variance is known from few folds, hence Student's t.
+        """
+        mean, std = self.folds.estimate(scores)
+        posteriors = [_updated(belief, mean, std) for belief in self.beliefs]
+        return max(
+            float(student.sf((self.to_beat - mu) / sigma, self.folds.df))
+            for mu, sigma in posteriors or [(mean, std)]
+        )
+
+
+def _updated(belief: Belief, mean: float, std: float) -> Belief:
+    """Return a normal belief after an estimate with a normal error."""
+    prior_mean, prior_std = belief
+    precisions = np.array([1 / prior_std**2, 1 / std**2])
+    updated = float(precisions @ [prior_mean, mean] / precisions.sum())
+    return updated, float(precisions.sum() ** -0.5)
+
+
+class Racing:
+    """The races of a search, which share one budget of errors.
+
+    Under each model, the probability that a candidate which is better than the best by
+    more than the margin is ever stopped is at most `delta`. A stop spends the posterior
+    probability that it is an error; a candidate may spend what is left, divided by the
+    number of candidates still to be told. By the union bound the sum is what matters,
+    and it never exceeds `delta`.
+
+    Parameters
+    ----------
+    delta : float
+        The budget.
+    margin : float
+        What counts as better, in standard errors of the best candidate's mean score.
+    n_planned : int
+        Candidates of the search.
+    score : callable
+        Returns of a fold's result what candidates are compared by; nan if it failed.
+    beliefs : callable
+        Returns what the models say of a trial before its folds.
+    """
+
+    def __init__(
+        self,
+        delta: float,
+        margin: float,
+        n_planned: int,
+        *,
+        score: Callable[[FoldResult], float],
+        beliefs: Callable[[Trial], Sequence[Belief]],
+    ) -> None:
+        self.score, self._beliefs = score, beliefs
+        self._left, self._margin, self._n_left = delta, margin, n_planned
+        self._complete: list[Sequence[float]] = []
+
+    def race(self, trial: Trial) -> Race | None:
+        """Return the race of a candidate that is asked now; None if there is none."""
+        if len(self._complete) < _LEAST:
+            return None
+        scores = np.array(self._complete)
+        folds = FoldEffects.of(scores)
+        if folds is None:
+            return None
+        means = scores.mean(axis=1)
+        best = int(np.argmax(means))
+        error = scores[best].std(ddof=1) / math.sqrt(scores.shape[1])
+        to_beat = float(means[best] + self._margin * error)
+        allowance = self._left / max(1, self._n_left)
+        return Race(folds, self._beliefs(trial), to_beat, allowance)
+
+    def complete(self, scores: Sequence[float]) -> None:
+        """Take note of a candidate all of whose folds are known."""
+        self._n_left -= 1
+        if all(map(math.isfinite, scores)):
+            self._complete.append(scores)
+
+    def stopped(self, spent: float) -> None:
+        """Take note of one that was stopped, at a probability of an error."""
+        self._n_left -= 1
+        self._left -= spent

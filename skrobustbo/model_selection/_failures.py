@@ -1,0 +1,90 @@
+"""What made candidates fail, and what else a report needs of a search."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skrobustbo._trials import Trial
+
+#: Causes kept, and characters of each.
+_CAUSES, _LENGTH = 50, 300
+#: What a line of a traceback begins with that says where.
+FRAME = '  File "'
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One cause of failures.
+
+    Attributes
+    ----------
+    cause : str
+        Type and first line of the exception.
+    n_folds, n_candidates : int
+        How often it happened.
+    """
+
+    cause: str
+    n_folds: int
+    n_candidates: int
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What the report needs besides the fitted attributes.
+
+    Attributes
+    ----------
+    optimizer : Optimizer
+        The one that the search asked; the user may go on with it.
+    metric : str or None
+        The metric searched for where there are several.
+    failures : list of Failure
+        The most frequent first.
+    n_failed : int
+        Candidates without a finite score.
+    n_planned : int
+        Candidates planned.
+    n_read, n_read_failed : int
+        Folds that were in the checkpoint, and those of them that had failed.
+    """
+
+    optimizer: Any
+    metric: str | None
+    failures: Sequence[Failure]
+    n_failed: int
+    n_planned: int
+    n_read: int = 0
+    n_read_failed: int = 0
+
+
+def exception_line(traceback: str) -> str:
+    """Return the first line of the exception that a traceback ends with."""
+    lines = traceback.strip().splitlines()
+    frames = [i for i, line in enumerate(lines) if line.startswith(FRAME)]
+    rest = lines[frames[-1] :] if frames else lines
+    return next((line for line in rest if not line.startswith(" ")), rest[-1])
+
+
+def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
+    """Return the causes of failed folds, the most frequent first."""
+    folds: Counter[str] = Counter()
+    candidates: Counter[str] = Counter()
+    for trial in trials:
+        causes = list(_causes(trial, metric))
+        folds.update(causes)
+        candidates.update(set(causes))
+    # Equally frequent ones stay in the order in which they came.
+    return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
+
+
+def _causes(trial: Trial, metric: str | None) -> Iterator[str]:
+    for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
+        if fold["fit_error"]:
+            yield exception_line(fold["fit_error"])[:_LENGTH]
+        elif not math.isfinite(score):
+            yield f"the score was {score}"
