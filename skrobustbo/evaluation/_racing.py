@@ -24,6 +24,8 @@ Estimate = tuple[float, float]
 
 #: Complete candidates before the first one is stopped.
 _LEAST = 3
+#: Relative size of deviations that may be rounding errors.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ class FoldEffects:
         effects = centred.mean(axis=0)
         df = (len(better) - 1) * (n_splits - 1)
         variance = float(((centred - effects) ** 2).sum() / df)
-        return cls(effects, variance, df) if variance > 0 else None
+        # Rounding errors are no variance.
+        least = (_ROUNDING * np.abs(better).max()) ** 2
+        return cls(effects, variance, df) if variance > least else None
 
     def estimate(self, scores: Sequence[float]) -> Estimate:
         """Return the mean score that the first folds let expect, and its error.

@@ -51,6 +51,14 @@ SETUPS = {
     "pool": {"policy": "stableopt", "n_jobs": 2},
     "constrained": {"policy": "lb-gp-ucb", "constraints": allowed},
     "metrics": {"scoring": two_metrics, "search_metric": "score", "batch_size": 3},
+    "window": {"schedule": "window", "n_jobs": 2, "batch_size": 3},
+    "races": {
+        "schedule": "window",
+        "n_jobs": 2,
+        "batch_size": 3,
+        "racing": "confident",
+        "policy": "map-gp-ucb",
+    },
     "time-limit": {"policy": "map-gp-ucb", "fit_timeout": 30.0},
     "time-limit-jobs": {"fit_timeout": 30.0, "n_jobs": 2, "batch_size": 3},
 }

@@ -56,6 +56,14 @@ class Counted(Fake):
         return super().score(X, y) - self.b**2 + 0.001 * self.mean_
 
 
+class Noted(Counted):
+    """Scores with noise of its own in each fold, so that there is something to race."""
+
+    def score(self, X, y=None):
+        seed = [int(1e6 * (self.a + 1)), int(1e3 * self.mean_)]
+        return super().score(X, y) + 0.01 * np.random.default_rng(seed).normal()
+
+
 SPACE = {"a": Real(-1, 1), "b": Integer(-2, 2)}
 
 
@@ -116,6 +124,14 @@ CASES = {
     },
     "branches": {
         "space": [{"a": Real(0, 1)}, {"b": [1, 2, 3], "a": Real(0.2, 0.9)}],
+        "batch_size": 2,
+    },
+    "window": {"schedule": "window", "batch_size": 3},
+    "free": {"schedule": "free", "batch_size": 3},
+    "races": {
+        "estimator": Noted(),
+        "racing": "confident",
+        "schedule": "window",
         "batch_size": 2,
     },
     "given": {"initial_params": [{"a": 0.123}, {"a": 1, "b": 2}]},

@@ -36,6 +36,30 @@ class Fake(ClassifierMixin, BaseEstimator):
         return -((self.a - 0.3) ** 2)
 
 
+class Noisy(Fake):
+    """Scores with an effect of the fold, and noise of its own in each fold.
+
+    The noise is a function of the candidate and the rows: no two runs differ.
+    """
+
+    def __init__(self, a=0.0, seconds=0.0, fail_above=math.inf):
+        self.a = a
+        self.seconds = seconds
+        self.fail_above = fail_above
+
+    def fit(self, X, y=None):
+        time.sleep(self.seconds)
+        if self.a > self.fail_above:
+            raise RuntimeError("too large")
+        return super().fit(X, y)
+
+    def score(self, X, y=None):
+        rows = float(np.asarray(X).sum())
+        fold = np.random.default_rng(int(1e3 * rows)).normal()
+        own = np.random.default_rng([int(1e6 * (self.a + 1)), int(1e3 * rows)])
+        return super().score(X, y) + 0.1 * fold + 0.03 * own.normal()
+
+
 class Marked(Fake):
     """Leaves a mark for each fit; sleeps, kills its process or fails, where told to.
 

@@ -1,0 +1,247 @@
+"""When candidates are proposed and told: round by round, in a window, or freely."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.datasets import load_iris
+from sklearn.exceptions import FitFailedWarning
+
+from fake_estimators import Fake, Marked, Noisy, search_of
+from skrobustbo._trials import Trial
+from skrobustbo.evaluation import Stops
+from skrobustbo.evaluation._flight import Flight, Schedule
+from skrobustbo.evaluation._folds import Fold
+
+X, y = load_iris(return_X_y=True)
+
+
+def search(estimator=None, schedule="window", **settings):
+    given = {"n_iter": 10, "refit": False, "batch_size": 3, **settings}
+    return search_of(estimator or Noisy(), schedule=schedule, **given)
+
+
+def assert_same(found, expected):
+    found, expected = found.cv_results_, expected.cv_results_
+    assert list(found) == list(expected)
+    for key, values in expected.items():
+        if "time" not in key:
+            np.testing.assert_array_equal(found[key], values, err_msg=key)
+
+
+# The order of asking and telling ------------------------------------------------------
+
+
+class Ground:
+    """Candidates without an optimizer; notes what is asked and told."""
+
+    def __init__(self, n, per_group=1):
+        self.left, self.per_group, self.said = list(range(n)), per_group, []
+
+    def ask(self):
+        numbers, self.left = self.left[: self.per_group], self.left[self.per_group :]
+        self.said += [f"ask {i}" for i in numbers]
+        return [Trial({}, number=i) for i in numbers]
+
+    def begin(self, trials):
+        return None
+
+    def folds(self, trial, task):
+        return [Fold(trial.number, split, {}, {}) for split in range(2)]
+
+    def known(self, trial):
+        return []
+
+    def tell(self, candidate):
+        self.said.append(f"tell {candidate.trial.number}")
+
+    def end(self, task):
+        return False
+
+
+def flown(order, n=4, per_group=1, **schedule):
+    """Return what was asked and told when folds finish in an order of candidates."""
+    ground = Ground(n, per_group)
+    flight = Flight(ground, Schedule(**schedule), n_splits=2)
+    flight.fill()
+    for number in order:
+        for split in range(2):
+            flight.take((number, split), {"test_scores": 0.0})
+            flight.fill()
+    return ground.said
+
+
+def test_a_round_waits_for_its_last_candidate():
+    said = flown([1, 0, 3, 2], per_group=2)
+    asked = ["ask 0", "ask 1", "tell 0", "tell 1", "ask 2", "ask 3"]
+    assert said == [*asked, "tell 2", "tell 3"]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [1, 0, 2, 3], [1, 0, 3, 2]])
+def test_a_window_tells_in_the_order_asked_whatever_finishes_first(order):
+    said = flown(order, n_in_flight=2)
+    asked = ["ask 0", "ask 1", "tell 0", "ask 2", "tell 1", "ask 3"]
+    assert said == [*asked, "tell 2", "tell 3"]
+
+
+def test_a_free_schedule_tells_what_finishes():
+    said = flown([1, 2, 0, 3], n_in_flight=2, in_order=False)
+    asked = ["ask 0", "ask 1", "tell 1", "ask 2", "tell 2", "ask 3"]
+    assert said == [*asked, "tell 0", "tell 3"]
+
+
+def test_what_is_over_at_the_end_is_told_and_the_rest_left():
+    ground = Ground(4)
+    flight = Flight(ground, Schedule(n_in_flight=3), n_splits=2)
+    flight.fill()
+    for split in range(2):
+        flight.take((1, split), {"test_scores": 0.0})
+    flight.land()
+    assert ground.said == ["ask 0", "ask 1", "ask 2", "tell 1"]
+
+
+# Searches -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_one_candidate_at_a_time_is_todays_search(schedule):
+    found = search(schedule=schedule, batch_size=1).fit(X, y)
+    assert_same(found, search(schedule="rounds", batch_size=1).fit(X, y))
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_a_window_is_the_same_wherever_folds_run(backend, n_jobs):
+    expected = search().fit(X, y)
+    with parallel_config(backend=backend):
+        assert_same(search(n_jobs=n_jobs).fit(X, y), expected)
+
+
+def test_a_window_is_the_same_in_timed_processes():
+    expected = search().fit(X, y)
+    assert_same(search(n_jobs=2, fit_timeout=60.0).fit(X, y), expected)
+
+
+def test_a_window_differs_from_rounds():
+    window, rounds = search().fit(X, y), search(schedule="rounds").fit(X, y)
+    assert window.cv_results_["params"][:3] == rounds.cv_results_["params"][:3]
+    assert window.cv_results_["params"] != rounds.cv_results_["params"]
+
+
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_all_folds_of_all_candidates_run(schedule):
+    found = search(schedule=schedule, n_jobs=2).fit(X, y)
+    assert found.n_iter_ == 10
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+    assert not any(record["pending"] for record in found.optimizer_.history_)
+
+
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_a_space_of_fewer_points_is_used_up(schedule):
+    found = search_of(
+        Fake(), {"a": [0.1, 0.2, 0.3, 0.4]}, schedule=schedule, batch_size=3
+    ).fit(X, y)
+    assert found.stop_reason_ == "space_exhausted"
+    assert sorted(found.cv_results_["param_a"]) == [0.1, 0.2, 0.3, 0.4]
+
+
+# Ends and faults ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_time_runs_out_in_a_window(n_jobs):
+    slow = Noisy(seconds=0.05)
+    start = time.monotonic()
+    found = search(slow, n_iter=1000, max_time=2.0, n_jobs=n_jobs).fit(X, y)
+    assert time.monotonic() - start < 6.0
+    assert found.stop_reason_ == "max_time"
+    assert 3 < found.n_iter_ < 100
+
+
+def test_those_under_way_are_finished_when_there_is_no_time_for_another():
+    stops = Stops(max_time=10.0)
+    stops.plan(5, 1)
+    assert stops.admits(0)
+    stops.note(9.0)
+    assert not stops.admits(1)
+    assert stops.reason == "max_time"
+    assert stops.admits(0)
+
+
+class Interrupting(Noisy):
+    """Sends a signal to the search from one of its fits."""
+
+    n_fits, at = 0, None
+
+    def fit(self, X, y=None):
+        Interrupting.n_fits += 1
+        if Interrupting.n_fits == Interrupting.at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_ctrl_c_keeps_what_is_complete(schedule):
+    Interrupting.n_fits, Interrupting.at = 0, 14
+    with pytest.warns(UserWarning, match="interrupted after 4 of 10"):
+        found = search(Interrupting(), schedule=schedule).fit(X, y)
+    assert found.stop_reason_ == "interrupted"
+    assert found.n_iter_ == 4
+    assert sum(record["pending"] for record in found.optimizer_.history_) == 3
+
+
+@pytest.mark.filterwarnings("ignore:One or more")
+@pytest.mark.parametrize("racing", [None, "confident"])
+def test_a_fold_that_kills_its_workers_fails_its_candidate_alone(tmp_path, racing):
+    marked = Marked(kill_above=0.6, marks=str(tmp_path))
+    with pytest.warns(FitFailedWarning, match="fits failed"):
+        found = search(marked, n_jobs=2, racing=racing).fit(X, y)
+    results = found.cv_results_
+    killers = np.array(results["param_a"], dtype=float) > 0.6
+    assert killers.any()
+    np.testing.assert_array_equal(np.isnan(results["mean_test_score"]), killers)
+
+
+def test_an_error_to_be_raised_is_raised():
+    with pytest.raises(RuntimeError, match="too large"):
+        search(Noisy(fail_above=-0.9), n_jobs=2, error_score="raise").fit(X, y)
+
+
+def test_a_fold_that_hangs_is_ended():
+    hanging = Marked(seconds=60.0)
+    with pytest.raises(ValueError, match="fit_timeout"):
+        search(hanging, n_jobs=2, fit_timeout=0.3, n_iter=3).fit(X, y)
+
+
+# Workers do not wait ------------------------------------------------------------------
+
+
+class Sleeper(Fake):
+    """Takes ten times as long for some candidates as for others."""
+
+    busy, lock = 0.0, threading.Lock()
+
+    def fit(self, X, y=None):
+        seconds = 0.01 * 10 ** (100 * abs(self.a) % 1)
+        time.sleep(seconds)
+        with Sleeper.lock:
+            Sleeper.busy += seconds
+        return super().fit(X, y)
+
+
+def share_of_time_used(schedule):
+    Sleeper.busy = 0.0
+    ours = search(Sleeper(), schedule, n_jobs=8, batch_size=8, n_iter=60)
+    ours.set_params(policy="random", cv=5)
+    start = time.monotonic()
+    with parallel_config(backend="threading"):
+        ours.fit(X, y)
+    return Sleeper.busy / (8 * (time.monotonic() - start))
+
+
+def test_workers_wait_less_in_a_window_than_in_rounds():
+    assert share_of_time_used("window") > share_of_time_used("rounds")
