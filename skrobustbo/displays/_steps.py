@@ -41,6 +41,9 @@ class Curve:
         Number of the last point of the initial design, 0 if there is none.
     bound : float or None
         How much is left to gain at most, if the optimizer knows.
+    value_stds : array of shape (n,)
+        Standard deviations of the values' own errors: positive for candidates that were
+        stopped early, and never the best; 0 for others.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Curve:
     best: Array
     n_initial: int
     bound: float | None
+    value_stds: Array
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -55,12 +59,15 @@ class ConvergenceDisplay(Display):
     """The best value so far against the number of candidates.
 
     Every value is a dot, failures are crosses at the bottom, and the initial design is
-    shaded. Values far below the rest are triangles at the lower edge.
+    shaded. Values far below the rest are triangles at the lower edge. A candidate that
+    was stopped early is a bar: two standard deviations to either side of what its folds
+    let expect.
 
     Parameters
     ----------
     curves : list of Curve
-        One for each search: `name`, `values`, `best`, `n_initial`, `bound`.
+        One for each search: `name`, `values`, `best`, `n_initial`, `bound`,
+        `value_stds`.
     value_name : str, default="score"
         What the values are, on the axis.
 
@@ -202,8 +209,9 @@ def _curve(name: str, optimizer: Any) -> Curve:
         bound: float | None = float(optimizer.regret_bound())
     except ValueError:  # the policy seeks something else, or no value is known
         bound = None
-    best = np.fmax.accumulate(values)
-    return Curve(name, values, best, max(initial, default=0), bound)
+    stds = np.array([record["value_std"] for record in records])
+    best = np.fmax.accumulate(np.where(stds > 0, math.nan, values))
+    return Curve(name, values, best, max(initial, default=0), bound, stds)
 
 
 def _draw(
@@ -233,8 +241,20 @@ def _draw(
         band.set(lw=0, label="what may be left to gain" if alone else None)
     values = drawable(curve.values)
     alpha, label = (0.6, "each candidate") if alone else (0.4, None)
-    shown = np.where(values < floor, math.nan, values)
+    raced = curve.value_stds > 0
+    shown = np.where((values < floor) | raced, math.nan, values)
     look.draw_dots(ax, steps, shown, colour, alpha=alpha, label=label)
+    if raced.any():
+        bars = ax.errorbar(
+            steps[raced],
+            values[raced],
+            2 * curve.value_stds[raced],
+            fmt="none",
+            color=colour,
+            alpha=alpha,
+            lw=look.line,
+        )
+        bars.set_label("stopped early" if alone else "_")
     look.mark(ax, values, floor, colour, "below the axis" if alone else None)
 
 

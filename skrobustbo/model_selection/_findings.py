@@ -285,8 +285,21 @@ class Findings:
     def fit_seconds(self) -> float:
         """Seconds in fits and scores, summed over folds."""
         keys = ("mean_fit_time", "mean_score_time")
-        each = [np.nansum(np.asarray(self.results[k], dtype=float)) for k in keys]
-        return float(sum(each)) * int(self.search.n_splits_)
+        each = sum(np.asarray(self.results[k], dtype=float) for k in keys)
+        return float(np.nansum(each * self.n_fitted))
+
+    # Races ----------------------------------------------------------------------------
+
+    @cached_property
+    def n_fitted(self) -> Array:
+        """Number of folds of each candidate that count, shape (n,)."""
+        every = np.full(len(self.scores), self.search.n_splits_)
+        return np.asarray(self.results.get("n_splits_evaluated", every), dtype=float)
+
+    @cached_property
+    def n_raced(self) -> int:
+        """Number of candidates that were stopped early."""
+        return int(np.sum(self.results.get("raced", 0)))
 
 
 def _has_ends(branch: Space, name: str) -> bool:

@@ -42,6 +42,7 @@ def _sections(found: Findings) -> list[tuple[str, list[str]]]:
         ("Branches", _branches(found)),
         ("At an edge", [_edge(edge, found) for edge in found.edges]),
         ("Failures", _failures(found)),
+        ("Races", _races(found)),
         ("Read", _read(found)),
         ("Time", _time(found)),
         ("Ended", [_end(found)]),
@@ -179,6 +180,18 @@ def _failures(found: Findings) -> list[str]:
     if len(causes) > _CAUSES:
         lines.append(f"  and {len(causes) - _CAUSES} other causes")
     return lines
+
+
+def _races(found: Findings) -> list[str]:
+    if found.search.racing is None:
+        return []
+    n, k = len(found.scores), found.search.n_splits_
+    fitted = int(found.n_fitted.sum())
+    return [
+        f"{found.n_raced} of {count(n, 'candidate')} stopped early: "
+        f"{fitted} of {count(n * k, 'fold')} were needed ({1 - fitted / (n * k):.0%} "
+        "saved)"
+    ]
 
 
 def _read(found: Findings) -> list[str]:

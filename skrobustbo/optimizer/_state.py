@@ -268,6 +268,7 @@ def history_record(trial: Trial) -> dict[str, Any]:
     return {
         "params": dict(trial.params),
         "value": trial.value,
+        "value_std": trial.value_std,
         "time": trial.time,
         "kind": trial.kind,
         "model_label": trial.label,
