@@ -1,7 +1,8 @@
 """Running candidates: folds on joblib, failures, callbacks, one table of results."""
 
 from skrobustbo.evaluation._checks import take_folds
+from skrobustbo.evaluation._predictions import OutOfFold, Recorder
 from skrobustbo.evaluation._run import Source, run_search
 from skrobustbo.evaluation._stops import Stops
 
-__all__ = ["Source", "Stops", "run_search", "take_folds"]
+__all__ = ["OutOfFold", "Recorder", "Source", "Stops", "run_search", "take_folds"]

@@ -15,7 +15,6 @@ from sklearn.utils import indexable
 
 from skrobustbo._sklearn_compat import (
     NO_FITS,
-    OTHER_SPLITS,
     BaseSearchCV,
     SilentTask,
     check_method_params,
@@ -29,9 +28,9 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
-    check_rows,
     check_same,
     check_scores,
+    check_splits,
     check_weights,
     checked_cv,
     returned,
@@ -40,6 +39,7 @@ from skrobustbo.evaluation._checks import (
 )
 from skrobustbo.evaluation._dask import DaskPool, is_dask
 from skrobustbo.evaluation._folds import Fold, FoldPool, Job
+from skrobustbo.evaluation._predictions import OutOfFold
 from skrobustbo.evaluation._solo import SoloPool
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._timed import TimedPool
@@ -99,14 +99,14 @@ def run_search(
     stops: Stops | None = None,
     journal: NoJournal | None = None,
     on_start: Callable[[], None] | None = None,
+    predictions: OutOfFold | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
     Parameters
     ----------
     search : BaseSearchCV
-        The estimator whose settings say how; it gets the attributes of
-        `GridSearchCV`.
+        Its settings say how; it gets the attributes of `GridSearchCV`.
     source : Source
         Where candidates come from.
     X, y : array-like
@@ -119,6 +119,8 @@ def run_search(
         Keeps what is done, and gives back what an earlier run did.
     on_start : callable, default=None
         Called once all that needs no fit has been checked.
+    predictions : OutOfFold, default=None
+        Collects the predictions of all candidates for the test rows of their folds.
 
     Returns
     -------
@@ -132,7 +134,8 @@ def run_search(
         If `stops` ended the search before any candidate was finished.
     """
     stops = stops or Stops()
-    fit = _Fit(search, source, X, y, dict(params or {}), stops, journal or NoJournal())
+    kept = journal or NoJournal(), predictions or OutOfFold()
+    fit = _Fit(search, source, X, y, dict(params or {}), stops, *kept)
     if on_start is not None:
         on_start()
     with stops.watched():
@@ -156,6 +159,7 @@ class _Fit:
     params: dict[str, Any]
     stops: Stops
     journal: NoJournal
+    predictions: OutOfFold
 
     def __post_init__(self) -> None:
         search = self.estimator
@@ -176,10 +180,12 @@ class _Fit:
             n_samples=num_samples(self.X),
             metrics=self.metrics,
             train=search.return_train_score,
+            n_classes=self.predictions.n_classes,
         )
         self.job = Job(
             clone(search.estimator), self.X, self.y, splits, self._settings()
         )
+        self.predictions.job = self.job
         search.n_splits_ = len(self.job.splits)
 
     def told(self, **more: Any) -> dict[str, Any]:
@@ -200,13 +206,7 @@ class _Fit:
         cv = check_cv(cv, self.y, classifier=is_classifier(search.estimator))
         n_splits = cv.get_n_splits(self.X, self.y, **told)
         splits = list(cv.split(self.X, self.y, **told))
-        if not splits:
-            raise ValueError(NO_FITS)
-        if len(splits) != n_splits:
-            raise ValueError(
-                f"{OTHER_SPLITS} Expected {n_splits} splits, got {len(splits)}"
-            )
-        check_rows(splits, num_samples(self.X), self.owner)
+        check_splits(splits, n_splits, num_samples(self.X), self.owner)
         return splits
 
     def _settings(self) -> dict[str, Any]:
@@ -221,6 +221,7 @@ class _Fit:
             "return_parameters": False,
             "error_score": search.error_score,
             "verbose": search.verbose,
+            "recorder": self.predictions.recorder,
         }
 
     # The candidates -------------------------------------------------------------------
@@ -279,6 +280,7 @@ class _Fit:
             # Told in the order asked, so that nothing depends on which fold was faster.
             keys = [(trial.number, split) for split in range(n_splits)]
             if results.keys() >= set(keys):  # the end may have come first
+                self.predictions.take(trial.number, [results[key] for key in keys])
                 take_folds(trial, [results[key] for key in keys])
                 if callable(self.estimator.scoring):
                     self._check_returned(trial)
@@ -334,8 +336,7 @@ class _Fit:
     def _watched(self, trials: Iterable[Trial]) -> bool:
         """Tell whether anybody could hear of the folds.
 
-        Where nobody can, the tree of tasks, which grows with each fold and travels to
-        the workers with it, is spared.
+        Otherwise the tree of tasks, which grows and travels with each fold, is spared.
         """
         if isinstance(self.root, SilentTask):
             return False

@@ -22,9 +22,10 @@ from skrobustbo._sklearn_compat import (
     fit_context,
 )
 from skrobustbo.checkpoint import NoJournal, open_journal
-from skrobustbo.evaluation import Stops, run_search
-from skrobustbo.model_selection._before import prepared
+from skrobustbo.evaluation import OutOfFold, Stops, run_search
+from skrobustbo.model_selection._before import prepared, score_metric
 from skrobustbo.model_selection._findings import Findings, missing_columns
+from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._source import OptimizerSource
@@ -180,6 +181,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
         "checkpoint": [str, os.PathLike, None],
         "retry_failed": ["boolean"],
+        "honest_score": ["boolean", StrOptions({"folds"})],
         "random_state": ["random_state"],
     }
 
@@ -209,6 +211,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         error_score: Any = np.nan,
         return_train_score: bool = False,
         retry_failed: bool = False,
+        honest_score: bool | str = False,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -234,6 +237,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.tol = tol
         self.checkpoint = checkpoint
         self.retry_failed = retry_failed
+        self.honest_score = honest_score
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -276,8 +280,13 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
             source = self._source(journal, {"X": X, "y": y, **params})
+            kept = collector(self, source.optimizer.space, y)
             on_start = partial(self._forget, source)
-            reason = run_search(self, source, X, y, params, stops, journal, on_start)
+            reason = run_search(
+                self, source, X, y, params, stops, journal, on_start, kept
+            )
+        if self.honest_score:
+            self._set_honest_score(source, kept, params.get("groups"))
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         self.tuner_time_ = source.seconds
@@ -287,8 +296,24 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
 
     def _forget(self, source: OptimizerSource) -> None:
         """Drop what an earlier fit left, once it is known that this one begins."""
-        self.__dict__.pop("_notes", None)
+        for name in ("_notes", "honest_score_", "honest_interval_", "honest_optimism_"):
+            self.__dict__.pop(name, None)
         self.optimizer_ = source.optimizer
+
+    def _set_honest_score(
+        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
+    ) -> None:
+        metrics = source.trials[0].metrics
+        found = honest(
+            source.trials,
+            kept,
+            metric=score_metric(self, metrics),
+            groups=groups,
+            seed=source.optimizer._seed,
+        )
+        self.honest_score_, self.honest_interval_ = found.score, found.interval
+        if hasattr(self, "best_score_"):
+            self.honest_optimism_ = float(self.best_score_ - found.score)
 
     def report(self) -> str:
         """Return a short account of the fitted search, as plain text.
