@@ -9,7 +9,8 @@ candidate at a time, which takes a hundred times as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn import metrics
 
 Array = NDArray[Any]
 Weighted = Callable[[Array], Array]
-Rule = Callable[[Array, Sequence[Array]], Weighted | None]
+Rule = Callable[..., Weighted | None]
 
 
 def _mean(values: Array) -> Weighted:
@@ -130,9 +131,85 @@ def _area(positive: Array, predicted: Array) -> Weighted:
     return area
 
 
-#: Without settings other than weights of rows.
+def _by_label(
+    top: Callable[..., Array], bottom: Callable[..., Array], own: tuple[str, ...] = ()
+) -> Rule:
+    """Return the rule of a ratio of counts of labels: hits, predicted and true ones.
+
+    Parameters
+    ----------
+    top, bottom : callable
+        Take the three counts and return what the ratio is of.
+    own : tuple of str
+        Averages that it has.
+    """
+
+    def rule(
+        y: Array,
+        predicted: Sequence[Array],
+        average: str | None = "binary",
+        pos_label: Any = 1,
+    ) -> Weighted | None:
+        if average not in own or y.ndim != 1 or any(p.ndim != 1 for p in predicted):
+            return None
+        labels = np.unique(np.concatenate([y, *predicted]))
+        if average == "binary":
+            labels = labels[labels == pos_label]
+        if not len(labels):
+            return None
+        true = (y[:, None] == labels).astype(float)
+        guesses = [(p[:, None] == labels).astype(float) for p in predicted]
+
+        def scores(weights: Array) -> Array:
+            n_true = weights @ true
+            counts = [(weights @ (g * true), weights @ g, n_true) for g in guesses]
+            found = [_averaged(average, top, bottom, *each) for each in counts]
+            drawn = weights.sum(axis=1, keepdims=True) > 0
+            return np.where(drawn, np.stack(found, axis=1), np.nan)
+
+        return scores
+
+    return rule
+
+
+def _averaged(
+    average: str | None,
+    top: Callable[..., Array],
+    bottom: Callable[..., Array],
+    hits: Array,
+    guessed: Array,
+    true: Array,
+) -> Array:
+    """Return the average over labels, shape (b,), of counts of shape (b, n_labels)."""
+    counts: tuple[Array, ...] = hits, guessed, true
+    if average == "micro":
+        counts = tuple(each.sum(axis=1, keepdims=True) for each in counts)
+    above, below = top(*counts), bottom(*counts)
+    ratios = np.where(below > 0, above / below, 0.0)
+    # Labels count by how often they are true, or if they occur at all.
+    of_label = {"weighted": true, "macro": guessed + true > 0, "recall": true > 0}
+    share = of_label.get(str(average), np.ones_like(ratios)).astype(float)
+    mean: Array = (share * ratios).sum(axis=1) / share.sum(axis=1)
+    return mean
+
+
+_AVERAGES = ("binary", "macro", "micro", "weighted")
+_recall = _by_label(lambda h, g, t: h, lambda h, g, t: t, (*_AVERAGES, "recall"))
+
+
+def _balanced_accuracy(y: Array, predicted: Sequence[Array]) -> Weighted | None:
+    return _recall(y, predicted, average="recall")
+
+
+#: Rules take the settings of the metric by name; weights of rows are in the counts.
 RULES: dict[Callable[..., Any], Rule] = {
     metrics.accuracy_score: _accuracy,
+    metrics.balanced_accuracy_score: _balanced_accuracy,
+    metrics.f1_score: _by_label(
+        lambda h, g, t: 2 * h, lambda h, g, t: g + t, _AVERAGES
+    ),
+    metrics.precision_score: _by_label(lambda h, g, t: h, lambda h, g, t: g, _AVERAGES),
+    metrics.recall_score: _recall,
     metrics.mean_squared_error: _of_errors(np.square),
     metrics.mean_absolute_error: _of_errors(np.abs),
     metrics.root_mean_squared_error: _root_mean_squared,
@@ -140,3 +217,20 @@ RULES: dict[Callable[..., Any], Rule] = {
     metrics.log_loss: _log_loss,
     metrics.roc_auc_score: _roc_auc,
 }
+
+
+def weighted(
+    function: Callable[..., Any],
+    y: Array,
+    predicted: Sequence[Array],
+    settings: Mapping[str, Any],
+) -> Weighted | None:
+    """Return the metric as a function of weights, None where there is no rule."""
+    rule = RULES.get(function)
+    if rule is None:
+        return None
+    try:
+        signature(rule).bind(y, predicted, **settings)
+    except TypeError:  # settings that it does not know
+        return None
+    return rule(y, predicted, **settings)
