@@ -116,6 +116,14 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
     retry_failed : bool, default=False
         Whether folds of the checkpoint that raised, or got no finite score, are fitted
         again, as after the fixing of what failed. The candidates there stay.
+    honest_score : bool or "folds", default=False
+        Whether to estimate what the winner scores on new rows, which is less than
+        `best_score_` promises: that is the best of many noisy scores. True bootstraps
+        the predictions for the test rows of all folds, after Tsamardinos et al. (2018).
+        It needs no more fits, but a metric of predictions (a name, or `make_scorer`).
+        "folds" subtracts the bias that the scores of the folds show (Tibshirani and
+        Tibshirani, 2009, equation 4); it works with any `scoring`, and has no interval.
+        See the notes.
 
     Attributes
     ----------
@@ -134,6 +142,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Candidates evaluated.
     tuner_time_ : float
         Seconds spent choosing candidates.
+    honest_score_ : float
+        With `honest_score`: the estimate of what models of the winner score on new
+        rows. nan where it cannot be told.
+    honest_interval_ : tuple of two floats
+        With `honest_score`: the ends of its 95% interval; nan with "folds".
+    honest_optimism_ : float
+        With `honest_score`: `best_score_` less `honest_score_`. Only there if
+        `best_score_` is.
     stop_reason_ : {"n_iter", "max_time", "tol", "interrupted", "space_exhausted", \
 "callback"}
         Why the search ended.
@@ -153,6 +169,16 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time`, `tol` and a
     larger `n_iter` may change from call to call; under policy "robust", `tol` may not
     come or go.
+
+    The honest score is of the metric of `best_score_`; where `refit` names none of
+    several, of `search_metric`. It is about the candidate of the highest score, whatever
+    a callable `refit` chooses, and about models fitted to as many rows as in one fold.
+    With True, the bootstrap draws rows, or the groups of rows that `groups` passed to
+    `fit` tells. Each brings its predictions of all folds that test it, and its sample
+    weight where the metric takes one. Folds are scored one by one, and averaged as in
+    cross-validation; one in which the metric is undefined does not count. Predictions
+    are kept during the search, four bytes for each number and one for a label where
+    there are few, and in the checkpoint, whose `honest_score` may not come or go then.
 
     Examples
     --------
@@ -269,7 +295,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
-            understood; if all fits fail: after three candidates where all raise the
+            understood, or `honest_score=True` has no predictions to go by; if all fits fail: after three candidates where all raise the
             same, else after the initial design (a numeric `error_score` lets the search
             go on). As
             `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read, is
