@@ -102,10 +102,10 @@ def _honest(found: Findings) -> list[str]:
     if math.isfinite(low):
         ends = [with_error(end, error, both=False) for end in (low, high)]
         text += f", 95% interval {ends[0]} to {ends[1]}"
+    among = count(len(found.scores), "candidate")
     return [
         f"{text}: expected on new rows of the best candidate, fitted to as many rows "
-        f"as in one fold, with its choice among {count(len(found.scores), 'candidate')} "
-        "allowed for"
+        f"as in one fold, with its choice among {among} allowed for"
     ]
 
 

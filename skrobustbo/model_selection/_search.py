@@ -171,14 +171,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     come or go.
 
     The honest score is of the metric of `best_score_`; where `refit` names none of
-    several, of `search_metric`. It is about the candidate of the highest score, whatever
-    a callable `refit` chooses, and about models fitted to as many rows as in one fold.
-    With True, the bootstrap draws rows, or the groups of rows that `groups` passed to
-    `fit` tells. Each brings its predictions of all folds that test it, and its sample
-    weight where the metric takes one. Folds are scored one by one, and averaged as in
-    cross-validation; one in which the metric is undefined does not count. Predictions
-    are kept during the search, four bytes for each number and one for a label where
-    there are few, and in the checkpoint, whose `honest_score` may not come or go then.
+    several, of `search_metric`. It is about the candidate of the highest score, also if
+    a callable `refit` chooses another, and about models fitted to as many rows as in
+    one fold. With True, rows are drawn, or whole groups where `groups` is passed to
+    `fit`. Sample weights count if the metric takes them. The user guide says how the
+    bootstrap works, and what memory the predictions take. A checkpoint keeps them, so
+    True may not come or go there.
 
     Examples
     --------
@@ -295,9 +293,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
-            understood, or `honest_score=True` has no predictions to go by; if all fits fail: after three candidates where all raise the
-            same, else after the initial design (a numeric `error_score` lets the search
-            go on). As
+            understood, or `honest_score=True` has no predictions to go by; if all fits
+            fail: after three candidates where all raise the same, else after the
+            initial design (a numeric `error_score` lets the search go on). As
             `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read, is
             of another search, in use, or cannot be written.
         TimeoutError
