@@ -76,7 +76,8 @@ class Recorder:
             return codes
         if found.dtype.kind not in "biuf" or not np.isfinite(found).all():
             return None
-        short = found.astype(np.float32)
+        with np.errstate(over="ignore"):  # infinite numbers get another score
+            short = found.astype(np.float32)
         return short if call.scores_the_same(short) else found.astype(np.float64)
 
     def _codes(self, labels: Array) -> Array | None:
@@ -111,7 +112,7 @@ class _Call:
         """Tell whether other predictions get nearly the same score."""
         try:
             score = self.function(self.true, predicted, **self.settings)
-        except ValueError:  # such as of probabilities that rounding lifts above 1
+        except Exception:  # whatever a metric raises of rounded numbers
             return False
         return math.isclose(score, self.score, rel_tol=_ROUNDING)
 

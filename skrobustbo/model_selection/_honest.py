@@ -127,6 +127,7 @@ def honest(
     predictions: OutOfFold | None,
     *,
     metric: str | None,
+    error_score: Any,
     groups: Any,
     seed: int,
 ) -> Honest:
@@ -140,12 +141,14 @@ def honest(
         Their predictions; None for what the scores of the folds tell.
     metric : str or None
         The metric, where there are several.
+    error_score : float or "raise"
+        Score of a fold that failed.
     groups : array-like of shape (n_samples,) or None
         Rows that are drawn together.
     seed : int
         That of the search.
     """
-    finished = [t for t in trials if math.isfinite(t.mean_score(metric))]
+    finished = [t for t in trials if _is_complete(t, metric, error_score)]
     if not finished:
         return Honest()
     if predictions is None or predictions.recorder is None:
@@ -164,6 +167,14 @@ def honest(
         return Honest()  # a single row, or group, is never outside of the bag
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     return summary(replicates(folds, np.random.default_rng(stream)))
+
+
+def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:
+    """Tell whether no fold of a candidate has failed."""
+    scores = trial.scores(metric)
+    return not trial.errors and all(
+        math.isfinite(score) and score != error_score for score in scores
+    )
 
 
 def corrected(scores: Array) -> float:

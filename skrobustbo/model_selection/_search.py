@@ -332,6 +332,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             source.trials,
             kept,
             metric=score_metric(self, metrics),
+            error_score=self.error_score,
             groups=groups,
             seed=source.optimizer._seed,
         )

@@ -42,7 +42,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
-from skrobustbo.model_selection._bootstrap import Metric
+from skrobustbo.model_selection._bootstrap import FoldScores, Metric
+from skrobustbo.model_selection._honest import corrected
 
 X, y = make_classification(90, 6, n_informative=3, flip_y=0.2, random_state=0)
 TREE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}
@@ -241,8 +242,6 @@ def test_folds_of_one_class_do_not_count(monkeypatch):
 
 def test_rules_are_scikit_learns_metrics():
     """With settings, weights, many labels and ties, as for each sample alone."""
-    from skrobustbo.model_selection._bootstrap import FoldScores
-
     rng = np.random.default_rng(0)
     y, weights = rng.integers(3, size=30), rng.uniform(0.1, 2, 30)
     guesses = [
@@ -368,15 +367,19 @@ def test_with_a_callable_refit_it_is_of_the_highest_score():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-def test_candidates_that_fail_are_left_out():
+@pytest.mark.parametrize("error_score", [np.nan, 0.01])
+def test_candidates_that_fail_are_left_out(error_score):
     space = {"criterion": Categorical(["gini", "entropy", "nonsense"])}
     space["max_depth"] = Integer(1, 8)
-    search = make(space=space, policy="random", n_iter=12)
+    search = make(space=space, policy="random", n_iter=12, error_score=error_score)
     search.fit(X, y)
-    assert np.isnan(search.cv_results_["mean_test_score"]).any()
-    assert math.isfinite(search.honest_score_)
+    means = search.cv_results_["mean_test_score"]
+    fine = np.isfinite(means) & ~np.isclose(means, error_score)
+    assert 0 < fine.sum() < 12
+    assert 0.5 < search.honest_score_ < 0.9
     search.set_params(honest_score="folds").fit(X, y)
-    assert math.isfinite(search.honest_score_)
+    folds = np.array([search.cv_results_[f"split{k}_test_score"] for k in range(3)])
+    assert search.honest_score_ == pytest.approx(corrected(folds.T[fine]))
 
 
 def test_kinds_of_predictions():
