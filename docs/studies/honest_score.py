@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression
@@ -118,7 +119,8 @@ def main(args):
         )
         for i, setting, policy in product(range(args.searches), settings, names)
     ]
-    print(report(completed(args.out, COLUMNS, keys, run_one, args.jobs)))
+    runs = completed(args.out, COLUMNS, keys, run_one, args.jobs)
+    print(report(runs.merge(pd.DataFrame(keys))))  # the file may have others
 
 
 # One search
