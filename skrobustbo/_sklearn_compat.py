@@ -6,12 +6,15 @@ imports a private name of scikit-learn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Self
 
 import sklearn
+from sklearn import get_config
 from sklearn.base import _fit_context as fit_context
+from sklearn.metrics._scorer import _PassthroughScorer, _Scorer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _fit_and_score as fit_and_score
 from sklearn.model_selection._validation import (
@@ -23,6 +26,7 @@ from sklearn.model_selection._validation import (
 from sklearn.utils import estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -48,10 +52,18 @@ __all__ = [
     "fit_context",
     "has_callbacks",
     "insert_error_scores",
+    "is_own_score",
+    "is_row_wise",
     "metric_names",
     "num_samples",
     "root_task",
+    "score_function",
+    "score_settings",
+    "score_sign",
+    "scorer_of",
     "warn_or_raise_about_fit_failures",
+    "with_score_function",
+    "with_scorer",
 ]
 
 
@@ -125,3 +137,75 @@ def metric_names(scorers: Any) -> list[str]:
     """Return the names of several metrics; none where there is a single one."""
     named = getattr(scorers, "_scorers", None)
     return list(named) if isinstance(named, dict) else []
+
+
+# Scorers ------------------------------------------------------------------------------
+
+
+def is_own_score(scorer: Any) -> bool:
+    """Tell whether a scorer only asks the estimator's own `score`."""
+    return isinstance(scorer, _PassthroughScorer)
+
+
+def is_row_wise(scorer: Any) -> bool:
+    """Tell whether a scorer is one of `make_scorer`: a metric of predicted rows."""
+    return type(scorer) is _Scorer
+
+
+def score_function(scorer: Any) -> Callable[..., Any]:
+    """Return the metric of a scorer of `make_scorer`."""
+    function: Callable[..., Any] = scorer._score_func
+    return function
+
+
+def score_sign(scorer: Any) -> int:
+    """Return 1 if larger values of the metric are better, else -1."""
+    return int(scorer._sign)
+
+
+def with_score_function(scorer: Any, function: Callable[..., Any]) -> Any:
+    """Return a scorer like another, with another metric."""
+    changed = copy(scorer)
+    changed._score_func = function
+    return changed
+
+
+def scorer_of(scorers: Any, metric: str | None) -> Any:
+    """Return the scorer of one of several metrics, or the only one (None)."""
+    return scorers if metric is None else scorers._scorers[metric]
+
+
+def with_scorer(scorers: Any, metric: str, scorer: Any) -> Any:
+    """Return the scorer of several metrics with another scorer for one of them."""
+    changed = copy(scorers)
+    changed._scorers = {**scorers._scorers, metric: scorer}
+    return changed
+
+
+def score_settings(
+    scorer: Any, scorers: Any, metric: str | None, params: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a metric is called with besides true and predicted values.
+
+    Parameters
+    ----------
+    scorer : scorer of make_scorer
+        The metric's.
+    scorers : scorer
+        What scores the folds: of this metric, or of several.
+    metric : str or None
+        Which of several.
+    params : dict
+        What `scorers` is passed for all rows.
+
+    Returns
+    -------
+    settings, passed : dict
+        What belongs to the scorer, and what it is passed of `params`.
+    """
+    passed = dict(params)
+    if metric is not None and get_config()["enable_metadata_routing"]:
+        passed = dict(process_routing(scorers, "score", **params)[metric].score)
+    elif metric is not None and not scorer._accept_sample_weight():
+        passed.pop("sample_weight", None)
+    return dict(scorer._kwargs), passed

@@ -54,6 +54,13 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--fold-seconds": "0.01",
     },
     f"{STUDIES}/checkpoint_cost.py": {"--n-iter": "5", "--repeats": "1"},
+    f"{STUDIES}/honest_score.py": {
+        "--settings": "tree-accuracy",
+        "--policies": "random",
+        "--searches": "2",
+        "--nested": "1",
+        "--n-iter": "4",
+    },
     f"{STUDIES}/joint.py": {"--seeds": "0", "--n-iter": "4", "--n-samples": "100"},
     f"{STUDIES}/many_choices.py": {"--choices": "200"},
     f"{STUDIES}/mnist.py": {

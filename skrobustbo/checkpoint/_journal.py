@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
+import numpy as np
+
 from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
@@ -59,6 +61,7 @@ class NoJournal:
         metrics: Sequence[str] | None,
         train: bool,
         n_open: int | None = 1,
+        n_classes: int | None = None,
     ) -> list[tuple[Any, Any]]:
         """Return the splits of the search."""
         return draw()
@@ -188,6 +191,7 @@ class Journal(NoJournal):
         metrics: Sequence[str] | None,
         train: bool,
         n_open: int | None = 1,
+        n_classes: int | None = None,
     ) -> list[tuple[Any, Any]]:
         """Return the splits of the first run; read its folds, or start the file.
 
@@ -204,6 +208,9 @@ class Journal(NoJournal):
             Whether folds have training scores.
         n_open : int or None, default=1
             Rounds, the last ones, whose folds need not all be there; None for any.
+        n_classes : int or None, default=None
+            Number of classes where folds have predictions, 0 for a regressor; None
+            where they have none.
         """
         if self._store is None:
             splits = draw()
@@ -211,9 +218,13 @@ class Journal(NoJournal):
             self._start(splits)
             return splits
         found = self._read_splits(self._store, n_samples)
-        self._read_folds(self._store, metrics, train)
+        self._read_folds(self._store, metrics, train, n_classes)
         if n_open is not None:
             self._check_complete(n_open)
+        sizes = [len(np.arange(n_samples)[test]) for _, test in found]
+        with self._reading():
+            for (_, split), fold in self._done.items():
+                records.check_predictions(fold, sizes[split], n_classes)
         return found
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
@@ -232,11 +243,16 @@ class Journal(NoJournal):
             return [records.read_split(body, n_samples) for _, body in rows]
 
     def _read_folds(
-        self, file: store.Store, metrics: Sequence[str] | None, train: bool
+        self,
+        file: store.Store,
+        metrics: Sequence[str] | None,
+        train: bool,
+        n_classes: int | None,
     ) -> None:
         n_splits = self._header["n_splits"]
         most = self._n_candidates * n_splits
-        rows = file.rows("fold", most, records.MAX_BODY)
+        length = records.MAX_BODY if n_classes is None else records.MAX_PREDICTED
+        rows = file.rows("fold", most, length)
         with self._reading():
             records.require(all(0 <= n < most for n, _ in rows), "unknown folds")
             self._done = {

@@ -18,8 +18,9 @@ Split = tuple[NDArray[Any], NDArray[Any]]
 
 #: Characters kept of the traceback of a failed fit, its end.
 MAX_ERROR = 100_000
-#: Characters that a candidate, or a fold, may take.
-MAX_BODY = 4_000_000
+#: Characters that a candidate, or a fold without predictions, may take; and a fold with
+#: them, which is what SQLite takes.
+MAX_BODY, MAX_PREDICTED = 4_000_000, 1_000_000_000
 _COUNT = 2**53
 
 
@@ -141,19 +142,21 @@ def write_fold(result: FoldResult, turn: int | None = None) -> str:
     }
     if "train_scores" in result:
         record["train_scores"] = _write_scores(result["train_scores"])
+    if "predictions" in result:
+        record["predictions"] = _write_predictions(result["predictions"])
     if turn is not None:
         record["turn"] = turn
     return dumps(record)
 
 
 _FOLD = {"test_scores", "n_test_samples", "fit_time", "score_time", "fit_error"}
+_MORE = {"train_scores", "predictions", "turn"}
 
 
 def read_fold(body: str) -> FoldResult:
     """Return the result that `write_fold` wrote, with its turn if it has one."""
     record = loads(body)
-    known = record.keys() - {"train_scores", "turn"}
-    require(known == _FOLD, "the parts of a fold")
+    require(record.keys() - _MORE == _FOLD, "the parts of a fold")
     require(is_count(record.get("turn", 0)), "a turn")
     for kind in record.keys() & {"test_scores", "train_scores"}:
         record[kind] = _read_scores(record[kind])
@@ -163,7 +166,67 @@ def read_fold(body: str) -> FoldResult:
     require(is_count(record["n_test_samples"]), "a number of samples")
     error = record["fit_error"]
     require(error is None or isinstance(error, str), "an error")
+    if "predictions" in record:
+        record["predictions"] = _read_predictions(record["predictions"])
     return record
+
+
+# Predictions --------------------------------------------------------------------------
+
+#: Numbers, or places in the list of classes.
+_PREDICTED: dict[str, np.dtype[Any]] = {
+    "float32": np.dtype("<f4"),
+    "float64": np.dtype("<f8"),
+    "uint8": np.dtype("u1"),
+    "uint16": np.dtype("<u2"),
+    "uint32": np.dtype("<u4"),
+}
+
+
+def _write_predictions(values: NDArray[Any]) -> dict[str, Any]:
+    kind = values.dtype.name
+    # Not packed: what is read is never larger than the file.
+    data = base64.b64encode(values.astype(_PREDICTED[kind]).tobytes())
+    return {"type": kind, "shape": list(values.shape), "data": data.decode("ascii")}
+
+
+def _read_predictions(record: Any) -> NDArray[Any]:
+    parts = {"type", "shape", "data"}
+    require(isinstance(record, dict) and record.keys() == parts, "predictions")
+    kind, shape, data = record["type"], record["shape"], record["data"]
+    require(isinstance(kind, str) and kind in _PREDICTED, "predictions")
+    require(isinstance(shape, list) and len(shape) in (1, 2), "predictions")
+    require(all(is_count(n) and n > 0 for n in shape), "predictions")
+    require(isinstance(data, str), "predictions")
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise Malformed("predictions") from error
+    dtype = _PREDICTED[kind]
+    require(len(raw) == math.prod(shape) * dtype.itemsize, "predictions")
+    values: NDArray[Any] = np.frombuffer(raw, dtype).reshape(shape)
+    require(bool(np.isfinite(values).all()), "predictions")
+    return values.astype(dtype.newbyteorder("="))
+
+
+def check_predictions(fold: FoldResult, n_rows: int, n_classes: int | None) -> None:
+    """Raise Malformed unless what a fold has of predictions may be there.
+
+    Parameters
+    ----------
+    fold : dict
+        The fold.
+    n_rows : int
+        Number of its test rows.
+    n_classes : int or None
+        Number of classes, 0 for a regressor; None if no predictions are kept.
+    """
+    values = fold.get("predictions")
+    if values is None:
+        return
+    require(n_classes is not None and len(values) == n_rows, "predictions")
+    if values.dtype.kind == "u":
+        require(bool((values < (n_classes or 0)).all()), "predictions")
 
 
 # Splits -------------------------------------------------------------------------------

@@ -2,9 +2,19 @@
 
 from skrobustbo.evaluation._checks import take_folds
 from skrobustbo.evaluation._flight import Schedule
+from skrobustbo.evaluation._predictions import OutOfFold, Recorder
 from skrobustbo.evaluation._racing import Racing
 from skrobustbo.evaluation._run import run_search
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
-__all__ = ["Racing", "Schedule", "Source", "Stops", "run_search", "take_folds"]
+__all__ = [
+    "OutOfFold",
+    "Racing",
+    "Recorder",
+    "Schedule",
+    "Source",
+    "Stops",
+    "run_search",
+    "take_folds",
+]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._sklearn_compat import num_samples
+from skrobustbo._sklearn_compat import NO_FITS, OTHER_SPLITS, num_samples
 from skrobustbo._trials import FoldResult, Trial
 
 
@@ -26,7 +26,20 @@ def checked_cv(cv: Any, owner: str) -> Any:
     return splits
 
 
-def check_rows(splits: Iterable[tuple[Any, Any]], n_samples: int, owner: str) -> None:
+def check_splits(
+    splits: Sequence[tuple[Any, Any]], n_splits: int, n_samples: int, owner: str
+) -> None:
+    """Raise a ValueError unless there are splits of the data, as many as announced."""
+    if not splits:
+        raise ValueError(NO_FITS)
+    if len(splits) != n_splits:
+        raise ValueError(
+            f"{OTHER_SPLITS} Expected {n_splits} splits, got {len(splits)}"
+        )
+    _check_rows(splits, n_samples, owner)
+
+
+def _check_rows(splits: Iterable[tuple[Any, Any]], n_samples: int, owner: str) -> None:
     """Raise a ValueError for a split that is not of rows of the data."""
     for split in splits:
         for rows in map(np.asarray, split):

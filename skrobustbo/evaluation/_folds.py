@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._stops import Stops, signals_held
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
@@ -274,7 +275,7 @@ def _nothing() -> None:
 
 
 def _fit_fold(
-    fold: Fold, nested: bool, **kwargs: Any
+    fold: Fold, nested: bool, recorder: Recorder | None = None, **kwargs: Any
 ) -> tuple[FoldId, FoldResult, float]:
     """Fit and score one fold with one inner thread.
 
@@ -283,9 +284,10 @@ def _fit_fold(
     """
     start = time.perf_counter()
     inside = nullcontext() if nested else parallel_config(backend="sequential")
+    evaluate = fit_and_score if recorder is None else recorder.fit_and_score
     with threadpool_limits(limits=1), inside:
         try:
-            result: FoldResult = fit_and_score(
+            result: FoldResult = evaluate(
                 parameters=fold.params, **fold.settings, **kwargs
             )
         except SystemExit:  # of a fit; scikit-learn would let it end everything

@@ -13,7 +13,6 @@ from sklearn.utils import indexable
 
 from skrobustbo._sklearn_compat import (
     NO_FITS,
-    OTHER_SPLITS,
     BaseSearchCV,
     SilentTask,
     check_method_params,
@@ -27,9 +26,9 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
-    check_rows,
     check_same,
     check_scores,
+    check_splits,
     check_weights,
     checked_cv,
     returned,
@@ -39,6 +38,7 @@ from skrobustbo.evaluation._checks import (
 from skrobustbo.evaluation._flight import Candidate, Flight, Known, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._pools import pool_of
+from skrobustbo.evaluation._predictions import OutOfFold
 from skrobustbo.evaluation._results import results_of
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
@@ -54,14 +54,14 @@ def run_search(
     journal: NoJournal | None = None,
     on_start: Callable[[], None] | None = None,
     schedule: Schedule | None = None,
+    predictions: OutOfFold | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
     Parameters
     ----------
     search : BaseSearchCV
-        The estimator whose settings say how; it gets the attributes of
-        `GridSearchCV`.
+        Its settings say how; it gets the attributes of `GridSearchCV`.
     source : Source
         Where candidates come from.
     X, y : array-like
@@ -76,6 +76,8 @@ def run_search(
         Called once all that needs no fit has been checked.
     schedule : Schedule, default=None
         When candidates are asked for and told; by default round by round.
+    predictions : OutOfFold, default=None
+        Collects the predictions of all candidates for the test rows of their folds.
 
     Returns
     -------
@@ -88,9 +90,10 @@ def run_search(
     TimeoutError, KeyboardInterrupt
         If `stops` ended the search before any candidate was finished.
     """
-    stops, journal = stops or Stops(), journal or NoJournal()
-    schedule = schedule or Schedule()
-    fit = _Fit(search, source, X, y, dict(params or {}), stops, journal, schedule)
+    stops = stops or Stops()
+    settings = dict(params or {}), stops, schedule or Schedule()
+    kept = journal or NoJournal(), predictions or OutOfFold()
+    fit = _Fit(search, source, X, y, *settings, *kept)
     if on_start is not None:
         on_start()
     with stops.watched():
@@ -113,8 +116,9 @@ class _Fit:
     y: Any
     params: dict[str, Any]
     stops: Stops
-    journal: NoJournal
     schedule: Schedule
+    journal: NoJournal
+    predictions: OutOfFold
 
     def __post_init__(self) -> None:
         search = self.estimator
@@ -136,10 +140,12 @@ class _Fit:
             metrics=self.metrics,
             train=search.return_train_score,
             n_open=self.schedule.n_open,
+            n_classes=self.predictions.n_classes,
         )
         self.job = Job(
             clone(search.estimator), self.X, self.y, splits, self._settings()
         )
+        self.predictions.job = self.job
         search.n_splits_ = len(self.job.splits)
 
     def told(self, **more: Any) -> dict[str, Any]:
@@ -160,13 +166,7 @@ class _Fit:
         cv = check_cv(cv, self.y, classifier=is_classifier(search.estimator))
         n_splits = cv.get_n_splits(self.X, self.y, **told)
         splits = list(cv.split(self.X, self.y, **told))
-        if not splits:
-            raise ValueError(NO_FITS)
-        if len(splits) != n_splits:
-            raise ValueError(
-                f"{OTHER_SPLITS} Expected {n_splits} splits, got {len(splits)}"
-            )
-        check_rows(splits, num_samples(self.X), self.owner)
+        check_splits(splits, n_splits, num_samples(self.X), self.owner)
         return splits
 
     def _settings(self) -> dict[str, Any]:
@@ -181,6 +181,7 @@ class _Fit:
             "return_parameters": False,
             "error_score": search.error_score,
             "verbose": search.verbose,
+            "recorder": self.predictions.recorder,
         }
 
     # The candidates -------------------------------------------------------------------
@@ -227,6 +228,8 @@ class _Fit:
     def tell(self, candidate: Candidate) -> None:
         """Tell the source a candidate that is over."""
         trial = candidate.trial
+        if candidate.n_used == len(self.job.splits):
+            self.predictions.take(trial.number, candidate.folds)
         take_folds(trial, candidate.folds)
         trial.estimate = candidate.estimate
         if callable(self.estimator.scoring):
@@ -265,8 +268,7 @@ class _Fit:
     def _watched(self, trials: Iterable[Trial]) -> bool:
         """Tell whether anybody could hear of the folds.
 
-        Where nobody can, the tree of tasks, which grows with each fold and travels to
-        the workers with it, is spared.
+        Otherwise the tree of tasks, which grows and travels with each fold, is spared.
         """
         if isinstance(self.root, SilentTask):
             return False

@@ -41,6 +41,7 @@ _NOT_COMPARED = {
     "tol",
     "checkpoint",
     "retry_failed",
+    "honest_score",  # compared where folds depend on it
     "random_state",  # compared with the seed that the checkpoint holds
     "search_metric",
 }
@@ -101,6 +102,22 @@ def metric_of(search: Any) -> str | None:
     named = search.refit if isinstance(search.refit, str) else None
     metric: str | None = search.search_metric
     return named if metric is None else metric
+
+
+def score_metric(search: Any, names: Sequence[str]) -> str | None:
+    """Return the metric that `best_score_` is of, None where there is a single one.
+
+    Where `refit` names none of several, that is the metric to search for.
+    """
+    if not names:
+        return None
+    named = search.refit if isinstance(search.refit, str) else search.search_metric
+    return names[0] if len(names) == 1 and named is None else named
+
+
+def keeps_predictions(search: Any) -> bool:
+    """Tell whether the honest score of a search is one of predictions."""
+    return not isinstance(search.honest_score, str) and bool(search.honest_score)
 
 
 def check_estimator(estimator: Any) -> None:
@@ -294,6 +311,7 @@ def fingerprint(
         for name, value in settings.items()
         if name not in _NOT_COMPARED and not (name in _ADDED and value == _ADDED[name])
     }
+    compared |= _kept_predictions(search)
     return {
         "data": {name: describe_data(value) for name, value in data.items()},
         "estimator": {
@@ -305,6 +323,15 @@ def fingerprint(
         "scoring": {"": describe(search.scoring)},
         "settings": _described({**compared, "search_metric": metric_of(search)}),
     }
+
+
+def _kept_predictions(search: Any) -> Params:
+    """Return the setting by which folds have predictions, and of which metric."""
+    if not keeps_predictions(search):
+        return {}
+    several = not (search.scoring is None or isinstance(search.scoring, str))
+    named = search.refit if several and isinstance(search.refit, str) else None
+    return {"honest_score": True if named is None else f"True for {named}"}
 
 
 def _described(items: Mapping[str, Any]) -> dict[str, str]:

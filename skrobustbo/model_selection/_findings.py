@@ -117,6 +117,13 @@ class Findings:
         return math.nan if self.best is None else standard_error(self.folds[self.best])
 
     @property
+    def honest(self) -> tuple[float, tuple[float, float]] | None:
+        """The honest score and its interval, None where it was not asked for."""
+        if not hasattr(self.search, "honest_score_"):
+            return None
+        return self.search.honest_score_, self.search.honest_interval_
+
+    @property
     def _known_error(self) -> float:
         return self.standard_error if self.standard_error > 0 else 0.0
 

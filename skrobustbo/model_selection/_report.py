@@ -38,6 +38,7 @@ def report(found: Findings) -> str:
 def _sections(found: Findings) -> list[tuple[str, list[str]]]:
     return [
         ("Best", _best(found)),
+        ("Honest", _honest(found)),
         ("Model", _model(found)),
         ("Branches", _branches(found)),
         ("At an edge", [_edge(edge, found) for edge in found.edges]),
@@ -89,6 +90,24 @@ def _best(found: Findings) -> list[str]:
     score = with_error(found.scores[found.best], found.standard_error)
     lines = [f"{found.metric_name} {score}, candidate {found.best + 1}{_chosen(found)}"]
     return lines + _assignments(found.params[found.best])
+
+
+def _honest(found: Findings) -> list[str]:
+    if found.honest is None:
+        return []
+    score, (low, high) = found.honest
+    if not math.isfinite(score):
+        return ["no honest score can be told"]
+    error = found.standard_error
+    text = f"{found.metric_name} {with_error(score, error, both=False)}"
+    if math.isfinite(low):
+        ends = [with_error(end, error, both=False) for end in (low, high)]
+        text += f", 95% interval {ends[0]} to {ends[1]}"
+    among = count(len(found.scores), "candidate")
+    return [
+        f"{text}: expected on new rows of the best candidate, fitted to as many rows "
+        f"as in one fold, with its choice among {among} allowed for"
+    ]
 
 
 def _chosen(found: Findings) -> str:

@@ -11,22 +11,19 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
-    HTMLReprMixin,
     Interval,
     StrOptions,
     fit_context,
 )
 from skrobustbo.checkpoint import NoJournal, open_journal
-from skrobustbo.evaluation import Stops, run_search
-from skrobustbo.model_selection._before import prepared
-from skrobustbo.model_selection._findings import Findings, missing_columns
-from skrobustbo.model_selection._html import account
-from skrobustbo.model_selection._report import report
+from skrobustbo.evaluation import OutOfFold, Stops, run_search
+from skrobustbo.model_selection._before import prepared, score_metric
+from skrobustbo.model_selection._honest import collector, honest
+from skrobustbo.model_selection._reported import ReportMixin
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
@@ -34,7 +31,7 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
+class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Used like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
@@ -132,6 +129,14 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
     retry_failed : bool, default=False
         Whether folds of the checkpoint that raised, or got no finite score, are fitted
         again, as after the fixing of what failed. The candidates there stay.
+    honest_score : bool or "folds", default=False
+        Whether to estimate what the winner scores on new rows, which is less than
+        `best_score_` promises: that is the best of many noisy scores. True bootstraps
+        the predictions for the test rows of all folds, after Tsamardinos et al. (2018).
+        It needs no more fits, but a metric of predictions (a name, or `make_scorer`).
+        "folds" subtracts the bias that the scores of the folds show (Tibshirani and
+        Tibshirani, 2009, equation 4); it works with any `scoring`, and has no interval.
+        See the notes.
 
     Attributes
     ----------
@@ -150,6 +155,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Candidates evaluated.
     tuner_time_ : float
         Seconds spent choosing candidates.
+    honest_score_ : float
+        With `honest_score`: the estimate of what models of the winner score on new
+        rows. nan where it cannot be told.
+    honest_interval_ : tuple of two floats
+        With `honest_score`: the ends of its 95% interval; nan with "folds".
+    honest_optimism_ : float
+        With `honest_score`: `best_score_` less `honest_score_`. Only there if
+        `best_score_` is.
     stop_reason_ : {"n_iter", "max_time", "tol", "interrupted", "space_exhausted", \
 "callback"}
         Why the search ended.
@@ -169,6 +182,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time`, `tol` and a
     larger `n_iter` may change from call to call; under policy "robust", `tol` may not
     come or go.
+
+    The honest score is of the metric of `best_score_`; where `refit` names none of
+    several, of `search_metric`. It is about the candidate of the highest score, also if
+    a callable `refit` chooses another, and about models fitted to as many rows as in
+    one fold. With True, rows are drawn, or whole groups where `groups` is passed to
+    `fit`. Sample weights count if the metric takes them. The user guide says how the
+    bootstrap works, and what memory the predictions take. A checkpoint keeps them, so
+    True may not come or go there.
 
     Examples
     --------
@@ -201,6 +222,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
         "checkpoint": [str, os.PathLike, None],
         "retry_failed": ["boolean"],
+        "honest_score": ["boolean", StrOptions({"folds"})],
         "random_state": ["random_state"],
     }
 
@@ -234,6 +256,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         error_score: Any = np.nan,
         return_train_score: bool = False,
         retry_failed: bool = False,
+        honest_score: bool | str = False,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -263,6 +286,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.tol = tol
         self.checkpoint = checkpoint
         self.retry_failed = retry_failed
+        self.honest_score = honest_score
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -294,9 +318,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is not
-            understood; if all fits fail: after three candidates where all raise the
-            same, else after the initial design (a numeric `error_score` lets the search
-            go on). As
+            understood, or `honest_score=True` has no predictions to go by; if all fits
+            fail: after three candidates where all raise the same, else after the
+            initial design (a numeric `error_score` lets the search go on). As
             `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read, is
             of another search, in use, or cannot be written.
         TimeoutError
@@ -305,11 +329,15 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
             source = self._source(journal, {"X": X, "y": y, **params})
+            kept = collector(self, source.optimizer.space, y)
             on_start = partial(self._forget, source)
             reason = run_search(
                 *(self, source, X, y, params, stops, journal, on_start),
                 schedule=source.schedule(),
+                predictions=kept,
             )
+        if self.honest_score:
+            self._set_honest_score(source, kept, params.get("groups"))
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         self.tuner_time_ = source.seconds
@@ -319,58 +347,25 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
 
     def _forget(self, source: OptimizerSource) -> None:
         """Drop what an earlier fit left, once it is known that this one begins."""
-        self.__dict__.pop("_notes", None)
+        for name in ("_notes", "honest_score_", "honest_interval_", "honest_optimism_"):
+            self.__dict__.pop(name, None)
         self.optimizer_ = source.optimizer
 
-    def report(self) -> str:
-        """Return a short account of the fitted search, as plain text.
-
-        It says what is best and how sure that is, which parameters are at an end of
-        their range, what failed and why, where the time went, why the search ended, and
-        what to do next. Notebooks show it below the diagram of the estimator.
-
-        Returns
-        -------
-        text : str
-            Lines to print.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            If columns of `cv_results_` that it needs have been dropped.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> from skrobustbo import Real, RobustBayesSearchCV
-        >>> X, y = load_iris(return_X_y=True)
-        >>> space = {"C": Real(1e-3, 0.3, log=True)}
-        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
-        >>> print(search.fit(X, y).report())
-        RobustBayesSearchCV of SVC: 8 candidates, 5 folds each
-        <BLANKLINE>
-        Best        score 0.953 ± 0.013, candidate 3
-                      C = 0.3
-        ...
-        At an edge  C is at its upper bound 0.3: widen it
-        ...
-        """
-        check_is_fitted(self, "_notes")
-        missing = missing_columns(self, self._notes)
-        if missing:
-            raise ValueError(
-                "The 'cv_results_' of a search must have all its columns for a report. "
-                f"Got none for {missing}; fit again, and drop them from a copy."
-            )
-        return report(Findings(self, self._notes))
-
-    def _more_html(self) -> str:
-        if not hasattr(self, "_notes") or missing_columns(self, self._notes):
-            return ""
-        return account(Findings(self, self._notes))
+    def _set_honest_score(
+        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
+    ) -> None:
+        metrics = source.trials[0].metrics
+        found = honest(
+            source.trials,
+            kept,
+            metric=score_metric(self, metrics),
+            error_score=self.error_score,
+            groups=groups,
+            seed=source.optimizer._seed,
+        )
+        self.honest_score_, self.honest_interval_ = found.score, found.interval
+        if hasattr(self, "best_score_"):
+            self.honest_optimism_ = float(self.best_score_ - found.score)
 
     def _source(
         self, journal: NoJournal | None = None, data: Params | None = None

@@ -87,6 +87,7 @@ ONLY = {
     "error_score": ["x", None, [1]],
     "return_train_score": ["x", None, 3],
     "retry_failed": ["x", None, 3],
+    "honest_score": ["x", "rows", None, 3],
 }
 #: Settings that are wrong only in the company of these.
 WITH = {"refit": {"scoring": ["f1", "recall"]}}

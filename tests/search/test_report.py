@@ -360,3 +360,20 @@ def test_asking_for_a_report_changes_nothing():
     search, other = fitted(), fitted()
     search.report()
     assert search.optimizer_.ask() == other.optimizer_.ask()
+
+
+def test_the_honest_score_is_said_where_it_was_asked_for():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y, space = X @ [1, 2, 3] + np.cos(7 * X[:, 0]), {"alpha": Real(1e-3, 1e3, log=True)}
+    search = RobustBayesSearchCV(Ridge(), space, n_iter=4, random_state=0)
+    assert "Honest" not in sections(search.fit(X, y).report())
+    text = section(search.set_params(honest_score=True).fit(X, y).report(), "Honest")
+    assert text.startswith("score 0.9")
+    assert ", 95% interval 0.9" in text
+    assert "fitted to as many rows as in one fold" in text
+    assert "among 4 candidates" in text
+    text = section(search.set_params(honest_score="folds").fit(X, y).report(), "Honest")
+    assert text.startswith("score 0.9")
+    assert "interval" not in text
+    search.honest_score_ = math.nan
+    assert section(search.report(), "Honest") == "no honest score can be told"

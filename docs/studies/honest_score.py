@@ -1,0 +1,231 @@
+"""How near honest scores are to the truth: bias and coverage over many searches.
+
+    python docs/studies/honest_score.py --out honest_score.csv
+
+Each search has data of its own, drawn from a known generator. The truth is what the
+winner's models, one for each fold, score on many rows that no search has seen. Searches
+that the csv file holds already are not made again.
+"""
+
+import argparse
+import time
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import shared
+from lines import completed
+from skrobustbo import Integer, Real, RobustBayesSearchCV, policies
+from skrobustbo.benchmarks._args import checked_names, positive_int
+from skrobustbo.benchmarks._report import table
+from skrobustbo.model_selection._honest import corrected
+
+#: Rows that the truth is measured on, and folds.
+N_UNUSED, N_FOLDS = 10_000, 5
+_TREE = {
+    "max_features": Real(0.1, 1),
+    "min_samples_leaf": Integer(1, 60, log=True),
+    "max_depth": Integer(1, 12),
+}
+_LOGISTIC = {"C": Real(1e-4, 1e3, log=True), "intercept_scaling": Real(0.1, 10)}
+#: For each setting the estimator, its space and the metric.
+SETTINGS = {
+    "tree accuracy": (DecisionTreeClassifier(random_state=0), _TREE, "accuracy"),
+    "tree auc": (DecisionTreeClassifier(random_state=0), _TREE, "roc_auc"),
+    "tree r2": (DecisionTreeRegressor(random_state=0), _TREE, "r2"),
+    "logistic log loss": (
+        LogisticRegression(solver="liblinear"),
+        _LOGISTIC,
+        "neg_log_loss",
+    ),
+}
+#: What is compared, and what the columns are called in the table.
+METHODS = {
+    "naive": "`best_score_`",
+    "honest": "`honest_score=True`",
+    "folds": '`honest_score="folds"`',
+    "nested": "nested cross-validation",
+}
+HEADER = (
+    "setting",
+    "policy",
+    "score",
+    "searches",
+    "mean error",
+    "limit, % of naive",
+    "RMS error",
+    "covered, %",
+)
+
+
+class Key(NamedTuple):
+    """What tells one search from another; `nested` is 1 with nested validation."""
+
+    setting: str
+    policy: str
+    n_rows: int
+    n_iter: int
+    seed: int
+    nested: int
+
+
+#: What a line of the file holds.
+COLUMNS = Key.__annotations__ | {
+    "naive_score": float,
+    "honest_score": float,
+    "low": float,  # ends of the interval of 95 %
+    "high": float,
+    "folds_score": float,
+    "nested_score": float,  # nan without
+    "truth": float,
+    "seconds": float,
+}
+
+
+def build_parser():
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="CSV", help="file of results")
+    add("--settings", nargs="+", default=list(SETTINGS), metavar="NAME")
+    add("--policies", nargs="+", default=["robust", "random"], metavar="NAME")
+    add("--searches", type=positive_int, default=100, metavar="N", help="(100)")
+    add("--nested", type=int, default=0, metavar="N", help="with nested validation (0)")
+    add("--seed", type=int, default=0, help="of the first search (0)")
+    add("--rows", type=positive_int, default=300, metavar="N", help="to train on (300)")
+    add("--n-iter", type=positive_int, default=30, metavar="N", help="candidates (30)")
+    add("--jobs", type=positive_int, default=1, metavar="N", help="searches at a time")
+    return parser
+
+
+def main(args):
+    """Make the searches that are missing, and print the table."""
+    settings = [name.replace("-", " ") for name in args.settings]
+    settings = checked_names("setting", settings, list(SETTINGS))
+    names = checked_names("policy", args.policies, policies.available())
+    keys = [
+        Key(
+            *(setting, policy, args.rows, args.n_iter, args.seed + i),
+            nested=int(i < args.nested),
+        )
+        for i, setting, policy in product(range(args.searches), settings, names)
+    ]
+    runs = completed(args.out, COLUMNS, keys, run_one, args.jobs)
+    print(report(runs.merge(pd.DataFrame(keys))))  # the file may have others
+
+
+# One search
+
+
+def run_one(key):
+    """Return the scores of a search and the truth, which depend on its key only."""
+    start = time.perf_counter()
+    X, y, unused, answers = draw(key)
+    estimator, _, scoring = SETTINGS[key.setting]
+    search = make_search(key).fit(X, y)
+    scorer, folds = get_scorer(scoring), list(search.cv.split(X, y))
+    winner = clone(estimator).set_params(**search.best_params_)
+    truth = [
+        scorer(clone(winner).fit(X[train], y[train]), unused, answers)
+        for train, _ in folds
+    ]
+    columns = [f"split{i}_test_score" for i in range(N_FOLDS)]
+    fold_scores = np.array([search.cv_results_[name] for name in columns]).T
+    nested = [
+        scorer(outer_search(key, i).fit(X[train], y[train]), X[test], y[test])
+        for i, (train, test) in enumerate(folds if key.nested else [])
+    ]
+    low, high = search.honest_interval_
+    return {
+        "naive_score": search.best_score_,
+        "honest_score": search.honest_score_,
+        "low": low,
+        "high": high,
+        "folds_score": corrected(fold_scores),
+        "nested_score": float(np.mean(nested)) if nested else np.nan,
+        "truth": float(np.mean(truth)),
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def draw(key):
+    """Return the rows of a search, and unused ones of the same generator."""
+    n = key.n_rows + N_UNUSED
+    if SETTINGS[key.setting][2] == "r2":
+        X, y = make_regression(n, 20, noise=100, random_state=key.seed)
+    else:
+        X, y = make_classification(
+            n,
+            20,
+            n_informative=5,
+            n_redundant=5,
+            flip_y=0.1,
+            class_sep=0.7,
+            random_state=key.seed,
+        )
+    return X[: key.n_rows], y[: key.n_rows], X[key.n_rows :], y[key.n_rows :]
+
+
+def make_search(key):
+    """Return the search of a key, not yet fitted."""
+    estimator, space, scoring = SETTINGS[key.setting]
+    splitter = KFold if scoring == "r2" else StratifiedKFold
+    return RobustBayesSearchCV(
+        estimator,
+        space,
+        n_iter=key.n_iter,
+        policy=key.policy,
+        scoring=scoring,
+        cv=splitter(N_FOLDS, shuffle=True, random_state=key.seed),
+        refit=False,
+        random_state=key.seed,
+        honest_score=True,
+    )
+
+
+def outer_search(key, fold):
+    """Return the search on the training rows of one outer fold."""
+    search = make_search(key).set_params(refit=True, honest_score=False)
+    return search.set_params(random_state=N_FOLDS * key.seed + fold)
+
+
+# The report
+
+
+def report(runs):
+    """Return a line for each setting, policy and score as markdown."""
+    lines = [
+        (setting, policy, METHODS[method], *_cells(group, method))
+        for (setting, policy), group in runs.groupby(["setting", "policy"], sort=False)
+        for method in METHODS
+        if group[f"{method}_score"].notna().any()
+    ]
+    return table(HEADER, lines, n_left=3)
+
+
+def _cells(runs, method):
+    naive = (runs["naive_score"] - runs["truth"]).mean()
+    errors = (runs[f"{method}_score"] - runs["truth"]).dropna()
+    mean, standard_error = errors.mean(), errors.std() / np.sqrt(len(errors))
+    limit = abs(mean) + 1.96 * standard_error
+    inside = (runs["low"] <= runs["truth"]) & (runs["truth"] <= runs["high"])
+    return (
+        str(len(errors)),
+        f"{mean:+.4f} ± {standard_error:.4f}",
+        f"{100 * limit / naive:.0f}",
+        f"{np.sqrt(np.mean(errors**2)):.4f}",
+        f"{100 * inside.mean():.1f}" if method == "honest" else "-",
+    )
+
+
+if __name__ == "__main__":
+    shared.run(build_parser(), main)

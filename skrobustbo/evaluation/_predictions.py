@@ -1,0 +1,158 @@
+"""Out-of-fold predictions: what a worker keeps of them, and what a search collects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo._sklearn_compat import (
+    fit_and_score,
+    score_function,
+    score_sign,
+    with_score_function,
+    with_scorer,
+)
+from skrobustbo._trials import FoldResult
+
+if TYPE_CHECKING:
+    from skrobustbo.evaluation._folds import Job
+
+Array = NDArray[Any]
+
+#: What rounding predictions may change of a score, relative to it.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Keeps the predictions that a fold is scored by, in the worker that fits it.
+
+    The metric itself is listened to, so that nothing is predicted twice.
+
+    Attributes
+    ----------
+    scorer : scorer of make_scorer
+        What scores the folds, or does the same as what scores them.
+    metric : str or None
+        Its name where there are several.
+    classes : array of shape (n_classes,)
+        Labels that are kept as their places in here; none for a regressor.
+    """
+
+    scorer: Any
+    metric: str | None
+    classes: Array
+
+    def fit_and_score(self, scorer: Any, **kwargs: Any) -> FoldResult:
+        """Fit and score a fold; the result has `predictions` if they can be kept."""
+        tape: list[_Call] = []
+        heard = with_score_function(
+            self.scorer, _listening(score_function(self.scorer), tape)
+        )
+        if self.metric is not None:
+            heard = with_scorer(scorer, self.metric, heard)
+        result: FoldResult = fit_and_score(scorer=heard, **kwargs)
+        scores = result["test_scores"]
+        score = scores if self.metric is None else scores[self.metric]
+        # The test rows are scored first; where that fails, nothing has their score.
+        if tape and score_sign(self.scorer) * tape[0].score == score:
+            kept = self._kept(tape[0])
+            if kept is not None:
+                result["predictions"] = kept
+        return result
+
+    def _kept(self, call: _Call) -> Array | None:
+        """Return predictions in their smallest form, None if they have none."""
+        found = np.asarray(call.predicted)
+        if found.ndim not in (1, 2) or len(found) != len(call.true):
+            return None
+        if found.dtype.kind in "biuUSO" and (codes := self._codes(found)) is not None:
+            return codes
+        if found.dtype.kind not in "biuf" or not np.isfinite(found).all():
+            return None
+        with np.errstate(over="ignore"):  # infinite numbers get another score
+            short = found.astype(np.float32)
+        return short if call.scores_the_same(short) else found.astype(np.float64)
+
+    def _codes(self, labels: Array) -> Array | None:
+        if not len(self.classes):
+            return None
+        try:
+            places = np.searchsorted(self.classes, labels)
+        except TypeError:  # labels of several types
+            return None
+        places = np.minimum(places, len(self.classes) - 1)
+        if not np.array_equal(self.classes[places], labels):
+            return None
+        return places.astype(np.min_scalar_type(len(self.classes) - 1))
+
+    def decoded(self, kept: Array) -> Array:
+        """Return predictions as the metric takes them."""
+        codes = kept.dtype.kind == "u"
+        return self.classes[kept] if codes else kept
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of a metric and what came of it."""
+
+    function: Callable[..., Any]
+    true: Any
+    predicted: Any
+    settings: dict[str, Any]
+    score: Any
+
+    def scores_the_same(self, predicted: Array) -> bool:
+        """Tell whether other predictions get nearly the same score."""
+        try:
+            score = self.function(self.true, predicted, **self.settings)
+        except Exception:  # whatever a metric raises of rounded numbers
+            return False
+        return math.isclose(score, self.score, rel_tol=_ROUNDING)
+
+
+def _listening(function: Callable[..., Any], tape: list[_Call]) -> Callable[..., Any]:
+    """Return a metric that notes its calls; its signature is that of the other."""
+
+    @wraps(function)
+    def heard(true: Any, predicted: Any, **settings: Any) -> Any:
+        score = function(true, predicted, **settings)
+        tape.append(_Call(function, true, predicted, settings, score))
+        return score
+
+    return heard
+
+
+@dataclass
+class OutOfFold:
+    """The predictions of a search's candidates, each for the test rows of all folds.
+
+    Attributes
+    ----------
+    recorder : Recorder or None
+        Keeps those of a fold; None where none are wanted.
+    job : Job
+        What the folds share: the data, the splits, what the scorer is passed.
+    kept : dict of int to list of (array or None)
+        For each finished candidate and each split; None where nothing could be kept.
+    """
+
+    recorder: Recorder | None = None
+    job: Job = field(init=False)
+    kept: dict[int, list[Array | None]] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes, 0 for a regressor; None where nothing is kept."""
+        return None if self.recorder is None else len(self.recorder.classes)
+
+    def take(self, number: int, results: Iterable[FoldResult]) -> None:
+        """Move the predictions of a candidate here from the results of its folds."""
+        if self.recorder is not None:
+            self.kept[number] = [result.pop("predictions", None) for result in results]

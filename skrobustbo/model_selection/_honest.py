@@ -1,0 +1,256 @@
+"""An honest score of the winner: the best of many noisy scores is too good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.metrics import get_scorer
+
+from skrobustbo._sklearn_compat import (
+    is_own_score,
+    is_row_wise,
+    metric_names,
+    num_samples,
+    score_function,
+    score_settings,
+    score_sign,
+    scorer_of,
+)
+from skrobustbo._trials import Trial
+from skrobustbo.evaluation import OutOfFold, Recorder
+from skrobustbo.model_selection._before import keeps_predictions, score_metric
+from skrobustbo.model_selection._bootstrap import FoldScores, Metric, replicates
+from skrobustbo.space import Space
+
+Array = NDArray[Any]
+
+#: Sets the stream of random numbers apart from those of the search.
+_STREAM = 2018
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Honest:
+    """A score of the winner, and its interval."""
+
+    score: float = math.nan
+    interval: tuple[float, float] = (math.nan, math.nan)
+
+
+# Before the first fit -----------------------------------------------------------------
+
+
+def collector(search: Any, space: Space, y: Any) -> OutOfFold | None:
+    """Return what collects the predictions of a search, None if it needs none.
+
+    Raises
+    ------
+    ValueError
+        If there are no predictions of rows to score.
+    """
+    if not keeps_predictions(search):
+        return None
+    scorers, _ = search._get_scorers()
+    names = metric_names(scorers)
+    metric = score_metric(search, names)
+    if names and metric not in names:
+        return None  # the search refuses it in its own words
+    scorer = scorer_of(scorers, metric)
+    if is_own_score(scorer):
+        scorer = _scorer_like_own(search.estimator, space)
+    if scorer is None or not is_row_wise(scorer) or y is None or issparse(y):
+        raise _refusal(search, scorers, y)
+    return OutOfFold(Recorder(scorer, metric, _classes(search.estimator, y)))
+
+
+def _refusal(search: Any, scorers: Any, y: Any) -> ValueError:
+    if y is None or issparse(y):
+        got = "no y" if y is None else "a sparse y"
+    elif search.scoring is None:
+        got = f"the estimator's own score, {scorers!r}"
+    else:
+        got = f"the scoring {search.scoring!r}"
+    return ValueError(
+        "The 'honest_score' of RobustBayesSearchCV can only be True where a metric "
+        "compares an array y with predictions: 'scoring' must be a name or a scorer of "
+        f"make_scorer. Got {got} instead; pass honest_score='folds', which needs the "
+        "scores of the folds only."
+    )
+
+
+def _scorer_like_own(estimator: Any, space: Space) -> Any:
+    """Return the scorer that does what an estimator's own `score` does, or None."""
+    found = {
+        getattr(type(last), "score", None)
+        for branch in space.branches
+        for last in _last_steps(estimator, branch)
+    }
+    for mixin, name in ((ClassifierMixin, "accuracy"), (RegressorMixin, "r2")):
+        if found == {mixin.score}:
+            return get_scorer(name)
+    return None
+
+
+def _last_steps(estimator: Any, branch: Space, prefix: str = "") -> list[Any]:
+    """Return what may score a pipeline in a branch: the values of its last step."""
+    steps = getattr(estimator, "steps", None)
+    if not steps:
+        return [estimator]
+    name, last = steps[-1]
+    values = getattr(branch.dimensions.get(prefix + name), "choices", [last])
+    inside = f"{prefix}{name}__"
+    return [step for value in values for step in _last_steps(value, branch, inside)]
+
+
+def _classes(estimator: Any, y: Any) -> Array:
+    if not is_classifier(estimator):
+        return np.empty(0)
+    try:
+        return np.unique(np.asarray(y))
+    except TypeError:  # labels of several types
+        return np.empty(0)
+
+
+# After the last one -------------------------------------------------------------------
+
+
+def honest(
+    trials: Sequence[Trial],
+    predictions: OutOfFold | None,
+    *,
+    metric: str | None,
+    error_score: Any,
+    groups: Any,
+    seed: int,
+) -> Honest:
+    """Return the honest score of a search whose candidates are evaluated.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Its candidates.
+    predictions : OutOfFold or None
+        Their predictions; None for what the scores of the folds tell.
+    metric : str or None
+        The metric, where there are several.
+    error_score : float or "raise"
+        Score of a fold that failed.
+    groups : array-like of shape (n_samples,) or None
+        Rows that are drawn together.
+    seed : int
+        That of the search.
+    """
+    finished = [t for t in trials if _is_complete(t, metric, error_score)]
+    if not finished:
+        return Honest()
+    if predictions is None or predictions.recorder is None:
+        return Honest(corrected(np.array([t.scores(metric) for t in finished])))
+    kept = [predictions.kept[trial.number] for trial in finished]
+    if any(fold is None for folds in kept for fold in folds):
+        warn(
+            "The honest score is nan, as some predictions of the candidates are not "
+            "arrays of finite numbers or of labels in y; pass honest_score='folds', "
+            "which does not need them.",
+            stacklevel=3,
+        )
+        return Honest()
+    folds = fold_scores(predictions.job, predictions.recorder, kept, groups)
+    if max(fold.units.max() for fold in folds) < 1:
+        return Honest()  # a single row, or group, is never outside of the bag
+    stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
+    return summary(replicates(folds, np.random.default_rng(stream)))
+
+
+def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:
+    """Tell whether no fold of a candidate has failed."""
+    scores = trial.scores(metric)
+    return not trial.errors and all(
+        math.isfinite(score) and score != error_score for score in scores
+    )
+
+
+def corrected(scores: Array) -> float:
+    """Return the best mean score less the bias that its folds show.
+
+    Tibshirani and Tibshirani (2009), A bias correction for the minimum error rate in
+    cross-validation. Annals of Applied Statistics 3, equation 4, for scores of which
+    larger ones are better.
+
+    Parameters
+    ----------
+    scores : array of shape (n_candidates, n_folds)
+        Scores of all candidates in all folds, finite.
+    """
+    means = scores.mean(axis=1)
+    winner = int(np.argmax(means))
+    if scores.shape[1] < 2:
+        return math.nan  # the best of the only fold is the winner
+    return float(means[winner] - np.mean(scores.max(axis=0) - scores[winner]))
+
+
+def fold_scores(
+    job: Any, recorder: Recorder, kept: Sequence[Sequence[Any]], groups: Any
+) -> list[FoldScores]:
+    """Return the scores of some candidates in each fold."""
+    y = np.asarray(job.y)
+    tests = [np.arange(len(y))[test] for _, test in job.splits]
+    units = _units(tests, np.arange(len(y)) if groups is None else np.asarray(groups))
+    metric = _metric(job, recorder)
+    return [
+        FoldScores(
+            metric.at(test),
+            y[test],
+            [recorder.decoded(folds[k]) for folds in kept],
+            units[test],
+        )
+        for k, test in enumerate(tests)
+    ]
+
+
+def _units(tests: Sequence[Array], labels: Array) -> Array:
+    """Return for each row the number of its unit; -1 for rows that are never tested."""
+    tested = np.unique(np.concatenate(tests))
+    units = np.full(len(labels), -1)
+    units[tested] = np.unique(labels[tested], return_inverse=True)[1]
+    return units
+
+
+def _metric(job: Any, recorder: Recorder) -> Metric:
+    """Return the metric of a search, with what it is passed for all rows."""
+    settings, passed = score_settings(
+        recorder.scorer,
+        job.settings["scorer"],
+        recorder.metric,
+        job.settings["score_params"],
+    )
+    n = num_samples(job.X)
+    of_rows = {
+        name: np.asarray(value)
+        for name, value in passed.items()
+        if np.ndim(value) and num_samples(value) == n
+    }
+    rest = {k: v for k, v in passed.items() if k not in of_rows and v is not None}
+    return Metric(
+        score_function(recorder.scorer),
+        score_sign(recorder.scorer),
+        {**settings, **rest},
+        of_rows,
+    )
+
+
+def summary(scores: Array) -> Honest:
+    """Return the mean of replicates, and their interval."""
+    scores = scores[np.isfinite(scores)]
+    if not len(scores):
+        return Honest()
+    tail = (1 - _LEVEL) / 2
+    low, high = np.quantile(scores, [tail, 1 - tail])
+    return Honest(float(scores.mean()), (float(low), float(high)))

@@ -1,0 +1,70 @@
+"""The report of a search, in text and below its diagram."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from skrobustbo._sklearn_compat import HTMLReprMixin
+from skrobustbo.model_selection._failures import Notes
+from skrobustbo.model_selection._findings import Findings, missing_columns
+from skrobustbo.model_selection._html import account
+from skrobustbo.model_selection._report import report
+
+
+class ReportMixin(HTMLReprMixin):
+    """Gives a search its `report`, once `fit` has left its notes."""
+
+    cv_results_: dict[str, Any]
+    _notes: Notes
+
+    def report(self) -> str:
+        """Return a short account of the fitted search, as plain text.
+
+        It says what is best and how sure that is, which parameters are at an end of
+        their range, what failed and why, where the time went, why the search ended, and
+        what to do next. Notebooks show it below the diagram of the estimator.
+
+        Returns
+        -------
+        text : str
+            Lines to print.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If columns of `cv_results_` that it needs have been dropped.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from skrobustbo import Real, RobustBayesSearchCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> space = {"C": Real(1e-3, 0.3, log=True)}
+        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
+        >>> print(search.fit(X, y).report())
+        RobustBayesSearchCV of SVC: 8 candidates, 5 folds each
+        <BLANKLINE>
+        Best        score 0.953 ± 0.013, candidate 3
+                      C = 0.3
+        ...
+        At an edge  C is at its upper bound 0.3: widen it
+        ...
+        """
+        check_is_fitted(self, "_notes")
+        missing = missing_columns(self, self._notes)
+        if missing:
+            raise ValueError(
+                "The 'cv_results_' of a search must have all its columns for a report. "
+                f"Got none for {missing}; fit again, and drop them from a copy."
+            )
+        return report(Findings(self, self._notes))
+
+    def _more_html(self) -> str:
+        if not hasattr(self, "_notes") or missing_columns(self, self._notes):
+            return ""
+        return account(Findings(self, self._notes))

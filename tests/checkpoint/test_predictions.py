@@ -1,0 +1,165 @@
+"""Checkpoints of searches with an honest score: predictions beside the scores."""
+
+import base64
+import json
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+from skrobustbo import Integer, RobustBayesSearchCV
+from skrobustbo.checkpoint import CheckpointError
+from skrobustbo.checkpoint._records import Malformed, check_predictions, read_fold
+from skrobustbo.checkpoint._store import _digest
+
+X, y = make_classification(60, 5, flip_y=0.2, random_state=0)
+SPACE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}
+
+
+class Counted(DecisionTreeClassifier):
+    n_fits = 0
+
+    def fit(self, X, y):
+        Counted.n_fits += 1
+        return super().fit(X, y)
+
+
+def make(path=None, n_iter=6, **settings):
+    given = {"honest_score": True, "cv": 3, "random_state": 0, **settings}
+    return RobustBayesSearchCV(
+        Counted(random_state=0), SPACE, n_iter=n_iter, checkpoint=path, **given
+    )
+
+
+def rows_of(path, table="fold"):
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(
+            f"SELECT number, body FROM {table} ORDER BY number"
+        ).fetchall()
+
+
+def change(path, number, **predictions):
+    """Change the predictions in the row of a fold, with a digest that fits."""
+    with closing(sqlite3.connect(path)) as db:
+        (file_number,) = db.execute("SELECT number FROM header").fetchone()
+        query = "SELECT body FROM fold WHERE number = ?"
+        body = json.loads(db.execute(query, [number]).fetchone()[0])
+        body["predictions"] = {**body.get("predictions", {}), **predictions}
+        text = json.dumps(body)
+        db.execute(
+            "UPDATE fold SET body = ?, digest = ? WHERE number = ?",
+            [text, _digest(file_number, "fold", number, text), number],
+        )
+        db.commit()
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", "roc_auc"])
+def test_resumed_is_unbroken(scoring, tmp_path):
+    path = tmp_path / "search.ckpt"
+    settings = {"scoring": scoring, "policy": "random", "n_initial_points": 2}
+    whole = make(n_iter=6, **settings).fit(X, y)
+    make(path, 4, **settings).fit(X, y)
+    Counted.n_fits = 0
+    again = make(path, 6, **settings).fit(X, y)
+    assert Counted.n_fits == 2 * 3 + 1
+    assert again.honest_score_ == whole.honest_score_
+    assert again.honest_interval_ == whole.honest_interval_
+    kinds = {json.loads(body)["predictions"]["type"] for _, body in rows_of(path)}
+    assert kinds <= ({"uint8"} if scoring is None else {"float32", "float64"})
+
+
+def test_without_it_rows_are_as_ever(tmp_path):
+    paths = [tmp_path / name for name in ("off", "folds", "on")]
+    for path, setting in zip(paths, (False, "folds", True), strict=True):
+        make(path, honest_score=setting).fit(X, y)
+    off, folds, on = ([json.loads(body) for _, body in rows_of(p)] for p in paths)
+    parts = ["test_scores", "n_test_samples", "fit_time", "score_time", "fit_error"]
+    assert all(list(row) == parts for row in off + folds)
+    assert all(list(row) == [*parts, "predictions"] for row in on)
+    headers = [json.loads(rows_of(p, "header")[0][1])["search"] for p in paths]
+    assert "honest_score" not in headers[0]["settings"]
+    assert headers[0] == headers[1] != headers[2]
+
+
+def test_what_may_change_from_call_to_call(tmp_path):
+    path, other = tmp_path / "off", tmp_path / "on"
+    make(path, honest_score=False).fit(X, y)
+    Counted.n_fits = 0
+    make(path, honest_score="folds", refit=False).fit(X, y)
+    assert Counted.n_fits == 0
+    with pytest.raises(
+        CheckpointError, match="honest_score was absent and is now True"
+    ):
+        make(path).fit(X, y)
+    several = {"scoring": ["accuracy", "roc_auc"], "search_metric": "accuracy"}
+    make(other, **several, refit="accuracy").fit(X, y)
+    with pytest.raises(CheckpointError, match="honest_score was 'True for accuracy'"):
+        make(other, **several, refit="roc_auc").fit(X, y)
+    for setting in (False, "folds"):
+        with pytest.raises(CheckpointError, match="another search"):
+            make(other, **several, refit="accuracy", honest_score=setting).fit(X, y)
+
+
+ONE = base64.b64encode(bytes(20)).decode()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"type": "object"},
+        {"type": ["uint8"]},
+        {"type": "uint16"},
+        {"type": "float16", "data": base64.b64encode(bytes(40)).decode()},
+        {"shape": [19]},
+        {"shape": [21]},
+        {"shape": [-20]},
+        {"shape": [20.0]},
+        {"shape": [True]},
+        {"shape": []},
+        {"shape": 20},
+        {"shape": [2**53, 2**53]},
+        {"shape": [20, 1, 1]},
+        {"shape": [20, 0], "data": ""},
+        {"shape": [10, 2]},  # of other rows than those of the fold
+        {"shape": [19], "data": base64.b64encode(bytes(19)).decode()},
+        {"data": "*"},
+        {"data": "ä"},
+        {"data": None},
+        {"data": 3},
+        {"data": ONE + "A"},
+        {"data": base64.b64encode(b"\2" * 20).decode()},  # there are two classes
+        {"type": "float32", "data": base64.b64encode(b"\xff" * 80).decode()},  # nan
+        {"pickle": "gASVAAAA"},
+    ],
+)
+def test_malformed_predictions_are_refused(bad, tmp_path):
+    path = tmp_path / "search.ckpt"
+    make(path, 2).fit(X, y)
+    change(path, 1, **bad)
+    before, Counted.n_fits = path.read_bytes(), 0
+    with pytest.raises(CheckpointError, match=r"is damaged \(predictions\)"):
+        make(path, 2).fit(X, y)
+    assert Counted.n_fits == 0
+    assert path.read_bytes() == before
+
+
+def test_predictions_where_there_are_none(tmp_path):
+    path = tmp_path / "search.ckpt"
+    make(path, 2, honest_score=False).fit(X, y)
+    change(path, 1, type="uint8", shape=[20], data=ONE)
+    with pytest.raises(CheckpointError, match=r"is damaged \(predictions\)"):
+        make(path, 2, honest_score=False).fit(X, y)
+
+
+def test_predictions_that_are_no_record(tmp_path):
+    row = {"test_scores": 0.5, "n_test_samples": 2, "fit_time": 0.1}
+    row |= {"score_time": 0.1, "fit_error": None}
+    for bad in (None, [], "uint8", 3, {}):
+        with pytest.raises(Malformed, match="predictions"):
+            read_fold(json.dumps({**row, "predictions": bad}))
+    check_predictions(row, 2, None)
+    with pytest.raises(Malformed, match="predictions"):
+        check_predictions({"predictions": np.zeros(2, dtype="u1")}, 2, 0)

@@ -1,0 +1,520 @@
+"""The honest score of the winner, against loops that do the same slowly."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_classification, make_regression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    f1_score,
+    fbeta_score,
+    log_loss,
+    make_scorer,
+    mean_absolute_error,
+    mean_squared_error,
+    precision_score,
+    r2_score,
+    recall_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from fake_estimators import Fake
+from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
+from skrobustbo.model_selection._bootstrap import FoldScores, Metric
+from skrobustbo.model_selection._honest import corrected
+
+X, y = make_classification(90, 6, n_informative=3, flip_y=0.2, random_state=0)
+TREE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}
+Xr, yr = make_regression(80, 5, noise=30, random_state=0)
+
+
+def make(estimator=None, space=None, **settings):
+    """Return a search of few candidates, by default of trees."""
+    given = {"n_iter": 8, "cv": 3, "random_state": 0, "honest_score": True, **settings}
+    tree = DecisionTreeClassifier(random_state=0)
+    return RobustBayesSearchCV(estimator or tree, space or TREE, **given)
+
+
+# Against loops ------------------------------------------------------------------------
+
+
+def slowly(search, X, y, score, response="predict", weights=None, groups=None):
+    """Do with plain loops what the search does, from predictions of new fits.
+
+    `score` takes true values, predictions and weights (None without) of rows.
+    """
+    y, rows = np.asarray(y), np.arange(len(y))
+    tests = [rows[test] for _, test in search.cv.split(X, y, groups)]
+    tested = np.unique(np.concatenate(tests))
+    labels = rows if groups is None else np.asarray(groups)
+    units = sorted(set(labels[tested]))
+    candidates = [
+        [predicted(search, X, y, params, fold, response, weights) for fold in tests]
+        for params in search.cv_results_["params"]
+    ]
+
+    def mean(predictions, count):
+        """Return the mean score, of rows that were drawn so often."""
+        total = share = 0.0
+        for test, values in zip(tests, predictions, strict=True):
+            drawn = [i for i, r in enumerate(test) for _ in range(count[labels[r]])]
+            try:
+                found = score(
+                    y[test[drawn]],
+                    values[drawn],
+                    None if weights is None else weights[test[drawn]],
+                )
+            except ValueError:  # no row, or one class only
+                continue
+            if not math.isnan(found):
+                total += len(drawn) / len(test) * found
+                share += len(drawn) / len(test)
+        return total / share if share else math.nan
+
+    whole = [mean(one, dict.fromkeys(units, 1)) for one in candidates]
+    stream = np.random.SeedSequence(search.optimizer_._seed, spawn_key=(2018,))
+    rng, found = np.random.default_rng(stream), []
+    for _ in range(search.n_replicates):
+        drawn = [units[i] for i in rng.integers(len(units), size=len(units))]
+        count = {unit: drawn.count(unit) for unit in units}
+        inside = [mean(one, count) for one in candidates]
+        best = int(np.nanargmax(np.round(inside, 13)))
+        found.append(whole[best] - (inside[best] - whole[best]))
+    return np.mean(found), np.quantile(found, [0.025, 0.975])
+
+
+def predicted(search, X, y, params, test, response, weights):
+    """Return a candidate's predictions for a fold; training rows are all others."""
+    splits = list(search.cv.split(X, y, search.groups))
+    train = next(a for a, b in splits if np.array_equal(np.arange(len(y))[b], test))
+    model = search.estimator.__class__(**{**search.estimator.get_params(), **params})
+    fit_weights = {} if weights is None else {"sample_weight": weights[train]}
+    model.fit(X[train], y[train], **fit_weights)
+    values = getattr(model, response)(X[test])
+    two = response == "predict_proba" and values.shape[1] == 2
+    return values[:, 1] if two else values
+
+
+def compare(
+    monkeypatch,
+    search,
+    X,
+    y,
+    score,
+    response="predict",
+    weights=None,
+    groups=None,
+    n=40,
+):
+    monkeypatch.setattr("skrobustbo.model_selection._bootstrap.N_REPLICATES", n)
+    monkeypatch.setattr("skrobustbo.model_selection._bootstrap.N_SLOW", n)
+    params = {} if groups is None else {"groups": groups}
+    params |= {} if weights is None else {"sample_weight": weights}
+    search.fit(X, y, **params)
+    search.n_replicates, search.groups = n, groups
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        mean, interval = slowly(search, X, y, score, response, weights, groups)
+    assert search.honest_score_ == pytest.approx(mean, rel=1e-5, abs=1e-6)
+    assert search.honest_interval_ == pytest.approx(tuple(interval), rel=1e-5, abs=1e-6)
+    assert interval[0] < search.honest_score_ < interval[1]
+
+
+def accuracy(y, p, w):
+    return accuracy_score(y, p, sample_weight=w) if len(y) else math.nan
+
+
+def classes_known(y, p, w):
+    return -log_loss(y, p, labels=[0, 1], sample_weight=w) if len(y) else math.nan
+
+
+def area(y, p, w):
+    return roc_auc_score(y, p, sample_weight=w) if len(set(y)) == 2 else math.nan
+
+
+def r2(y, p, w):
+    return r2_score(y, p, sample_weight=w) if len(y) > 1 else math.nan
+
+
+CLASSIFIED = {
+    "accuracy": (accuracy, "predict"),
+    "neg_log_loss": (classes_known, "predict_proba"),
+    "roc_auc": (area, "predict_proba"),
+    "balanced_accuracy": (
+        lambda y, p, w: balanced_accuracy_score(y, p, sample_weight=w),
+        "predict",
+    ),
+    "f1": (lambda y, p, w: f1_score(y, p, sample_weight=w), "predict"),
+    "neg_brier_score": (
+        lambda y, p, w: -np.average((y - p) ** 2, weights=w),
+        "predict_proba",
+    ),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scoring", CLASSIFIED)
+def test_classifiers_by_loops(scoring, weighted, monkeypatch):
+    score, response = CLASSIFIED[scoring]
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
+    cv = StratifiedKFold(3)
+    search = make(scoring=scoring, cv=cv)
+    # The slow one is called for each sample; a few of them show it.
+    n = 8 if scoring == "neg_brier_score" else 40
+    compare(monkeypatch, search, X, y, score, response, weights, n=n)
+
+
+REGRESSED = {
+    "r2": r2,
+    "neg_mean_squared_error": lambda y, p, w: (
+        -mean_squared_error(y, p, sample_weight=w)
+    ),
+    "neg_mean_absolute_error": lambda y, p, w: (
+        -mean_absolute_error(y, p, sample_weight=w)
+    ),
+    "neg_root_mean_squared_error": lambda y, p, w: (
+        -root_mean_squared_error(y, p, sample_weight=w)
+    ),
+}
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("scoring", REGRESSED)
+def test_regressors_by_loops(scoring, n_outputs, monkeypatch):
+    answers = yr
+    if n_outputs > 1:
+        answers = np.stack([yr, np.cos(yr), yr + 40 * Xr[:, 0]], axis=1)
+    tree = DecisionTreeRegressor(random_state=0)
+    search = make(tree, scoring=scoring, cv=KFold(4))
+    compare(monkeypatch, search, Xr, answers, REGRESSED[scoring])
+
+
+def test_groups_are_drawn_together(monkeypatch):
+    groups = np.random.default_rng(1).integers(12, size=len(y))
+    search = make(scoring="accuracy", cv=GroupKFold(3))
+    compare(monkeypatch, search, X, y, accuracy, groups=groups)
+    alone = make(scoring="accuracy", cv=GroupKFold(3)).fit(X, y, groups=groups)
+    assert alone.honest_score_ == search.honest_score_
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),  # tested twice
+        ShuffleSplit(4, test_size=0.1, random_state=0),  # or never, or often
+        LeaveOneOut(),
+    ],
+)
+def test_rows_that_are_tested_more_or_less_than_once(cv, monkeypatch):
+    search = make(scoring="accuracy", cv=cv, n_iter=4)
+    compare(monkeypatch, search, X[:40], y[:40], accuracy, n=20)
+
+
+def test_folds_of_one_class_do_not_count(monkeypatch):
+    rare = np.zeros(60, dtype=int)
+    rare[::10] = 1  # two in each fold: bags without any are common
+    space, cv = {"n_neighbors": Integer(1, 20)}, StratifiedKFold(3)
+    search = make(KNeighborsClassifier(), space, scoring="roc_auc", cv=cv)
+    compare(monkeypatch, search, X[:60], rare, area, "predict_proba")
+
+
+def test_rules_are_scikit_learns_metrics():
+    """With settings, weights, many labels and ties, as for each sample alone."""
+    rng = np.random.default_rng(0)
+    y, weights = rng.integers(3, size=30), rng.uniform(0.1, 2, 30)
+    guesses = [
+        np.where(rng.random(30) < 0.5, y, rng.integers(4, size=30)) for _ in "ab"
+    ]
+    draws = rng.integers(3, size=(5, 30))
+    cases = [
+        (f1_score, {"average": "macro"}, 1),
+        (f1_score, {"average": "micro", "pos_label": None}, 1),
+        (f1_score, {"average": "weighted"}, 1),
+        (precision_score, {"average": "macro"}, 1),
+        (recall_score, {"average": "weighted"}, -1),
+        (balanced_accuracy_score, {}, 1),
+    ]
+    for function, settings, sign in cases:
+        metric = Metric(function, sign, settings, {"sample_weight": weights})
+        folds = FoldScores(metric, y, guesses, np.arange(30))
+        assert folds.is_fast
+        with np.errstate(invalid="ignore"):  # of labels that were not drawn
+            found = folds.all(draws)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            slow = [[folds._score(i, drawn) for i in range(2)] for drawn in draws]
+        np.testing.assert_allclose(found, slow, rtol=1e-12)
+    odd = Metric(fbeta_score, 1, {"beta": 2, "average": "macro"}, {})
+    assert not FoldScores(odd, y, guesses, np.arange(30)).is_fast
+    other = Metric(f1_score, 1, {"average": None}, {})
+    assert not FoldScores(other, y, guesses, np.arange(30)).is_fast
+
+
+# The search itself --------------------------------------------------------------------
+
+
+class Counted(DecisionTreeClassifier):
+    n_fits = n_predicts = 0
+
+    def fit(self, X, y, **params):
+        Counted.n_fits += 1
+        return super().fit(X, y, **params)
+
+    def predict(self, X):
+        Counted.n_predicts += 1
+        return super().predict(X)
+
+
+def timeless(results):
+    return {k: np.ma.getdata(v).tolist() for k, v in results.items() if "time" not in k}
+
+
+@pytest.mark.parametrize(
+    "scoring", [None, "accuracy", ["accuracy", "f1"], make_scorer(accuracy_score)]
+)
+def test_the_search_is_the_same_and_nothing_is_done_twice(scoring):
+    seen = []
+    refit = "f1" if isinstance(scoring, list) else True
+    for setting in (False, True, "folds"):
+        Counted.n_fits = Counted.n_predicts = 0
+        search = make(Counted(random_state=0), honest_score=setting, scoring=scoring)
+        search.set_params(refit=refit, return_train_score=True).fit(X, y)
+        seen.append(
+            (
+                str(timeless(search.cv_results_)),
+                search.best_score_,
+                Counted.n_fits,
+                Counted.n_predicts,
+                list(search.cv_results_),
+            )
+        )
+        assert hasattr(search, "honest_score_") == bool(setting)
+    assert seen[0] == seen[1] == seen[2]
+    assert seen[0][2] == 8 * 3 + 1
+
+
+def test_scores_and_their_interval():
+    search = make().fit(X, y)
+    low, high = search.honest_interval_
+    assert low < search.honest_score_ < high
+    assert type(search.honest_score_) is type(low) is float
+    assert search.honest_optimism_ == search.best_score_ - search.honest_score_
+    search.set_params(honest_score=False).fit(X, y)
+    assert not [name for name in vars(search) if name.startswith("honest_score_")]
+    assert not hasattr(search, "honest_interval_")
+    assert not hasattr(search, "honest_optimism_")
+
+
+def test_the_number_of_jobs_does_not_matter():
+    one, two = (make(n_jobs=n, batch_size=2).fit(X, y) for n in (1, 2))
+    assert one.honest_score_ == two.honest_score_
+    assert one.honest_interval_ == two.honest_interval_
+
+
+def test_noise_has_an_honest_score_of_a_half():
+    rng, found = np.random.default_rng(0), []
+    space = {"max_depth": Integer(1, 8), "max_features": Real(0.1, 1)}
+    for seed in range(12):
+        noise, labels = rng.normal(size=(100, 8)), rng.permutation([0, 1] * 50)
+        search = make(space=space, n_iter=20, policy="random", random_state=seed)
+        search.fit(noise, labels)
+        found.append((search.best_score_, search.honest_score_))
+    best, honest = np.mean(found, axis=0)
+    assert best > 0.56
+    assert abs(honest - 0.5) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("refit", "metric"), [("f1", "f1"), ("accuracy", "accuracy"), (False, "roc_auc")]
+)
+def test_of_several_metrics_it_is_that_of_refit(refit, metric):
+    several = ["accuracy", "f1", "roc_auc"]
+    search = make(scoring=several, refit=refit, search_metric="roc_auc", cv=3)
+    alone = make(scoring=metric, policy="random", honest_score=True)
+    search.set_params(policy="random").fit(X, y)
+    alone.fit(X, y)
+    assert search.honest_score_ == alone.honest_score_
+    assert hasattr(search, "honest_optimism_") == bool(refit)
+
+
+def test_with_a_callable_refit_it_is_of_the_highest_score():
+    search = make(refit=lambda results: 0, policy="random").fit(X, y)
+    assert search.honest_score_ == make(policy="random").fit(X, y).honest_score_
+    assert not hasattr(search, "honest_optimism_")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize("error_score", [np.nan, 0.01])
+def test_candidates_that_fail_are_left_out(error_score):
+    space = {"criterion": Categorical(["gini", "entropy", "nonsense"])}
+    space["max_depth"] = Integer(1, 8)
+    search = make(space=space, policy="random", n_iter=12, error_score=error_score)
+    search.fit(X, y)
+    means = search.cv_results_["mean_test_score"]
+    fine = np.isfinite(means) & ~np.isclose(means, error_score)
+    assert 0 < fine.sum() < 12
+    assert 0.5 < search.honest_score_ < 0.9
+    search.set_params(honest_score="folds").fit(X, y)
+    folds = np.array([search.cv_results_[f"split{k}_test_score"] for k in range(3)])
+    assert search.honest_score_ == pytest.approx(corrected(folds.T[fine]))
+
+
+def test_kinds_of_predictions():
+    names = np.array(["no", "yes"])[y]
+    three = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 1)]
+    pipe = make_pipeline(StandardScaler(), SVC())
+    cases = [
+        (DecisionTreeClassifier(), TREE, names, None),
+        (DecisionTreeClassifier(), TREE, three, "neg_log_loss"),
+        (DecisionTreeClassifier(), TREE, np.stack([y, 1 - y], axis=1), "accuracy"),
+        (DecisionTreeRegressor(), TREE, y * 10, None),
+        (pipe, {"svc__C": Real(0.1, 10)}, names, None),
+        (pipe, {"svc__C": Real(0.1, 10)}, names, "roc_auc"),
+        (pipe, {"svc": [SVC(), LogisticRegression()]}, names, None),
+        (DecisionTreeClassifier(), TREE, three.tolist(), "f1_macro"),
+    ]
+    for estimator, space, answers, scoring in cases:
+        search = make(estimator, space, scoring=scoring, n_iter=2).fit(X, answers)
+        low, high = search.honest_interval_
+        assert low <= search.honest_score_ <= high
+
+
+def test_small_differences_are_kept():
+    """Float32 where it tells no other score, otherwise float64."""
+    sure = {"var_smoothing": Real(1e-12, 1e-9, log=True)}
+    far = X * [1, 1, 1, 40, 40, 40] + y[:, None] * np.linspace(0, 50, 6)
+    for data, answers in ((far, y), (far, 1 - y)):
+        search = make(GaussianNB(), sure, scoring="neg_log_loss", n_iter=2)
+        search.fit(data, answers)
+        assert abs(search.honest_optimism_) < abs(search.best_score_) + 0.2
+    large = yr + 1e9
+    neighbours = {"n_neighbors": Integer(1, 9)}
+    found = [
+        make(KNeighborsRegressor(), neighbours, scoring="r2", n_iter=4).fit(Xr, each)
+        for each in (yr, large)
+    ]
+    assert found[0].honest_score_ == pytest.approx(found[1].honest_score_, abs=1e-4)
+
+
+def test_weights_are_routed_to_the_scorer():
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    plain = make(scoring="accuracy").fit(X, y, sample_weight=weights)
+    with config_context(enable_metadata_routing=True):
+        scorer = make_scorer(accuracy_score).set_score_request(sample_weight="heft")
+        tree = DecisionTreeClassifier(random_state=0)
+        tree.set_fit_request(sample_weight="heft")
+        routed = make(tree, scoring=scorer).fit(X, y, heft=weights)
+        several = make(tree, scoring={"a": scorer, "f1": "f1"}, refit="a")
+        several.fit(X, y, heft=weights)
+    assert routed.honest_score_ == plain.honest_score_ == several.honest_score_
+
+
+# Refusals -----------------------------------------------------------------------------
+
+
+def own(estimator, X, y):
+    return accuracy_score(y, estimator.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "space", "y", "scoring", "got"),
+    [
+        (Fake(), {"a": Real(0, 1)}, y, None, "the estimator's own score, Fake.score"),
+        (Fake(), {"a": Real(0, 1)}, y, own, "the scoring <function own"),
+        (None, None, y, {"own": own}, "the scoring {'own'"),
+        (KMeans(), {"n_clusters": Integer(2, 5)}, None, None, "no y"),
+        (
+            MultiOutputClassifier(DecisionTreeClassifier()),
+            {"estimator__max_depth": Integer(1, 5)},
+            np.stack([y, y], axis=1),
+            None,
+            "own score, MultiOutputClassifier.score",
+        ),
+        (
+            make_pipeline(StandardScaler(), SVC()),
+            {"svc": [SVC(), Ridge()]},
+            y,
+            None,
+            "own score, Pipeline.score",
+        ),
+    ],
+)
+def test_without_predictions_of_rows(estimator, space, y, scoring, got, monkeypatch):
+    def fit_and_score(**settings):
+        raise AssertionError
+
+    monkeypatch.setattr("skrobustbo.evaluation._folds.fit_and_score", fit_and_score)
+    settings = {"refit": "own"} if isinstance(scoring, dict) else {}
+    search = make(estimator, space, scoring=scoring, **settings)
+    with pytest.raises(ValueError, match=r"honest_score='folds'") as error:
+        search.fit(X, y)
+    assert got in str(error.value)
+
+
+def test_a_setting_that_is_none():
+    with pytest.raises(ValueError, match=r"'honest_score'.*'folds'"):
+        make(honest_score="rows").fit(X, y)
+
+
+class Undecided(DecisionTreeClassifier):
+    """Predicts labels that are not in y."""
+
+    def predict(self, X):
+        return np.full(len(X), "?", dtype=object)
+
+
+def test_predictions_that_cannot_be_kept():
+    search = make(Undecided(), scoring="accuracy", n_iter=3)
+    with pytest.warns(UserWarning, match="honest_score='folds'"):
+        search.fit(X, np.array(["a", "b"])[y])
+    assert math.isnan(search.honest_score_)
+    assert np.isnan(search.honest_interval_).all()
+
+
+# From the scores of the folds ---------------------------------------------------------
+
+
+def test_folds_by_loops():
+    search = make(honest_score="folds", cv=4).fit(X, y)
+    folds = [search.cv_results_[f"split{k}_test_score"] for k in range(4)]
+    gaps = [max(fold) - fold[search.best_index_] for fold in folds]
+    expected = search.best_score_ - sum(gaps) / 4
+    assert search.honest_score_ == pytest.approx(expected, abs=1e-12)
+    assert search.honest_optimism_ > 0
+    assert np.isnan(search.honest_interval_).all()
+
+
+def test_folds_need_no_predictions():
+    def both(estimator, X, y):
+        return {"own": own(estimator, X, y), "other": 0.0}
+
+    search = make(honest_score="folds", scoring=both, refit="own").fit(X, y)
+    assert 0.5 < search.honest_score_ <= search.best_score_
+    space = {"n_clusters": Integer(2, 6)}
+    clusters = make(KMeans(n_init=1, random_state=0), space, honest_score="folds")
+    assert clusters.fit(X).honest_score_ <= clusters.best_score_
+    single = make(honest_score="folds", cv=ShuffleSplit(1, random_state=0)).fit(X, y)
+    assert math.isnan(single.honest_score_)
