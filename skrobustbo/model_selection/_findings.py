@@ -303,11 +303,6 @@ class Findings:
         every = np.full(len(self.scores), self.search.n_splits_)
         return np.asarray(self.results.get("n_splits_evaluated", every), dtype=float)
 
-    @cached_property
-    def n_raced(self) -> int:
-        """Number of candidates that were stopped early."""
-        return int(np.sum(self.results.get("raced", 0)))
-
 
 def _has_ends(branch: Space, name: str) -> bool:
     """Tell whether a parameter has a range, or a list of numbers, that could go on."""

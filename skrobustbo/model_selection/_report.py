@@ -205,9 +205,9 @@ def _races(found: Findings) -> list[str]:
     if found.search.racing is None:
         return []
     n, k = len(found.scores), found.search.n_splits_
-    fitted = int(found.n_fitted.sum())
+    fitted, n_raced = int(found.n_fitted.sum()), int(found.results["raced"].sum())
     return [
-        f"{found.n_raced} of {count(n, 'candidate')} stopped early: "
+        f"{n_raced} of {count(n, 'candidate')} stopped early: "
         f"{fitted} of {count(n * k, 'fold')} were needed ({1 - fitted / (n * k):.0%} "
         "saved)"
     ]
