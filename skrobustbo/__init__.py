@@ -3,12 +3,13 @@
 from importlib.metadata import version
 
 from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.functional import maximize, minimize
 from skrobustbo.model_selection import (
     RobustBayesSearchCV,
     best_posterior_mean,
     one_standard_error,
 )
-from skrobustbo.optimizer import Optimizer, maximize, minimize
+from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Categorical, Integer, Real, Space
 from skrobustbo.surrogate import Candidate
 

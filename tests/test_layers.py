@@ -37,6 +37,15 @@ MAY_IMPORT = {
     },
     "checkpoint": {"_trials"},
     "evaluation": {"checkpoint", "_sklearn_compat", "_trials"},
+    "functional": {
+        "_arguments",
+        "_trials",
+        "acquisition",
+        "evaluation",
+        "optimizer",
+        "policies",
+        "space",
+    },
     "model_selection": {
         "evaluation",
         "checkpoint",

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from joblib import cpu_count, effective_n_jobs, parallel_config
 from sklearn.base import clone
@@ -51,6 +51,29 @@ class Fold:
     def key(self) -> FoldId:
         """What tells the fold from the others of its search."""
         return self.candidate, self.split
+
+
+class Work(Protocol):
+    """What workers do with a fold.
+
+    Attributes
+    ----------
+    nested : bool
+        Whether jobs may run inside.
+    settings : dict
+        Of them, `error_score` is looked at.
+    """
+
+    nested: bool
+    settings: dict[str, Any]
+
+    def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+        """Return the identity of a fold, its result and the seconds that it took."""
+        ...
+
+    def failed(self, fold: Fold, reason: str) -> FoldResult:
+        """Return the result of a fold that never came back."""
+        ...
 
 
 @dataclass

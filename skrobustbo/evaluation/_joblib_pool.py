@@ -20,7 +20,7 @@ from joblib import Parallel, effective_n_jobs
 from joblib.parallel import BatchedCalls
 
 from skrobustbo._trials import FoldId, FoldResult
-from skrobustbo.evaluation._folds import Fold, Job, is_loss, leaves_cores
+from skrobustbo.evaluation._folds import Fold, Work, is_loss, leaves_cores
 from skrobustbo.evaluation._solo import Shared, SoloPool, WorkerDiedError
 from skrobustbo.evaluation._stops import Stops, signals_held
 
@@ -30,7 +30,7 @@ class JoblibPool(SoloPool):
 
     Parameters
     ----------
-    job : Job
+    job : Work
         What all folds share.
     n_jobs : int or None
         As joblib has it.
@@ -43,7 +43,7 @@ class JoblibPool(SoloPool):
         If the backend does not say when a task is done.
     """
 
-    def __init__(self, job: Job, n_jobs: int | None, stops: Stops) -> None:
+    def __init__(self, job: Work, n_jobs: int | None, stops: Stops) -> None:
         super().__init__(job, math.inf, stops)
         self._n_jobs = n_jobs
         self.n_workers = int(effective_n_jobs(n_jobs))
@@ -64,10 +64,9 @@ class JoblibPool(SoloPool):
         if not (self._inline or self._backend.supports_retrieve_callback):
             self._stop()
             raise ValueError(
-                "The 'schedule' and 'racing' of RobustBayesSearchCV need a joblib "
-                "backend that says when a task is done. Got "
-                f"{type(self._backend).__name__}, which does not; leave them out, or "
-                "use another backend."
+                "The joblib backend must say when a task is done, for any 'schedule' "
+                f"but 'rounds' and for 'racing'. Got {type(self._backend).__name__}, "
+                "which does not; use another backend."
             )
         if hasattr(self._backend, "start_call"):
             self._backend.start_call()

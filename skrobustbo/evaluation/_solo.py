@@ -16,7 +16,7 @@ import sklearn
 from threadpoolctl import threadpool_limits
 
 from skrobustbo._trials import FoldId, FoldResult
-from skrobustbo.evaluation._folds import LIVES, Fold, Job, death
+from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
 from skrobustbo.evaluation._stops import Stops
 
 
@@ -24,7 +24,7 @@ from skrobustbo.evaluation._stops import Stops
 class Shared:
     """What a worker has to know: what all folds share, and the session's settings."""
 
-    job: Job
+    job: Work
     config: dict[str, Any] = field(default_factory=sklearn.get_config)
     filters: list[Any] = field(default_factory=lambda: list(warnings.filters))
 
@@ -108,7 +108,7 @@ class SoloPool:
 
     Parameters
     ----------
-    job : Job
+    job : Work
         What all folds share.
     seconds : float
         What a fold may take, scoring included.
@@ -125,7 +125,7 @@ class SoloPool:
     #: Seconds after which the workers are looked to at the latest.
     pause = math.inf
 
-    def __init__(self, job: Job, seconds: float, stops: Stops) -> None:
+    def __init__(self, job: Work, seconds: float, stops: Stops) -> None:
         self._job, self._seconds, self._stops = job, seconds, stops
         self._workers: Sequence[SoloWorker] = []
         self._deaths: dict[FoldId, int] = {}  # of suspects, with no other fold about

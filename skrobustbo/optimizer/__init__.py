@@ -1,6 +1,5 @@
-"""Ask and tell, and the whole loop in one call."""
+"""Ask and tell."""
 
-from skrobustbo.optimizer._functional import maximize, minimize
 from skrobustbo.optimizer._optimizer import Optimizer
 
-__all__ = ["Optimizer", "maximize", "minimize"]
+__all__ = ["Optimizer"]

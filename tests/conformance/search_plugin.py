@@ -3,7 +3,8 @@
 A plugin of pytest: `python -m pytest -p search_plugin ...` with this folder on the
 path. It must be loaded before the tests import the searches, with the environment
 variable `SKROBUSTBO_SEARCH_INSTEAD` set. The search asks for the points of the grid, in
-their order.
+their order. With `SKROBUSTBO_SEARCH_RACES` set as well, it races them, three at
+a time.
 """
 
 import os
@@ -13,6 +14,9 @@ import sklearn.model_selection
 from sklearn.model_selection import ParameterGrid
 
 from skrobustbo import RobustBayesSearchCV
+
+RACES = {"racing": "confident", "schedule": "window", "batch_size": 3}
+SETTINGS = RACES if "SKROBUSTBO_SEARCH_RACES" in os.environ else {}
 
 
 class GridSearchCV(RobustBayesSearchCV):
@@ -50,6 +54,7 @@ class GridSearchCV(RobustBayesSearchCV):
             return_train_score=return_train_score,
             policy="random",
             random_state=0,
+            **SETTINGS,
         )
         self.param_grid = param_grid
 

@@ -93,3 +93,24 @@ def test_what_passes_for_their_search_passes_for_ours(outcomes, tmp_path):
     passing = {name for name, became in theirs.items() if became == "passed"}
     assert {name for name in passing if ours.get(name) != "passed"} <= BY_DESIGN
     assert sum(became == "passed" for became in ours.values()) > 90
+
+
+#: Tests that count failures: in races, a fold that fails ends its candidate.
+COUNTS = {
+    "test_callable_multimetric_error_failing_clf",
+    "test_grid_search_failing_classifier",
+}
+
+
+@pytest.mark.slow
+def test_races_in_a_window_pass_what_our_search_passes(tmp_path):
+    found = []
+    for races in ({}, {"SKROBUSTBO_SEARCH_RACES": "1"}):
+        folder = tmp_path / f"{len(found)}"
+        folder.mkdir()
+        settings = {"SKROBUSTBO_SEARCH_INSTEAD": "1", **races}
+        found.append(_run("search_plugin", folder, **settings))
+    plain, raced = found
+    passing = {name for name, became in plain.items() if became == "passed"}
+    assert len(passing) > 90
+    assert {name for name in passing if raced.get(name) != "passed"} == COUNTS

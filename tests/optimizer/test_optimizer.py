@@ -179,6 +179,7 @@ def test_history_records():
     assert set(record) == {
         "params",
         "value",
+        "value_std",
         "time",
         "model_label",
         "model_mean",

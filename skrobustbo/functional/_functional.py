@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,14 +11,21 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
+from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.evaluation import Schedule, Stops
+from skrobustbo.evaluation._flight import Candidate, Flight, Known
+from skrobustbo.evaluation._folds import Fold
+from skrobustbo.evaluation._joblib_pool import JoblibPool
+from skrobustbo.optimizer import Optimizer
 from skrobustbo.optimizer._checks import checked_value
-from skrobustbo.optimizer._optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 
 Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[OptimizeResult], Any]
+
+_UNDER_WAY = "The run is under way."
 
 
 class SearchResult(OptimizeResult):
@@ -42,6 +50,9 @@ def maximize(
     n_initial_points: int | None = None,
     initial_params: Sequence[Mapping[str, Any]] | None = None,
     constraints: Callable[[dict[str, Any]], bool] | None = None,
+    n_jobs: int | None = None,
+    batch_size: int = 1,
+    schedule: str = "rounds",
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -51,7 +62,8 @@ def maximize(
     ----------
     func : callable
         Takes a params dict, returns a number; nan is a failed evaluation. Exceptions
-        are passed on.
+        are passed on. With several jobs in processes, it must be one that can be sent
+        to them.
     space : Space, dict or list of dict
         What is searched; the dicts of a list are branches of one search.
     n_iter : int, default=50
@@ -64,6 +76,15 @@ def maximize(
         Points to evaluate first.
     constraints : callable, default=None
         Takes a params dict, returns True where the function may be evaluated.
+    n_jobs : int, default=None
+        Evaluations to run side by side, by joblib: on its present backend, each in a
+        worker of its own. It has no influence on what is evaluated.
+    batch_size : int, default=1
+        Points asked for before the first of them is told.
+    schedule : {"rounds", "window", "free"}, default="rounds"
+        When the next point is asked for. "rounds": when all of a round are evaluated.
+        "window": when the oldest of those under way is; values are told in the order
+        asked. "free": when any is; what is asked then depends on how long each takes.
     callback : callable, default=None
         Called with ``intermediate_result``, the result so far, after every evaluation;
         raising `StopIteration` ends the run.
@@ -97,7 +118,8 @@ def maximize(
         "constraints": constraints,
         "random_state": random_state,
     }
-    return _run(func, space, n_iter, callback, sign=1.0, **settings)
+    workers = {"n_jobs": n_jobs, "batch_size": batch_size, "schedule": schedule}
+    return _run(func, space, n_iter, callback, workers, sign=1.0, **settings)
 
 
 def minimize(
@@ -109,6 +131,9 @@ def minimize(
     n_initial_points: int | None = None,
     initial_params: Sequence[Mapping[str, Any]] | None = None,
     constraints: Callable[[dict[str, Any]], bool] | None = None,
+    n_jobs: int | None = None,
+    batch_size: int = 1,
+    schedule: str = "rounds",
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -118,8 +143,8 @@ def minimize(
     ----------
     func : callable
         Takes a params dict, returns a number; nan is a failed evaluation.
-    space, n_iter, policy, n_initial_points, initial_params, constraints, callback, \
-random_state
+    space, n_iter, policy, n_initial_points, initial_params, constraints, n_jobs, \
+batch_size, schedule, callback, random_state
         As in `maximize`.
 
     Returns
@@ -149,7 +174,8 @@ random_state
         "constraints": constraints,
         "random_state": random_state,
     }
-    return _run(func, space, n_iter, callback, sign=-1.0, **settings)
+    workers = {"n_jobs": n_jobs, "batch_size": batch_size, "schedule": schedule}
+    return _run(func, space, n_iter, callback, workers, sign=-1.0, **settings)
 
 
 def _run(
@@ -157,6 +183,7 @@ def _run(
     space: Any,
     n_iter: int,
     callback: Callback | None,
+    workers: Mapping[str, Any],
     *,
     sign: float,
     **settings: Any,
@@ -166,27 +193,114 @@ def _run(
     checked_callable("func", func, owner, "a params dict")
     if callback is not None:
         checked_callable("callback", callback, owner, "the result so far")
+    n_at_once = checked_count("batch_size", workers["batch_size"], owner)
+    in_rounds = _checked_schedule(workers["schedule"], owner) == "rounds"
     optimizer = Optimizer(space, horizon=n_iter, **settings)
-    message = f"All {n_iter} evaluations were made."
-    for _ in range(n_iter):
-        try:
-            params: Any = optimizer.ask()
-        except SpaceExhausted as stop:
-            message = str(stop)
-            break
-        value = checked_value(func(dict(params)), "value of 'func'")
-        optimizer.tell(params, sign * value)
-        if callback is not None:
+    run = _Run(optimizer, n_iter, n_at_once if in_rounds else 1, callback, sign)
+    flown = Schedule(
+        n_in_flight=1 if in_rounds else n_at_once,
+        in_order=workers["schedule"] != "free",
+    )
+    flight = Flight(run, flown, n_splits=1)
+    with JoblibPool(_Evaluation(func), workers["n_jobs"], Stops()) as pool:
+        while flight.fill():
+            for key, result in pool.run(flight.waiting):
+                flight.take(key, result)
+                flight.fill()
+    return _result(optimizer, sign, run.message)
+
+
+def _checked_schedule(schedule: Any, owner: str) -> str:
+    known = ["rounds", "window", "free"]
+    if schedule not in known:
+        raise ValueError(
+            f"The 'schedule' of {owner} must be one of {known}. Got {schedule!r} "
+            "instead."
+        )
+    return str(schedule)
+
+
+class _Evaluation:
+    """Evaluates the function at a point, in the place of a fit on a fold."""
+
+    def __init__(self, func: Objective) -> None:
+        self._func, self.nested = func, False
+        self.settings: dict[str, Any] = {"error_score": "raise"}
+
+    def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+        """Return the identity of a point, its value and the seconds that it took."""
+        start = time.perf_counter()
+        value = self._func(dict(fold.params))
+        return fold.key, {"value": value}, time.perf_counter() - start
+
+    def failed(self, fold: Fold, reason: str) -> FoldResult:
+        """Never called: with several lives lost, an error is raised."""
+        raise AssertionError(reason)
+
+
+class _Run:
+    """Where the points of one call come from, and where their values go.
+
+    Attributes
+    ----------
+    message : str
+        Why the run ended.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        n_iter: int,
+        n_at_once: int,
+        callback: Callback | None,
+        sign: float,
+    ) -> None:
+        self._optimizer, self._n_left, self._n_at_once = optimizer, n_iter, n_at_once
+        self._callback, self._sign, self._is_stopped = callback, sign, False
+        self.message = f"All {n_iter} evaluations were made."
+
+    def ask(self) -> list[Trial]:
+        """Return the next points; none when it is over."""
+        trials: list[Trial] = []
+        while len(trials) < min(self._n_at_once, self._n_left):
             try:
-                callback(_result(optimizer, sign, "The run is under way."))
-            except StopIteration:
-                message = "The callback ended the run."
+                trials.append(self._optimizer._ask_trial())
+            except SpaceExhausted as stop:
+                self.message = str(stop)
                 break
-    return _result(optimizer, sign, message)
+        self._n_left -= len(trials)
+        return trials
+
+    def begin(self, trials: Sequence[Trial]) -> None:
+        """Do nothing: nobody listens to tasks."""
+
+    def folds(self, trial: Trial, task: None) -> list[Fold]:
+        """Return the one evaluation of a point."""
+        return [Fold(trial.number, 0, trial.params, {})]
+
+    def known(self, trial: Trial) -> list[Known]:
+        """Return nothing: there is no earlier run."""
+        return []
+
+    def tell(self, candidate: Candidate) -> None:
+        """Tell the optimizer a value, and the callback the result so far."""
+        (result,) = candidate.folds
+        value = checked_value(result["value"], "value of 'func'")
+        self._optimizer._tell_trial(candidate.trial, self._sign * value)
+        if self._callback is None or self._is_stopped:
+            return
+        try:
+            self._callback(_result(self._optimizer, self._sign, _UNDER_WAY))
+        except StopIteration:
+            self._is_stopped, self.message = True, "The callback ended the run."
+
+    def end(self, task: None) -> bool:
+        """Tell whether the callback asked to stop."""
+        return self._is_stopped
 
 
 def _result(optimizer: Optimizer, sign: float, message: str) -> OptimizeResult:
-    history = optimizer.history_
+    history = [record for record in optimizer.history_ if not record["pending"]]
     values = np.array([sign * record["value"] for record in history], dtype=float)
     found = bool(np.isfinite(values).any())
     return SearchResult(  # type: ignore[call-arg] # a dict of any keys

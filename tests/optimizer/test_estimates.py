@@ -1,0 +1,67 @@
+"""Values that are estimates: noise of their own, never the best, kept in the state."""
+
+import json
+
+import numpy as np
+import pytest
+
+from skrobustbo import Optimizer, Real
+from skrobustbo.policies import available
+
+SPACE = {"x": Real(0, 1)}
+
+
+def told(policy="robust", n=10, std=0.2):
+    """Return an optimizer of which every third value is an estimate."""
+    optimizer = Optimizer(SPACE, policy, n_initial_points=4, random_state=0)
+    for i in range(n):
+        trial = optimizer._ask_trial()
+        value = -((trial.params["x"] - 0.3) ** 2)
+        optimizer._tell_trial(trial, value, std if i % 3 == 2 else 0.0)
+    return optimizer
+
+
+def test_an_estimate_is_best_only_among_estimates():
+    optimizer = Optimizer(SPACE, random_state=0)
+    optimizer._tell_trial(optimizer._ask_trial(), 5.0, 0.1)
+    assert optimizer.best_value_ == 5.0
+    optimizer._tell_trial(optimizer._ask_trial(), 1.0)
+    optimizer._tell_trial(optimizer._ask_trial(), 9.0, 0.1)
+    assert optimizer.best_value_ == 1.0
+    assert [r["value_std"] for r in optimizer.history_] == [0.1, 0.0, 0.1]
+
+
+@pytest.mark.parametrize("policy", available())
+def test_every_policy_goes_on_and_resumes(policy):
+    optimizer = told(policy)
+    state = json.loads(json.dumps(optimizer.to_dict()))
+    other = Optimizer.from_dict(state)
+    assert optimizer.ask(2) == other.ask(2)
+
+
+@pytest.mark.parametrize("policy", ["robust", "map-gp-ucb", "he-gp-ucb"])
+def test_an_uncertain_value_moves_the_model_less(policy):
+    point = {"x": 0.9}
+    moved = []
+    for std in (0.0, 0.5, 5.0):
+        optimizer = told(policy, std=0.0)
+        before = optimizer.predict(point)
+        trial = optimizer._place(point)
+        optimizer._tell_trial(trial, 2.0, std)
+        moved.append(abs(optimizer.predict(point) - before))
+    assert moved[0] > moved[1] > moved[2]
+
+
+@pytest.mark.parametrize("std", [-1.0, "1", None, float("inf")])
+def test_a_state_with_an_impossible_error_is_refused(std):
+    state = told().to_dict()
+    state["trials"][2]["value_std"] = std
+    with pytest.raises(ValueError, match="state"):
+        Optimizer.from_dict(state)
+
+
+def test_a_state_without_estimates_has_no_more_than_before():
+    plain = Optimizer(SPACE, random_state=0)
+    plain.tell({"x": 0.5}, 1.0)
+    assert "value_std" not in plain.to_dict()["trials"][0]
+    assert np.isclose(told().to_dict()["trials"][2]["value_std"], 0.2)
