@@ -321,7 +321,7 @@ def replayed(search):
         race, stopped = races[i], None
         for j in range(1, n_splits if race else 0):
             chance = race.chance(row[:j])
-            if chance <= left / (n - i):
+            if chance <= left / max(n - i, 2):
                 stopped, left = j, left - chance
                 break
         used += stopped or n_splits

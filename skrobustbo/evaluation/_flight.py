@@ -285,9 +285,10 @@ class Flight:
         if (racing := self._schedule.racing) is None:
             return
         if candidate.estimate is not None:
-            racing.stopped(candidate.chance)
+            racing.stopped(candidate.race, candidate.chance)
         else:
-            racing.complete([racing.score(result) for result in candidate.folds])
+            scores = [racing.score(result) for result in candidate.folds]
+            racing.complete(candidate.race, scores)
 
     def land(self) -> None:
         """Tell what is over, in the order asked, and leave the rest: it is the end."""

@@ -130,9 +130,11 @@ class Racing:
 
     Under each model, the probability that a candidate which is better than the best by
     more than the margin is ever stopped is at most `delta`. A stop spends the posterior
-    probability that it is an error; a candidate may spend what is left, divided by the
-    number of candidates still to be told. By the union bound the sum is what matters,
-    and it never exceeds `delta`.
+    probability that it is an error, and by the union bound the sum of these is what
+    matters. When a candidate is asked, an equal share of what is left is set aside for
+    it: left divided by the number of candidates still to be asked, or by two beyond
+    those planned. What it does not spend comes back. So the sum never exceeds `delta`,
+    however many candidates are in flight.
 
     Parameters
     ----------
@@ -158,11 +160,12 @@ class Racing:
         beliefs: Callable[[Trial], Sequence[Belief]],
     ) -> None:
         self.score, self._beliefs = score, beliefs
-        self._left, self._margin, self._n_left = delta, margin, n_planned
+        self._left, self._margin, self._n_to_ask = delta, margin, n_planned
         self._complete: list[Sequence[float]] = []
 
     def race(self, trial: Trial) -> Race | None:
         """Return the race of a candidate that is asked now; None if there is none."""
+        n_to_ask, self._n_to_ask = self._n_to_ask, self._n_to_ask - 1
         if len(self._complete) < _LEAST:
             return None
         scores = np.array(self._complete)
@@ -173,16 +176,17 @@ class Racing:
         best = int(np.argmax(means))
         error = scores[best].std(ddof=1) / math.sqrt(scores.shape[1])
         to_beat = float(means[best] + self._margin * error)
-        allowance = self._left / max(1, self._n_left)
+        allowance = self._left / max(n_to_ask, 2)
+        self._left -= allowance
         return Race(folds, self._beliefs(trial), to_beat, allowance)
 
-    def complete(self, scores: Sequence[float]) -> None:
-        """Take note of a candidate all of whose folds are known."""
-        self._n_left -= 1
+    def complete(self, race: Race | None, scores: Sequence[float]) -> None:
+        """Take note of a candidate that was not stopped, and of its scores."""
+        self.stopped(race, 0.0)
         if all(map(math.isfinite, scores)):
             self._complete.append(scores)
 
-    def stopped(self, spent: float) -> None:
+    def stopped(self, race: Race | None, spent: float) -> None:
         """Take note of one that was stopped, at a probability of an error."""
-        self._n_left -= 1
-        self._left -= spent
+        if race is not None:
+            self._left += race.allowance - spent

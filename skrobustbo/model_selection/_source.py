@@ -159,7 +159,7 @@ class OptimizerSource:
             racing = Racing(
                 search.racing_delta,
                 search.racing_margin,
-                self.n_planned,
+                self.optimizer.horizon or self.n_planned,  # that of the first run
                 score=self._score,
                 beliefs=self._beliefs,
             )

@@ -10,7 +10,15 @@ from killed_dask import is_right, killed_search
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from fake_estimators import Fake, Marked, hang, processes_of, search_of, strike_once
+from fake_estimators import (
+    Fake,
+    Marked,
+    Noisy,
+    hang,
+    processes_of,
+    search_of,
+    strike_once,
+)
 from fixed_source import FixedSource
 from skrobustbo.evaluation import (
     Stops,
@@ -71,6 +79,17 @@ def test_the_same_search(cluster, tmp_path):
     assert os.getpid() not in workers
 
 
+@pytest.mark.parametrize("racing", [None, "confident"])
+def test_a_window_is_the_same_search(cluster, racing):
+    settings = {"schedule": "window", "batch_size": 3, "racing": racing, "n_iter": 12}
+    alone = search(Noisy(), cv=5, **settings).fit(X, y).cv_results_
+    with parallel_config(backend="dask"):
+        spread = search(Noisy(seconds=0.02), cv=5, **settings).fit(X, y).cv_results_
+    for key in alone:
+        if "time" not in key:
+            np.testing.assert_array_equal(spread[key], alone[key], err_msg=key)
+
+
 class Fragile(Marked):
     """Takes its worker down once in the life of the folder."""
 
@@ -88,6 +107,16 @@ def test_a_worker_that_dies_once_changes_nothing(cluster, tmp_path):
     np.testing.assert_array_equal(
         ours.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
     )
+
+
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_a_worker_that_dies_once_costs_a_schedule_nothing(cluster, tmp_path, schedule):
+    ours = search(Fragile(marks=str(tmp_path)), schedule=schedule, batch_size=3)
+    with parallel_config(backend="dask"):
+        ours.fit(X, y)
+    assert (tmp_path / "struck").exists()
+    assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
+    assert ours.n_iter_ == 6
 
 
 def test_fits_that_kill_their_workers_cost_their_candidates_only(cluster):

@@ -149,6 +149,35 @@ def test_a_space_of_fewer_points_is_used_up(schedule):
     assert sorted(found.cv_results_["param_a"]) == [0.1, 0.2, 0.3, 0.4]
 
 
+def record(search):
+    return [
+        (told["params"], told["value"])
+        for told in search.optimizer_.history_
+        if not told["pending"]
+    ]
+
+
+@pytest.mark.parametrize("racing", [None, "confident"])
+def test_a_free_search_resumes_to_what_was_done_in_the_order_it_was(tmp_path, racing):
+    settings = {"schedule": "free", "checkpoint": tmp_path / "c", "racing": racing}
+    with parallel_config(backend="threading"):
+        first = search(Uneven(), n_jobs=6, cv=3, **settings).fit(X, y)
+    expected = list(first.cv_results_["params"])
+    again = search(Uneven(), cv=3, **settings).fit(X, y)
+    assert_same(again, first)
+    assert record(again) == record(first)
+    longer = search(Uneven(), cv=3, **{**settings, "n_iter": 13}).fit(X, y)
+    assert list(longer.cv_results_["params"])[:10] == expected
+
+
+class Uneven(Noisy):
+    """Takes longer for smaller values."""
+
+    def fit(self, X, y=None):
+        time.sleep(0.01 if self.a > 0 else 0.1)
+        return super().fit(X, y)
+
+
 # Ends and faults ----------------------------------------------------------------------
 
 

@@ -116,17 +116,18 @@ def test_the_most_hopeful_model_counts():
 
 
 def racing(n_planned=50, beliefs=lambda trial: []):
-    return Racing(0.05, 0.25, n_planned, score=lambda fold: fold, beliefs=beliefs)
+    of_folds = {"score": lambda fold: fold, "beliefs": beliefs}
+    return Racing(0.05, 0.25, n_planned, **of_folds)
 
 
 def test_there_is_no_race_before_three_candidates_are_complete():
     races, (scores, _) = racing(), made_table()
     assert races.race(Trial({})) is None
-    races.complete(scores[0])
-    races.complete(scores[1])
-    races.complete([math.nan] * K)  # a failure is none
+    races.complete(None, scores[0])
+    races.complete(None, scores[1])
+    races.complete(None, [math.nan] * K)  # a failure is none
     assert races.race(Trial({})) is None
-    races.complete(scores[2])
+    races.complete(None, scores[2])
     race = races.race(Trial({}))
     means = scores[:3].mean(axis=1)
     best = scores[means.argmax()]
@@ -135,22 +136,32 @@ def test_there_is_no_race_before_three_candidates_are_complete():
 
 
 def test_the_budget_is_never_overspent():
-    rng, n = np.random.default_rng(0), 40
-    for _ in range(50):
-        races, spent, width = racing(n), 0.0, int(rng.integers(1, 6))
-        for row in made_table(3, int(rng.integers(99)))[0]:
-            races.complete(row)
-        in_flight = []
-        for i in range(3, n + width):
-            if i < n:
-                in_flight.append(races.race(Trial({})).allowance)
-            if len(in_flight) == width or i >= n:
-                taken = in_flight.pop(0) * rng.choice([0.0, 1e-3, 1.0])
-                races.stopped(taken)
+    rng = np.random.default_rng(0)
+    for planned in rng.integers(5, 40, size=50):
+        races, width = racing(int(planned)), int(rng.integers(1, 8))
+        for row in made_table(3, int(planned))[0]:
+            races.complete(None, row)
+        spent, in_flight = 0.0, []
+        for _ in range(60):
+            in_flight.append(races.race(Trial({})))
+            if len(in_flight) == width:
+                race = in_flight.pop(int(rng.integers(width)))
+                taken = race.allowance * rng.choice([0.0, 1e-3, 1.0, 1.0])
+                races.stopped(race, taken)
                 spent += taken
-            if not in_flight:
-                break
-        assert spent <= 0.05 * (1 + 1e-9)
+        spent += sum(race.allowance for race in in_flight)
+        assert 0.02 < spent <= 0.05 * (1 + 1e-9)
+
+
+def test_what_is_not_spent_comes_back():
+    races = racing(10)
+    for row in made_table(3)[0]:
+        races.race(Trial({}))
+        races.complete(None, row)
+    first = races.race(Trial({}))
+    assert first.allowance == pytest.approx(0.05 / 7)
+    races.stopped(first, 0.0)
+    assert races.race(Trial({})).allowance == pytest.approx(0.05 / 6)
 
 
 def test_better_candidates_are_rarely_stopped():
@@ -175,9 +186,9 @@ def run(races, scores):
     race = races.race(Trial({}))
     for j in range(1, K if race else 0):
         if (chance := race.chance(scores[:j])) <= race.allowance:
-            races.stopped(chance)
+            races.stopped(race, chance)
             return -1 if scores.mean() > race.to_beat else 1
-    races.complete(scores)
+    races.complete(race, scores)
     return 0
 
 
