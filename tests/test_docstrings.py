@@ -26,7 +26,7 @@ PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
 #: Not packages of public names: the package's own workings, and a command.
 INSIDE = {"checkpoint", "evaluation", "benchmarks"}
 #: The same names as at the top level.
-AGAIN = {"model_selection", "optimizer", "space"}
+AGAIN = {"functional", "model_selection", "optimizer", "space"}
 #: What others derive from, or what only policies are handed.
 NO_EXAMPLE = {"Policy", "Setup", "SpaceExhausted"}
 

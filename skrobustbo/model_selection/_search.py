@@ -60,9 +60,8 @@ class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
         Candidates to try first. What a dict leaves out is taken from the estimator's
         present settings.
     batch_size : int, default=1
-        Candidates proposed per round and evaluated side by side with their folds.
-        Larger rounds keep more workers busy and learn a little less from each
-        candidate.
+        Candidates evaluated side by side with their folds. More of them keep more
+        workers busy, and the search learns a little less from each.
     schedule : {"rounds", "window", "free"}, default="rounds"
         When the next candidate is proposed. "rounds": when all of a round are finished.
         "window": as soon as the oldest of the `batch_size` candidates under way is
@@ -72,8 +71,8 @@ class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
         then depends on how long fits take.
     racing : {"confident"} or None, default=None
         "confident": a candidate is stopped after some of its folds when it can hardly
-        become the best any more. None: every candidate runs on every fold. See the
-        notes.
+        become the best any more, by the models and the folds so far. None: every
+        candidate runs on every fold.
     racing_delta : float, default=0.05
         Probability that racing may stop a candidate that is better than the best by
         more than the margin, in the whole search and under the models that the policy
@@ -107,7 +106,7 @@ class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
-        Folds of a round to run side by side. It has no influence on what the search
+        Folds to run side by side. It has no influence on what the search
         does.
     refit : bool, str or callable, default=True
         As in `GridSearchCV`. Two callables are at hand:
@@ -182,6 +181,13 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time`, `tol` and a
     larger `n_iter` may change from call to call; under policy "robust", `tol` may not
     come or go.
+
+    With `racing`, scores of folds that did not run are nan in `cv_results_`, and so is
+    the mean score of a stopped candidate: it ranks last, and is never the best. There
+    are four more columns: ``n_splits_evaluated``, ``raced``, and ``race_mean`` and
+    ``race_std``, what the folds of a stopped candidate let expect of its score. With
+    several metrics the race is on `search_metric`. A fold that fails ends its
+    candidate.
 
     The honest score is of the metric of `best_score_`; where `refit` names none of
     several, of `search_metric`. It is about the candidate of the highest score, also if
