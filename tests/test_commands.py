@@ -70,12 +70,18 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--data": "digits",
     },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
+    f"{STUDIES}/racing.py run": {
+        "--seeds": "0",
+        "--splits": "3",
+        "--tunings": "enet-diabetes",
+    },
     f"{STUDIES}/removal.py": {
         "--seeds": "1",
         "--variants": "endgame",
         "--problems": "camel",
         "--traps": "1",
     },
+    f"{STUDIES}/workers.py": {"--n-iter": "20"},
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }
 #: What runs instead of commands with these beginnings; nothing for an empty text.

@@ -284,7 +284,7 @@ def splitter_of(estimator, n_splits, seed):
     return kind(n_splits, shuffle=True, random_state=seed)
 
 
-def searched(kind, name, n_splits, seed, n_iter=N_ITER, **settings):
+def searched(kind, name, n_splits, seed, n_iter, **settings):
     data, estimator, space, scoring = TUNINGS[name]
     given = {
         "cv": splitter_of(estimator, n_splits, seed),
@@ -340,7 +340,7 @@ def rows_of(name, n_splits, seed):
     """Yield a row for each method."""
     whole = None
     for method, (kind, settings) in METHODS.items():
-        found = searched(kind, name, n_splits, seed, **settings)
+        found = searched(kind, name, n_splits, seed, N_ITER, **settings)
         row = {"tuning": name, "n_splits": n_splits, "seed": seed, "method": method}
         means, seconds = found.cv_results_["mean_test_score"], seconds_of(found)
         row |= {
@@ -356,7 +356,7 @@ def rows_of(name, n_splits, seed):
             replay = {**row, "method": "replay", "folds": used}
             yield {**replay, "best": row["best"] - lacking * row["error"]}
         if method == "confident":
-            more = searched(kind, name, n_splits, seed, n_iter=MORE, **settings)
+            more = searched(kind, name, n_splits, seed, MORE, **settings)
             done = np.cumsum(seconds_of(more)) <= whole
             until = more.cv_results_["mean_test_score"][done]
             row["at_equal_seconds"] = float(np.nanmax(until, initial=-np.inf))
