@@ -191,9 +191,10 @@ class _Fit:
         source = self.source
         n_splits, n = len(self.job.splits), source.n_planned
         if self.estimator.verbose > 0:
+            most = "" if self.schedule.racing is None else "at most "
             print(
                 f"Fitting {n_splits} folds for each of {n} candidates, "
-                f"totalling {n_splits * n} fits"
+                f"totalling {most}{n_splits * n} fits"
             )
         task = self.root.subcontext(
             task_name="search",
