@@ -253,8 +253,15 @@ class Flight:
         of new candidates. Folds that come after one that is not known yet may turn out
         not to be needed, and come last.
         """
-        if self._schedule.racing is not None:
-            self._replace(sorted(self.waiting, key=self._rank))
+        if self._schedule.racing is None:
+            return
+        # A fold comes back when its worker dies; its candidate may be over by then.
+        needed = [fold for fold in self.waiting if self._needs(fold)]
+        self._replace(sorted(needed, key=self._rank))
+
+    def _needs(self, fold: Fold) -> bool:
+        candidate = self._candidates.get(fold.candidate)
+        return candidate is not None and not candidate.is_over
 
     def _rank(self, fold: Fold) -> tuple[int, bool, float, int]:
         candidate = self._candidates[fold.candidate]

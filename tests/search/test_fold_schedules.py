@@ -1,5 +1,6 @@
 """When candidates are proposed and told: round by round, in a window, or freely."""
 
+import math
 import os
 import signal
 import threading
@@ -13,7 +14,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from fake_estimators import Fake, Marked, Noisy, search_of
 from skrobustbo._trials import Trial
-from skrobustbo.evaluation import Stops
+from skrobustbo.evaluation import Racing, Stops
 from skrobustbo.evaluation._flight import Flight, Schedule
 from skrobustbo.evaluation._folds import Fold
 
@@ -102,6 +103,23 @@ def test_what_is_over_at_the_end_is_told_and_the_rest_left():
         flight.take((1, split), {"test_scores": 0.0})
     flight.land()
     assert ground.said == ["ask 0", "ask 1", "ask 2", "tell 1"]
+
+
+def test_a_fold_that_comes_back_when_its_candidate_is_over_is_not_wanted():
+    races = Racing(
+        0.05, 0.25, 9, score=lambda fold: fold["test_scores"], beliefs=lambda trial: []
+    )
+    flight = Flight(Ground(4), Schedule(n_in_flight=2, racing=races), n_splits=2)
+    flight.fill()
+    sent = {fold.key: fold for fold in flight.waiting if fold.key != (1, 1)}
+    for fold in sent.values():
+        flight.waiting.remove(fold)
+    flight.take((0, 0), {"test_scores": math.nan})  # the end of candidate 0
+    flight.fill()
+    flight.waiting.appendleft(sent[0, 1])
+    flight.take((1, 0), {"test_scores": 0.5})
+    keys = [fold.key for fold in flight.waiting]
+    assert keys == [(1, 1), (2, 0), (2, 1)]
 
 
 # Searches -----------------------------------------------------------------------------
