@@ -6,10 +6,10 @@ import math
 import time
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 from joblib import cpu_count, effective_n_jobs, parallel_config
@@ -75,6 +75,10 @@ class Work(Protocol):
         """Return the result of a fold that never came back."""
         ...
 
+    def alone(self, fold: Fold) -> Work:
+        """Return what a worker needs for one fold, to be sent to it."""
+        ...
+
 
 @dataclass
 class Job:
@@ -86,7 +90,7 @@ class Job:
     estimator: Any
     X: Any
     y: Any
-    splits: Sequence[tuple[Any, Any]]
+    splits: Sequence[tuple[Any, Any]] | Mapping[int, tuple[Any, Any]]
     settings: dict[str, Any]
     nested: bool = False
 
@@ -103,6 +107,10 @@ class Job:
     def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
         """Return the identity of a fold, its result and the seconds that it took."""
         return _fit_fold(**self._task(fold))
+
+    def alone(self, fold: Fold) -> Job:
+        """Return the job with the rows of one fold only."""
+        return replace(self, splits={fold.split: self.splits[fold.split]})
 
     def failed(self, fold: Fold, reason: str) -> FoldResult:
         """Return the result of a fold that never came back."""

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -89,7 +90,8 @@ class JoblibPool(SoloPool):
             return future
         backend = self._backend
         nested = backend.get_nested_backend()
-        call = BatchedCalls([(_fit, (self._shared, fold), {})], nested)
+        shared = replace(self._shared, job=self._job.alone(fold))
+        call = BatchedCalls([(_fit, (shared, fold), {})], nested)
         executor: Any = getattr(backend, "_workers", None)
         if hasattr(executor, "_temp_folder_manager"):  # where loky puts large arrays
             executor._temp_folder_manager.set_current_context(self._parallel._id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,6 +232,10 @@ class _Evaluation:
         start = time.perf_counter()
         value = self._func(dict(fold.params))
         return fold.key, {"value": value}, time.perf_counter() - start
+
+    def alone(self, fold: Fold) -> Self:
+        """Return itself: all points need the same."""
+        return self
 
     def failed(self, fold: Fold, reason: str) -> FoldResult:
         """Never called: with several lives lost, an error is raised."""
