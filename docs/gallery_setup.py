@@ -9,6 +9,7 @@ ORDER = [
     "plot_choice_of_models.py",
     "plot_compare_searches.py",
     "plot_several_metrics.py",
+    "plot_racing.py",
     "plot_honest_score.py",
     "plot_stop_when_sure.py",
     "plot_resume_after_kill.py",

@@ -87,6 +87,10 @@ ONLY = {
     "error_score": ["x", None, [1]],
     "return_train_score": ["x", None, 3],
     "retry_failed": ["x", None, 3],
+    "schedule": ["x", "windows", None, 3],
+    "racing": ["x", "bold", True, 3],
+    "racing_delta": [0.0, 1.0, -0.1, "x", None, float("nan")],
+    "racing_margin": [-0.1, "x", None, float("nan")],
     "honest_score": ["x", "rows", None, 3],
 }
 #: Settings that are wrong only in the company of these.
