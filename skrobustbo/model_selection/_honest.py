@@ -67,15 +67,15 @@ def collector(search: Any, space: Space, y: Any) -> OutOfFold | None:
     if is_own_score(scorer):
         scorer = _scorer_like_own(search.estimator, space)
     if scorer is None or not is_row_wise(scorer) or y is None or issparse(y):
-        raise _refusal(search, scorers, y)
+        raise _refusal(search, y)
     return OutOfFold(Recorder(scorer, metric, _classes(search.estimator, y)))
 
 
-def _refusal(search: Any, scorers: Any, y: Any) -> ValueError:
+def _refusal(search: Any, y: Any) -> ValueError:
     if y is None or issparse(y):
         got = "no y" if y is None else "a sparse y"
     elif search.scoring is None:
-        got = f"the estimator's own score, {scorers!r}"
+        got = f"the estimator's own score, {type(search.estimator).__name__}.score"
     else:
         got = f"the scoring {search.scoring!r}"
     return ValueError(

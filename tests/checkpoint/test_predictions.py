@@ -22,9 +22,10 @@ SPACE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}
 class Counted(DecisionTreeClassifier):
     n_fits = 0
 
-    def fit(self, X, y):
+    # With the parameters of the base class, about which scikit-learn has metadata.
+    def fit(self, X, y, sample_weight=None, check_input=True):
         Counted.n_fits += 1
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight, check_input)
 
 
 def make(path=None, n_iter=6, **settings):
