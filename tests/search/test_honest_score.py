@@ -289,9 +289,9 @@ class Counted(DecisionTreeClassifier):
         Counted.n_fits += 1
         return super().fit(X, y, sample_weight, check_input)
 
-    def predict(self, X):
+    def predict(self, X, check_input=True):
         Counted.n_predicts += 1
-        return super().predict(X)
+        return super().predict(X, check_input)
 
 
 def timeless(results):
