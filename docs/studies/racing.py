@@ -11,11 +11,14 @@ race would have saved. Rows that the file holds are not made again.
 """
 
 import argparse
-import csv
+import math
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import (
     load_breast_cancer,
@@ -37,9 +40,11 @@ from sklearn.svm import SVC, SVR
 import shared
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
 from skrobustbo.benchmarks._args import seed_list
+from skrobustbo.benchmarks._report import table
 from skrobustbo.evaluation import Racing, Schedule
 
-N_ITER, MORE = 40, 80
+#: Candidates of the full search, and at most for what it takes in folds or seconds.
+N_ITER, MOST = 40, 160
 COLUMNS = [
     "tuning",
     "n_splits",
@@ -50,7 +55,8 @@ COLUMNS = [
     "best",
     "error",
     "fresh",
-    "at_equal_seconds",
+    "at_folds",
+    "at_seconds",
 ]
 
 
@@ -255,28 +261,56 @@ class Forgiving(Search):
     rule, more = Simple, (("bound", np.min),)
 
 
-METHODS = {
+OURS = {
     "full": (Search, {}),
     "confident": (RobustBayesSearchCV, {"racing": "confident"}),
     "aggressive": (Aggressive, {}),
     "forgiving": (Forgiving, {}),
 }
+PEERS = ["halving", "optuna-tpe", "optuna-gp", "smac"]
 
 
 # Running ------------------------------------------------------------------------------
 
 
-def table_of(search):
-    results = search.cv_results_
-    columns = [results[f"split{k}_test_score"] for k in range(search.n_splits_)]
-    return np.array(columns).T
+@dataclass
+class Run:
+    """What a method did.
+
+    Attributes
+    ----------
+    params : list of dict
+        Candidates, in their order.
+    table : array of shape (n_candidates, n_splits)
+        Scores by fold; nan for folds that were not fitted.
+    seconds : array of shape (n_candidates,)
+        Seconds of fitting and scoring.
+    """
+
+    params: Sequence
+    table: np.ndarray
+    seconds: np.ndarray
+
+    def __post_init__(self):
+        self.folds = np.isfinite(self.table).sum(axis=1)
+        self.means = self.table.mean(axis=1)  # nan unless complete
+        self.winner = int(np.nanargmax(self.means))
+        best = self.table[self.winner]
+        self.error = float(best.std(ddof=1) / np.sqrt(len(best)))
+
+    def best_within(self, spent, budget):
+        """Return the best complete score among the candidates paid from a budget."""
+        paid = np.cumsum(spent) <= budget * (1 + 1e-9)
+        return float(np.nanmax(self.means[paid], initial=-np.inf))
 
 
-def seconds_of(search):
-    """Return the seconds of fitting and scoring of each candidate."""
+def run_of(search):
+    """Return what one of our searches did."""
     results = search.cv_results_
-    n = np.isfinite(table_of(search)).sum(axis=1)
-    return n * (results["mean_fit_time"] + results["mean_score_time"])
+    splits = range(search.n_splits_)
+    table = np.array([results[f"split{k}_test_score"] for k in splits]).T
+    each = results["mean_fit_time"] + results["mean_score_time"]
+    return Run(results["params"], table, np.isfinite(table).sum(axis=1) * each)
 
 
 def splitter_of(estimator, n_splits, seed):
@@ -296,6 +330,27 @@ def searched(kind, name, n_splits, seed, n_iter, **settings):
     return kind(estimator, space, n_iter=n_iter, **given).fit(*data())
 
 
+def peer_run(method, name, n_splits, seed):
+    """Return what another package did."""
+    import racing_peers as peers  # which are seldom installed
+
+    data, estimator, space, scoring = TUNINGS[name]
+    splitter, n_folds = splitter_of(estimator, n_splits, seed), N_ITER * n_splits
+    folds = peers.Folds(estimator, *data(), splitter, scoring)
+    if method == "halving":
+        found = peers.halving(estimator, space, *data(), splitter, scoring, seed)
+        for k in range(n_splits):
+            folds.fit(found.best_params_, k)
+        results = found.cv_results_
+        each = results["mean_fit_time"] + results["mean_score_time"]
+        return Run(folds.params, folds.table(), np.array([n_splits * each.sum()]))
+    if method == "smac":
+        peers.smac_run(folds, space, n_folds, seed)
+    else:
+        peers.optuna_run(method.removeprefix("optuna-"), folds, space, n_folds, seed)
+    return Run(folds.params, folds.table(), np.array(folds.seconds))
+
+
 def fresh_score(name, params, seed):
     """Return the mean score of parameters over other splits than the search's."""
     data, estimator, _, scoring = TUNINGS[name]
@@ -312,123 +367,155 @@ def fresh_score(name, params, seed):
     return float(np.mean(scores))
 
 
-def replayed(search):
-    """Return the folds used, and what the winner then lacks, in standard errors."""
-    scores, races, left = table_of(search), dict(search.races.races), 0.05
-    n, n_splits = scores.shape
-    complete, used = [], 0
-    for i, row in enumerate(scores):
-        race, stopped = races[i], None
-        for j in range(1, n_splits if race else 0):
-            chance = race.chance(row[:j])
+def replayed(run, races):
+    """Return the folds that races would have used, and the best score they leave."""
+    n, n_splits = run.table.shape
+    complete, used, left = [], 0, 0.05
+    for i, row in enumerate(run.table):
+        stopped = None
+        for j in range(1, n_splits if races[i] else 0):
+            chance = races[i].chance(row[:j])
             if chance <= left / max(n - i, 2):
                 stopped, left = j, left - chance
                 break
         used += stopped or n_splits
         complete += [i] if stopped is None else []
-    means = scores.mean(axis=1)
-    return used, (means.max() - means[complete].max()) / error_of(search)
+    return used, float(run.means[complete].max())
 
 
-def error_of(search):
-    means = search.cv_results_["mean_test_score"]
-    best = table_of(search)[int(np.nanargmax(means))]
-    return float(best.std(ddof=1) / np.sqrt(len(best)))
-
-
-def rows_of(name, n_splits, seed):
-    """Yield a row for each method."""
-    whole = None
-    for method, (kind, settings) in METHODS.items():
-        found = searched(kind, name, n_splits, seed, N_ITER, **settings)
-        row = {"tuning": name, "n_splits": n_splits, "seed": seed, "method": method}
-        means, seconds = found.cv_results_["mean_test_score"], seconds_of(found)
-        row |= {
-            "folds": int(np.isfinite(table_of(found)).sum()),
-            "seconds": round(float(seconds.sum()), 4),
-            "best": float(np.nanmax(means)),
-            "error": error_of(found),
-            "fresh": fresh_score(name, found.best_params_, seed),
+def rows_of(name, n_splits, seed, methods, whole):
+    """Yield a row for each method; the first one is "full" unless it is known."""
+    key = {"tuning": name, "n_splits": n_splits, "seed": seed}
+    for method in methods:
+        if method in PEERS:
+            longer = run = peer_run(method, name, n_splits, seed)
+        else:
+            kind, settings = OURS[method]
+            search = searched(kind, name, n_splits, seed, N_ITER, **settings)
+            longer = run = run_of(search)
+            whole = float(run.seconds.sum()) if method == "full" else whole
+        if method in ("confident", "aggressive", "forgiving"):
+            # As many candidates as the folds or the seconds of all should pay for.
+            share = min(
+                run.folds.sum() / (N_ITER * n_splits), run.seconds.sum() / whole
+            )
+            n_iter = min(round(N_ITER / share), MOST)
+            more = searched(kind, name, n_splits, seed, n_iter, **settings)
+            longer = run_of(more)
+        halving = method == "halving"
+        row = {
+            **key,
+            "method": method,
+            "folds": N_ITER * n_splits if halving else int(run.folds.sum()),
+            "seconds": round(float(run.seconds.sum()), 3),
+            "best": run.means[run.winner],
+            "error": run.error,
+            "fresh": fresh_score(name, run.params[run.winner], seed),
+            "at_folds": longer.best_within(longer.folds, N_ITER * n_splits),
+            "at_seconds": longer.best_within(longer.seconds, whole),
         }
-        if method == "full":
-            whole = float(seconds.sum())
-            used, lacking = replayed(found)
-            replay = {**row, "method": "replay", "folds": used}
-            yield {**replay, "best": row["best"] - lacking * row["error"]}
-        if method == "confident":
-            more = searched(kind, name, n_splits, seed, MORE, **settings)
-            done = np.cumsum(seconds_of(more)) <= whole
-            until = more.cv_results_["mean_test_score"][done]
-            row["at_equal_seconds"] = float(np.nanmax(until, initial=-np.inf))
         yield row
+        if method == "full":
+            used, best = replayed(run, dict(search.races.races))
+            yield {**row, "method": "replay", "folds": used, "best": best}
 
 
 def run(args):
-    path, rows = Path(args.out), []
-    if path.exists():
-        with path.open() as file:
-            rows = list(csv.DictReader(file))
-    done = {(r["tuning"], int(r["n_splits"]), int(r["seed"])) for r in rows}
+    path = Path(args.out)
     warnings.simplefilter("ignore")
     for seed in seed_list(args.seeds):
         for n_splits in map(int, args.splits.split(",")):
             for name in args.tunings.split(",") if args.tunings else TUNINGS:
-                if (name, n_splits, seed) in done:
-                    continue
-                made = list(rows_of(name, n_splits, seed))
-                is_new = not path.exists()
-                with path.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, COLUMNS)
-                    if is_new:
-                        writer.writeheader()
-                    writer.writerows(made)
+                rows = (
+                    pd.read_csv(path)
+                    if path.exists()
+                    else pd.DataFrame([], columns=COLUMNS)
+                )
+                here = (rows.tuning == name) & (rows.n_splits == n_splits)
+                here = rows[here & (rows.seed == seed)].set_index("method")
+                missing = [m for m in args.methods.split(",") if m not in here.index]
+                whole = here.seconds.get("full", math.nan)
+                for row in rows_of(name, n_splits, seed, missing, whole):
+                    line = pd.DataFrame([row], columns=COLUMNS)
+                    line.to_csv(
+                        path,
+                        mode="a",
+                        header=not path.exists(),
+                        index=False,
+                        float_format="%.6g",
+                    )
                 print(f"{name}, {n_splits} folds, seed {seed}", flush=True)
 
 
 # Showing ------------------------------------------------------------------------------
 
 
-def with_error(values, pattern):
+def with_error(values):
     """Return a mean and twice its standard error over tunings."""
     values = np.asarray(values, dtype=float)
     error = 2 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-    return f"{format(values.mean(), pattern)} ± {format(error, pattern.strip('+'))}"
+    return f"{values.mean():+.2f} ± {error:.2f}"
+
+
+HEADER = (
+    "folds",
+    "method",
+    "seeds",
+    "share of the folds fitted",
+    "winner's score",
+    "on other splits",
+    "at equal folds",
+    "at equal seconds",
+    "ahead on",
+)
+
+
+KEYS = ["tuning", "n_splits", "seed"]
+
+
+def gains(here, full, column):
+    """Return the mean gain over full evaluation for each tuning, in standard errors."""
+    beside = full.loc[here.index]
+    gain = (
+        here[column] - beside["fresh" if column == "fresh" else "best"]
+    ) / beside.error
+    return gain[np.isfinite(gain)].groupby("tuning").mean()
+
+
+def cells(n_splits, method, here, full):
+    """Return the line of a method."""
+    n_seeds = here.groupby("tuning").size()
+    few, many = n_seeds.min(), n_seeds.max()
+    share = (here.folds / (N_ITER * n_splits)).groupby("tuning").mean().mean()
+    shown = {"replay": ["best"], "full": []}.get(method, ["at_folds", "at_seconds"])
+    if method in OURS and shown:
+        shown = ["best", "fresh", *shown]
+    found = {column: gains(here, full, column) for column in shown}
+    ahead = found.get("at_seconds")
+    return (
+        str(n_splits),
+        method,
+        str(few) if few == many else f"{few} to {many}",
+        f"{share:.0%}",
+        *(
+            with_error(found[column]) if column in found else ""
+            for column in ("best", "fresh", "at_folds", "at_seconds")
+        ),
+        "" if ahead is None else f"{(ahead > 0).sum()} of {len(ahead)}",
+    )
 
 
 def show(args):
-    import pandas as pd
-
-    table = pd.read_csv(args.csv)
-    keys = ["tuning", "n_splits", "seed"]
-    full = table[table.method == "full"].set_index(keys)
-    print(
-        "| folds | method | share of the folds fitted | winner's score, in standard "
-        "errors of that of full evaluation | the same on other splits |\n"
-        "|---:|---|---:|---:|---:|"
-    )
-    for (n_splits, method), rows in table.groupby(["n_splits", "method"], sort=False):
-        here = rows.set_index(keys)
-        beside = full.loc[here.index]
-        share = (here.folds / (N_ITER * n_splits)).groupby("tuning").mean()
-        best = ((here.best - beside.best) / beside.error).groupby("tuning").mean()
-        fresh = ((here.fresh - beside.fresh) / beside.error).groupby("tuning").mean()
-        shown = "" if method in ("replay", "full") else with_error(fresh, "+.2f")
-        print(
-            f"| {n_splits} | {method} | {share.mean():.0%} | "
-            f"{with_error(best, '+.2f')} | {shown} |"
-        )
-    replay = table[table.method == "replay"].set_index(keys)
+    rows = pd.read_csv(args.csv)
+    full = rows[rows.method == "full"].set_index(KEYS)
+    groups = rows.groupby(["n_splits", "method"], sort=False)
+    lines = [cells(*key, here.set_index(KEYS), full) for key, here in groups]
+    print(table(HEADER, sorted(lines, key=lambda line: int(line[0])), n_left=2))
+    replay = rows[rows.method == "replay"].set_index(KEYS)
     lacking = (full.loc[replay.index].best - replay.best) / replay.error
     print(
-        f"\nReplay: the winner is within 0.25 standard errors of the full winner in "
-        f"{(lacking <= 0.25 + 1e-9).mean():.1%} of {len(lacking)} searches."
-    )
-    raced = table[table.method == "confident"].set_index(keys)
-    gain = raced.at_equal_seconds - full.loc[raced.index].best
-    ahead = gain.groupby("tuning").mean() >= 0
-    print(
-        "At equal seconds of fitting, the best complete score is no worse than that "
-        f"of full evaluation on {ahead.sum()} of {len(ahead)} tunings (mean of seeds)."
+        "\nReplay: the winner is within 0.25 standard errors of the full winner in "
+        f"{(lacking <= 0.25 + 1e-4).mean():.1%} of {len(lacking)} searches."
     )
 
 
@@ -440,6 +527,7 @@ def parser():
     running.add_argument("--seeds", default="0-4")
     running.add_argument("--splits", default="5,10")
     running.add_argument("--tunings", default="", help="names (default: all)")
+    running.add_argument("--methods", default=",".join(OURS), help=f"or of {PEERS}")
     running.set_defaults(do=run)
     showing = commands.add_parser("show")
     showing.add_argument("csv")
