@@ -267,6 +267,7 @@ OURS = {
     "aggressive": (Aggressive, {}),
     "forgiving": (Forgiving, {}),
 }
+SIMPLE = ["aggressive", "forgiving"]
 PEERS = ["halving", "optuna-tpe", "optuna-gp", "smac"]
 
 
@@ -343,7 +344,9 @@ def peer_run(method, name, n_splits, seed):
             folds.fit(found.best_params_, k)
         results = found.cv_results_
         each = results["mean_fit_time"] + results["mean_score_time"]
-        return Run(folds.params, folds.table(), np.array([n_splits * each.sum()]))
+        run = Run(folds.params, folds.table(), np.array([n_splits * each.sum()]))
+        run.folds = np.array([n_folds])  # of all rows, which its rungs add up to
+        return run
     if method == "smac":
         peers.smac_run(folds, space, n_folds, seed)
     else:
@@ -385,39 +388,43 @@ def replayed(run, races):
 
 def rows_of(name, n_splits, seed, methods, whole):
     """Yield a row for each method; the first one is "full" unless it is known."""
-    key = {"tuning": name, "n_splits": n_splits, "seed": seed}
     for method in methods:
         if method in PEERS:
             longer = run = peer_run(method, name, n_splits, seed)
         else:
             kind, settings = OURS[method]
             search = searched(kind, name, n_splits, seed, N_ITER, **settings)
-            longer = run = run_of(search)
-            whole = float(run.seconds.sum()) if method == "full" else whole
-        if method in ("confident", "aggressive", "forgiving"):
-            # As many candidates as the folds or the seconds of all should pay for.
-            share = min(
-                run.folds.sum() / (N_ITER * n_splits), run.seconds.sum() / whole
-            )
-            n_iter = min(round(N_ITER / share), MOST)
-            more = searched(kind, name, n_splits, seed, n_iter, **settings)
-            longer = run_of(more)
-        halving = method == "halving"
+            run = run_of(search)
+            longer = None if method in SIMPLE else run
+        if method == "full":
+            whole = float(run.seconds.sum())
+        if method == "confident":
+            n_iter = as_many(run, whole)
+            longer = run_of(searched(kind, name, n_splits, seed, n_iter, **settings))
         row = {
-            **key,
+            "tuning": name,
+            "n_splits": n_splits,
+            "seed": seed,
             "method": method,
-            "folds": N_ITER * n_splits if halving else int(run.folds.sum()),
+            "folds": int(run.folds.sum()),
             "seconds": round(float(run.seconds.sum()), 3),
             "best": run.means[run.winner],
             "error": run.error,
             "fresh": fresh_score(name, run.params[run.winner], seed),
-            "at_folds": longer.best_within(longer.folds, N_ITER * n_splits),
-            "at_seconds": longer.best_within(longer.seconds, whole),
         }
+        if longer is not None:
+            row["at_folds"] = longer.best_within(longer.folds, N_ITER * n_splits)
+            row["at_seconds"] = longer.best_within(longer.seconds, whole)
         yield row
         if method == "full":
             used, best = replayed(run, dict(search.races.races))
             yield {**row, "method": "replay", "folds": used, "best": best}
+
+
+def as_many(run, whole):
+    """Return how many candidates the folds, or seconds, of the full search pay for."""
+    folds = run.folds.sum() / (N_ITER * run.table.shape[1])
+    return min(round(N_ITER / min(folds, run.seconds.sum() / whole)), MOST)
 
 
 def run(args):
@@ -487,9 +494,9 @@ def cells(n_splits, method, here, full):
     n_seeds = here.groupby("tuning").size()
     few, many = n_seeds.min(), n_seeds.max()
     share = (here.folds / (N_ITER * n_splits)).groupby("tuning").mean().mean()
-    shown = {"replay": ["best"], "full": []}.get(method, ["at_folds", "at_seconds"])
-    if method in OURS and shown:
-        shown = ["best", "fresh", *shown]
+    shown = {"replay": ["best"], "full": []}.get(method, ["best", "fresh"])
+    if method == "confident" or method in PEERS:
+        shown = [*shown, "at_folds", "at_seconds"]
     found = {column: gains(here, full, column) for column in shown}
     ahead = found.get("at_seconds")
     return (

@@ -61,7 +61,8 @@ class JoblibPool(SoloPool):
         with signals_held():
             self._parallel = Parallel(n_jobs=self._n_jobs).__enter__()
         self._backend = self._parallel._backend
-        self._inline = self._backend.effective_n_jobs(self._n_jobs) == 1
+        # Of the number in use, which the surrounding `parallel_config` may have set.
+        self._inline = self._backend.effective_n_jobs(self.n_workers) == 1
         if not (self._inline or self._backend.supports_retrieve_callback):
             self._stop()
             raise ValueError(

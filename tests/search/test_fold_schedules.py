@@ -3,7 +3,6 @@
 import math
 import os
 import signal
-import threading
 import time
 
 import numpy as np
@@ -12,7 +11,14 @@ from joblib import parallel_config
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 
-from fake_estimators import Fake, Marked, Noisy, search_of
+from fake_estimators import (
+    Fake,
+    Marked,
+    Noisy,
+    marks_of,
+    processes_of,
+    search_of,
+)
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import Racing, Stops
 from skrobustbo.evaluation._flight import Flight, Schedule
@@ -139,6 +145,17 @@ def test_a_window_is_the_same_wherever_folds_run(backend, n_jobs):
         assert_same(search(n_jobs=n_jobs).fit(X, y), expected)
 
 
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_the_number_of_jobs_of_the_surroundings_counts(backend, tmp_path):
+    marked = Marked(marks=str(tmp_path), seconds=0.05)
+    with parallel_config(backend=backend, n_jobs=2):
+        found = search(marked).fit(X, y)
+    assert_same(found, search(Marked()).fit(X, y))
+    assert (os.getpid() in processes_of(tmp_path)) == (backend == "threading")
+    times = [float(t) for lines in marks_of(tmp_path).values() for *_, t in lines]
+    assert np.diff(np.sort(times)).min() < 0.04  # two at a time
+
+
 def test_a_window_is_the_same_in_timed_processes():
     expected = search().fit(X, y)
     assert_same(search(n_jobs=2, fit_timeout=60.0).fit(X, y), expected)
@@ -262,33 +279,3 @@ def test_a_fold_that_hangs_is_ended():
     hanging = Marked(seconds=60.0)
     with pytest.raises(ValueError, match="fit_timeout"):
         search(hanging, n_jobs=2, fit_timeout=0.3, n_iter=3).fit(X, y)
-
-
-# Workers do not wait ------------------------------------------------------------------
-
-
-class Sleeper(Fake):
-    """Takes ten times as long for some candidates as for others."""
-
-    busy, lock = 0.0, threading.Lock()
-
-    def fit(self, X, y=None):
-        seconds = 0.01 * 10 ** (100 * abs(self.a) % 1)
-        time.sleep(seconds)
-        with Sleeper.lock:
-            Sleeper.busy += seconds
-        return super().fit(X, y)
-
-
-def share_of_time_used(schedule):
-    Sleeper.busy = 0.0
-    ours = search(Sleeper(), schedule, n_jobs=8, batch_size=8, n_iter=60)
-    ours.set_params(policy="random", cv=5)
-    start = time.monotonic()
-    with parallel_config(backend="threading"):
-        ours.fit(X, y)
-    return Sleeper.busy / (8 * (time.monotonic() - start))
-
-
-def test_workers_wait_less_in_a_window_than_in_rounds():
-    assert share_of_time_used("window") > share_of_time_used("rounds")

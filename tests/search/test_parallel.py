@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info
 
-from fake_estimators import HERE, Marked, processes_of, search_of
+from fake_estimators import HERE, Marked, Noisy, processes_of, search_of
 from fixed_source import FixedSource
 from skrobustbo.evaluation import run_search
 
@@ -85,7 +85,7 @@ def test_the_package_imports_nothing_that_runs_clusters():
 # Ray ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ray_cluster():
     ray = pytest.importorskip("ray")
     from ray.util.joblib import register_ray
@@ -105,6 +105,34 @@ def test_the_same_search_on_ray(ray_cluster, tmp_path):
         spread = search(Marked(marks=str(tmp_path)), batch_size=2).fit(X, y)
     assert spread.cv_results_["params"] == alone.cv_results_["params"]
     assert os.getpid() not in processes_of(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("racing", [None, "confident"])
+def test_a_window_is_the_same_on_ray(ray_cluster, racing):
+    settings = {"schedule": "window", "batch_size": 3, "racing": racing, "n_iter": 12}
+    alone = search(Noisy(), cv=5, **settings).fit(X, y).cv_results_
+    with parallel_config(backend="ray", n_jobs=-1):
+        spread = search(Noisy(), cv=5, **settings).fit(X, y).cv_results_
+    for key in alone:
+        if "time" not in key:
+            np.testing.assert_array_equal(spread[key], alone[key], err_msg=key)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_deadly_fits_cost_their_candidates_only_in_schedules_on_ray(
+    ray_cluster, schedule
+):
+    settings = {"schedule": schedule, "batch_size": 3, "n_iter": 5}
+    with parallel_config(backend="ray", n_jobs=-1):
+        found = search(Marked(kill_above=0.6), cv=3, **settings).fit(X, y)
+    results = found.cv_results_
+    deadly = np.array(results["param_a"], dtype=float) > 0.6
+    assert deadly.any()
+    np.testing.assert_array_equal(np.isnan(results["mean_test_score"]), deadly)
 
 
 @pytest.mark.slow
