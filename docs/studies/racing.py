@@ -11,10 +11,10 @@ race would have saved. Rows that the file holds are not made again.
 """
 
 import argparse
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +57,7 @@ COLUMNS = [
     "fresh",
     "at_folds",
     "at_seconds",
+    "full_then",
 ]
 
 
@@ -387,20 +388,22 @@ def replayed(run, races):
 
 
 def rows_of(name, n_splits, seed, methods, whole):
-    """Yield a row for each method; the first one is "full" unless it is known."""
+    """Yield a row for each method.
+
+    `whole` is the seconds of the full search, where that is among the rows already.
+    """
     for method in methods:
-        if method in PEERS:
-            longer = run = peer_run(method, name, n_splits, seed)
-        else:
-            kind, settings = OURS[method]
-            search = searched(kind, name, n_splits, seed, N_ITER, **settings)
-            run = run_of(search)
-            longer = None if method in SIMPLE else run
+        run, longer, more = made(method, name, n_splits, seed), None, {}
         if method == "full":
-            whole = float(run.seconds.sum())
+            full, whole = run, float(run.seconds.sum())
         if method == "confident":
-            n_iter = as_many(run, whole)
-            longer = run_of(searched(kind, name, n_splits, seed, n_iter, **settings))
+            more = {"full_then": full.best_within(full.seconds, run.seconds.sum())}
+            longer = made(method, name, n_splits, seed, n_iter=as_many(run, whole))
+        if method in PEERS:
+            longer = run
+        if longer is not None:
+            more["at_folds"] = longer.best_within(longer.folds, N_ITER * n_splits)
+            more["at_seconds"] = longer.best_within(longer.seconds, whole)
         row = {
             "tuning": name,
             "n_splits": n_splits,
@@ -411,14 +414,23 @@ def rows_of(name, n_splits, seed, methods, whole):
             "best": run.means[run.winner],
             "error": run.error,
             "fresh": fresh_score(name, run.params[run.winner], seed),
+            **more,
         }
-        if longer is not None:
-            row["at_folds"] = longer.best_within(longer.folds, N_ITER * n_splits)
-            row["at_seconds"] = longer.best_within(longer.seconds, whole)
         yield row
         if method == "full":
-            used, best = replayed(run, dict(search.races.races))
+            used, best = replayed(run, run.races)
             yield {**row, "method": "replay", "folds": used, "best": best}
+
+
+def made(method, name, n_splits, seed, n_iter=N_ITER):
+    """Return what a method does."""
+    if method in PEERS:
+        return peer_run(method, name, n_splits, seed)
+    kind, settings = OURS[method]
+    search = searched(kind, name, n_splits, seed, n_iter, **settings)
+    run = run_of(search)
+    run.races = dict(getattr(search.races, "races", {})) if method == "full" else {}
+    return run
 
 
 def as_many(run, whole):
@@ -428,30 +440,21 @@ def as_many(run, whole):
 
 
 def run(args):
-    path = Path(args.out)
+    path, names = Path(args.out), args.tunings.split(",") if args.tunings else TUNINGS
+    methods, splits = args.methods.split(","), map(int, args.splits.split(","))
     warnings.simplefilter("ignore")
-    for seed in seed_list(args.seeds):
-        for n_splits in map(int, args.splits.split(",")):
-            for name in args.tunings.split(",") if args.tunings else TUNINGS:
-                rows = (
-                    pd.read_csv(path)
-                    if path.exists()
-                    else pd.DataFrame([], columns=COLUMNS)
-                )
-                here = (rows.tuning == name) & (rows.n_splits == n_splits)
-                here = rows[here & (rows.seed == seed)].set_index("method")
-                missing = [m for m in args.methods.split(",") if m not in here.index]
-                whole = here.seconds.get("full", math.nan)
-                for row in rows_of(name, n_splits, seed, missing, whole):
-                    line = pd.DataFrame([row], columns=COLUMNS)
-                    line.to_csv(
-                        path,
-                        mode="a",
-                        header=not path.exists(),
-                        index=False,
-                        float_format="%.6g",
-                    )
-                print(f"{name}, {n_splits} folds, seed {seed}", flush=True)
+    for key in product(seed_list(args.seeds), splits, names):
+        seed, n_splits, name = key
+        rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+        here = rows[(rows[["seed", "n_splits", "tuning"]] == key).all(axis=1)]
+        missing = [m for m in methods if m not in set(here.method)]
+        whole = here[here.method == "full"].seconds.max()
+        lines = pd.DataFrame(rows_of(name, n_splits, seed, missing, whole))
+        if len(lines):
+            lines = lines.reindex(columns=COLUMNS)
+            form = {"header": not path.exists(), "float_format": "%.6g"}
+            lines.to_csv(path, mode="a", index=False, **form)
+        print(f"{name}, {n_splits} folds, seed {seed}", flush=True)
 
 
 # Showing ------------------------------------------------------------------------------
@@ -471,9 +474,10 @@ HEADER = (
     "share of the folds fitted",
     "winner's score",
     "on other splits",
-    "at equal folds",
-    "at equal seconds",
-    "ahead on",
+    "with as many folds",
+    "with as many seconds",
+    "after its own seconds",
+    "ahead then on",
 )
 
 
@@ -483,9 +487,11 @@ KEYS = ["tuning", "n_splits", "seed"]
 def gains(here, full, column):
     """Return the mean gain over full evaluation for each tuning, in standard errors."""
     beside = full.loc[here.index]
-    gain = (
-        here[column] - beside["fresh" if column == "fresh" else "best"]
-    ) / beside.error
+    if column == "full_then":
+        gain = here.best - here.full_then
+    else:
+        gain = here[column] - beside["fresh" if column == "fresh" else "best"]
+    gain /= beside.error
     return gain[np.isfinite(gain)].groupby("tuning").mean()
 
 
@@ -494,11 +500,12 @@ def cells(n_splits, method, here, full):
     n_seeds = here.groupby("tuning").size()
     few, many = n_seeds.min(), n_seeds.max()
     share = (here.folds / (N_ITER * n_splits)).groupby("tuning").mean().mean()
-    shown = {"replay": ["best"], "full": []}.get(method, ["best", "fresh"])
-    if method == "confident" or method in PEERS:
-        shown = [*shown, "at_folds", "at_seconds"]
+    shown = [] if method == "full" else ["best"]
+    shown += [] if method in ("full", "replay") else ["fresh"]
+    shown += ["at_folds", "at_seconds"] if here.at_folds.notna().any() else []
+    shown += ["full_then"] if method == "confident" else []
     found = {column: gains(here, full, column) for column in shown}
-    ahead = found.get("at_seconds")
+    then = found.get("full_then")
     return (
         str(n_splits),
         method,
@@ -506,9 +513,9 @@ def cells(n_splits, method, here, full):
         f"{share:.0%}",
         *(
             with_error(found[column]) if column in found else ""
-            for column in ("best", "fresh", "at_folds", "at_seconds")
+            for column in ("best", "fresh", "at_folds", "at_seconds", "full_then")
         ),
-        "" if ahead is None else f"{(ahead > 0).sum()} of {len(ahead)}",
+        "" if then is None else f"{(then > 0).sum()} of {len(then)}",
     )
 
 

@@ -50,11 +50,10 @@ class Fake(BaseEstimator):
         return -(self.a**2) + len(self.b)
 
 
-def make(path, n_iter=6):
+def make(path, n_iter=6, **settings):
     space = {"a": Real(-1, 1), "b": Categorical(["x", "yy", "z"])}
-    return RobustBayesSearchCV(
-        Fake(), space, n_iter=n_iter, cv=3, random_state=0, refit=False, checkpoint=path
-    )
+    given = {"cv": 3, "random_state": 0, "refit": False, **settings}
+    return RobustBayesSearchCV(Fake(), space, n_iter=n_iter, checkpoint=path, **given)
 
 
 @pytest.fixture(scope="module")
@@ -483,18 +482,28 @@ import test_hostile as t
 from skrobustbo.checkpoint import CheckpointError
 resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))
 try:
-    t.make({path!r}, n_iter=30).fit(t.X, t.y)
+    t.make({path!r}, n_iter=30, **{settings!r}).fit(t.X, t.y)
 except CheckpointError as error:
     print(error)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on files")
-@pytest.mark.parametrize("size", [3000, 25_000, 120_000])
-def test_a_full_disk_says_so_and_loses_nothing(size, tmp_path):
+@pytest.mark.parametrize(
+    ("size", "settings"),
+    [
+        (3000, {}),
+        (25_000, {}),
+        (120_000, {}),
+        (25_000, {"schedule": "window", "batch_size": 3, "racing": "confident"}),
+        (25_000, {"schedule": "free", "batch_size": 3}),
+    ],
+)
+def test_a_full_disk_says_so_and_loses_nothing(size, settings, tmp_path):
     path = tmp_path / "search.ckpt"
     here = Path(__file__)
-    code = FULL.format(folder=str(here.parent), size=size, path=str(path))
+    parts = {"folder": str(here.parent), "path": str(path)}
+    code = FULL.format(**parts, size=size, settings=settings)
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
@@ -504,9 +513,10 @@ def test_a_full_disk_says_so_and_loses_nothing(size, tmp_path):
     assert "could not be written" in done.stdout, done.stderr
     assert "see to it that there is space" in done.stdout
     Fake.fits = 0
-    found = make(path, n_iter=30).fit(X, y)
-    assert (Fake.fits == 90) == (size == 3000)
-    expected = make(None, n_iter=30).fit(X, y)
+    found = make(path, n_iter=30, **settings).fit(X, y)
+    n_fits, Fake.fits = Fake.fits, 0
+    expected = make(None, n_iter=30, **settings).fit(X, y)
+    assert (n_fits == Fake.fits) == (size == 3000)
     assert found.cv_results_["params"] == expected.cv_results_["params"]
 
 
