@@ -81,6 +81,11 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--problems": "camel",
         "--traps": "1",
     },
+    f"{STUDIES}/schedules.py": {
+        "--problems": "branin",
+        "--seeds": "0",
+        "--n-iter": "16",
+    },
     f"{STUDIES}/workers.py": {"--n-iter": "20"},
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }

@@ -183,7 +183,17 @@ def report(runs):
         )
         for first, medians, more, ps in lines
     ]
-    return table(header, cells)
+    return table(header, cells) + "\n\n" + used(runs)
+
+
+def used(runs):
+    """Return the table of the share of the workers' time in fits, without the end."""
+    means = runs.groupby(["n_splits", "schedule"]).used.mean().unstack()
+    means = means[[name for name in SCHEDULES if name in means]]
+    lines = [
+        (str(n), *(f"{share:.0%}" for share in line)) for n, *line in means.itertuples()
+    ]
+    return table(("folds", *means.columns), lines[::-1])
 
 
 def build_parser():

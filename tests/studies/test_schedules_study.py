@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import schedules
@@ -41,5 +42,12 @@ def test_the_command_makes_each_run_once(tmp_path, capsys):
             parser, schedules.main, [*words, "--seeds", "0", "--n-iter", "16"]
         )
     assert len(path.read_text().splitlines()) == 1 + 3
-    table = capsys.readouterr().out.splitlines()[-1]
-    assert table.startswith("| branin | 2 |")
+    made = capsys.readouterr().out
+    assert "| branin | 2 |" in made
+    assert made.splitlines()[-1].startswith("| 2 |")
+
+
+def test_the_page_shows_the_tables():
+    page = (DOCS / "parallel.md").read_text().splitlines()
+    made = schedules.report(pd.read_csv(DOCS / "benchmarks" / "schedules.csv"))
+    assert [line for line in made.splitlines() if line and line not in page] == []
