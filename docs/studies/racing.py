@@ -7,7 +7,10 @@ Ten tunings on data that scikit-learn carries, 40 candidates each. "aggressive" 
 candidate whose mean so far is below the best mean, "forgiving" one whose mean so far is
 below the worst fold of the best (Bergman et al. 2024); both have the default policy.
 The replay takes the candidates of the full search and asks which of their folds the
-race would have saved. Rows that the file holds are not made again.
+race would have saved. "window" races with eight candidates in flight. Peers, each with
+its own way of stopping early, get as many folds as the full search: successive halving,
+Optuna with its pruner for folds, SMAC with its racing; they have to be installed, and
+named by `--methods`. Rows that the file holds are not made again.
 """
 
 import argparse
@@ -20,25 +23,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_digits,
-    load_wine,
-)
-from sklearn.decomposition import PCA
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import ElasticNet, LogisticRegression, SGDClassifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
-from sklearn.svm import SVC, SVR
 
 import shared
-from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
+from racing_tunings import TUNINGS
+from skrobustbo import RobustBayesSearchCV
 from skrobustbo.benchmarks._args import seed_list
 from skrobustbo.benchmarks._report import table
 from skrobustbo.evaluation import Racing, Schedule
@@ -59,148 +48,6 @@ COLUMNS = [
     "at_seconds",
     "full_then",
 ]
-
-
-def piped(estimator, scaler=None):
-    return Pipeline([("scale", scaler or StandardScaler()), ("fit", estimator)])
-
-
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[::3] / 16, y[::3]
-
-
-def cancer():
-    return load_breast_cancer(return_X_y=True)
-
-
-def diabetes():
-    X, y = load_diabetes(return_X_y=True)
-    return X, (y - y.mean()) / y.std()
-
-
-def wine():
-    return load_wine(return_X_y=True)
-
-
-FEW = {"max_iter": 40, "random_state": 0}
-SCALERS = [
-    "passthrough",
-    StandardScaler(),
-    MinMaxScaler(),
-    QuantileTransformer(n_quantiles=50, random_state=0),
-]
-#: Name -> data, estimator, space, score.
-TUNINGS = {
-    "svm-digits": (
-        digits,
-        SVC(),
-        {"C": Real(1e-2, 1e3, log=True), "gamma": Real(1e-6, 1e-1, log=True)},
-        "accuracy",
-    ),
-    "sgd-digits": (
-        digits,
-        SGDClassifier(
-            loss="log_loss",
-            penalty="elasticnet",
-            learning_rate="invscaling",
-            max_iter=15,
-            tol=None,
-            random_state=0,
-        ),
-        {
-            "alpha": Real(1e-6, 1.0, log=True),
-            "l1_ratio": Real(0.0, 1.0),
-            "eta0": Real(1e-4, 1.0, log=True),
-            "power_t": Real(0.0, 1.0),
-        },
-        "accuracy",
-    ),
-    "knn-cancer": (
-        cancer,
-        piped(KNeighborsClassifier()),
-        {
-            "fit__n_neighbors": Integer(1, 50, log=True),
-            "fit__p": Real(1.0, 6.0),
-            "fit__weights": Categorical(["uniform", "distance"]),
-        },
-        "accuracy",
-    ),
-    "krr-diabetes": (
-        diabetes,
-        piped(KernelRidge(kernel="rbf")),
-        {
-            "fit__alpha": Real(1e-4, 1e2, log=True),
-            "fit__gamma": Real(1e-5, 10.0, log=True),
-        },
-        "r2",
-    ),
-    "svr-diabetes": (
-        diabetes,
-        piped(SVR()),
-        {
-            "fit__C": Real(1e-3, 1e2, log=True),
-            "fit__gamma": Real(1e-5, 1.0, log=True),
-            "fit__epsilon": Real(1e-3, 1.0, log=True),
-        },
-        "r2",
-    ),
-    "hgb-diabetes": (
-        diabetes,
-        HistGradientBoostingRegressor(early_stopping=False, **FEW),
-        {
-            "learning_rate": Real(1e-3, 1.0, log=True),
-            "max_leaf_nodes": Integer(2, 64, log=True),
-            "min_samples_leaf": Integer(1, 60, log=True),
-            "l2_regularization": Real(1e-6, 1e3, log=True),
-        },
-        "r2",
-    ),
-    "enet-diabetes": (
-        diabetes,
-        piped(ElasticNet(max_iter=10_000)),
-        {"fit__alpha": Real(1e-5, 10.0, log=True), "fit__l1_ratio": Real(0.01, 1.0)},
-        "r2",
-    ),
-    "rf-cancer": (
-        cancer,
-        RandomForestClassifier(n_estimators=20, random_state=0),
-        {
-            "max_depth": Integer(1, 20, log=True),
-            "max_features": Real(0.05, 1.0),
-            "min_samples_leaf": Integer(1, 50, log=True),
-            "criterion": Categorical(["gini", "entropy"]),
-        },
-        "neg_log_loss",
-    ),
-    "pipeline-cancer": (
-        cancer,
-        Pipeline(
-            [
-                ("scale", StandardScaler()),
-                ("reduce", PCA(svd_solver="full")),
-                ("fit", LogisticRegression(max_iter=300)),
-            ]
-        ),
-        {
-            "scale": Categorical(SCALERS),
-            "reduce__n_components": Integer(1, 30),
-            "fit__C": Real(1e-4, 1e4, log=True),
-        },
-        "neg_log_loss",
-    ),
-    "mlp-wine": (
-        wine,
-        piped(MLPClassifier((16,), **FEW)),
-        {
-            "fit__alpha": Real(1e-6, 10.0, log=True),
-            "fit__learning_rate_init": Real(1e-4, 1.0, log=True),
-            "fit__batch_size": Integer(8, 100, log=True),
-            "fit__activation": Categorical(["relu", "tanh", "logistic"]),
-        },
-        "neg_log_loss",
-    ),
-}
 
 
 # Other rules --------------------------------------------------------------------------
@@ -267,9 +114,14 @@ OURS = {
     "confident": (RobustBayesSearchCV, {"racing": "confident"}),
     "aggressive": (Aggressive, {}),
     "forgiving": (Forgiving, {}),
+    "window": (
+        RobustBayesSearchCV,
+        {"racing": "confident", "schedule": "window", "batch_size": 8},
+    ),
 }
-SIMPLE = ["aggressive", "forgiving"]
+FIRST = ["full", "confident", "aggressive", "forgiving"]
 PEERS = ["halving", "optuna-tpe", "optuna-gp", "smac"]
+MORE = ["window", *PEERS]
 
 
 # Running ------------------------------------------------------------------------------
@@ -422,12 +274,12 @@ def rows_of(name, n_splits, seed, methods, whole):
             yield {**row, "method": "replay", "folds": used, "best": best}
 
 
-def made(method, name, n_splits, seed, n_iter=N_ITER):
+def made(method, name, n_splits, seed, n_iter=None):
     """Return what a method does."""
     if method in PEERS:
         return peer_run(method, name, n_splits, seed)
     kind, settings = OURS[method]
-    search = searched(kind, name, n_splits, seed, n_iter, **settings)
+    search = searched(kind, name, n_splits, seed, n_iter or N_ITER, **settings)
     run = run_of(search)
     run.races = dict(getattr(search.races, "races", {})) if method == "full" else {}
     return run
@@ -541,7 +393,7 @@ def parser():
     running.add_argument("--seeds", default="0-4")
     running.add_argument("--splits", default="5,10")
     running.add_argument("--tunings", default="", help="names (default: all)")
-    running.add_argument("--methods", default=",".join(OURS), help=f"or of {PEERS}")
+    running.add_argument("--methods", default=",".join(FIRST), help=f"or of {MORE}")
     running.set_defaults(do=run)
     showing = commands.add_parser("show")
     showing.add_argument("csv")

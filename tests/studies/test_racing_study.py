@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pytest
 
 import racing
 import shared
@@ -17,20 +19,40 @@ def command(*words):
 
 def test_the_command_makes_each_method_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(racing, "N_ITER", 8)
-    monkeypatch.setattr(racing, "MORE", 10)
     path = str(tmp_path / "r.csv")
     words = ["run", "--out", path, "--seeds", "0", "--splits", "4"]
+    methods = ",".join([*racing.FIRST, "window"])
     for _ in range(2):
-        command(*words, "--tunings", "enet-diabetes")
+        command(*words, "--tunings", "enet-diabetes", "--methods", methods)
     table = pd.read_csv(path)
-    assert sorted(table.method) == sorted([*racing.METHODS, "replay"])
+    assert sorted(table.method) == sorted([*racing.OURS, "replay"])
     rows = table.set_index("method")
     assert rows.folds["full"] == 8 * 4
     assert (rows.folds <= 8 * 4).all()
     assert rows.folds["aggressive"] < 8 * 4
     assert rows.best["replay"] <= rows.best["full"]
     command("show", path)
-    assert "| 4 | full | 100% | +0.00 ± 0.00 |" in capsys.readouterr().out
+    assert "| 4 | full | 1 | 100% |" in capsys.readouterr().out
+
+
+def test_what_is_paid_from_a_budget():
+    table = np.array([[1.0, 3.0], [5.0, np.nan], [4.0, 2.0]])
+    run = racing.Run([{}, {}, {}], table, np.array([1.0, 2.0, 3.0]))
+    assert run.folds.tolist() == [2, 1, 2]
+    assert run.winner == 2
+    assert run.best_within(run.folds, 5) == 3.0
+    assert run.best_within(run.seconds, 5.9) == 2.0
+    assert run.best_within(run.seconds, 0.5) == -np.inf
+
+
+def test_peers_fit_as_many_folds(monkeypatch):
+    pytest.importorskip("optuna")
+    pytest.importorskip("smac")
+    monkeypatch.setattr(racing, "N_ITER", 8)
+    for method in racing.PEERS:
+        run = racing.peer_run(method, "enet-diabetes", 3, 0)
+        assert 24 <= run.folds.sum() <= 26
+        assert np.isfinite(run.means[run.winner])
 
 
 def test_simple_rules_go_by_the_best_candidate():
