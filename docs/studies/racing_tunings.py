@@ -1,5 +1,6 @@
-"""The tunings of the study of races, on data that scikit-learn carries."""
+"""The tunings of the study of races, on data that scikit-learn carries, and MNIST."""
 
+import numpy as np
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -17,6 +18,8 @@ from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardSca
 from sklearn.svm import SVC, SVR
 
 from skrobustbo import Categorical, Integer, Real
+from skrobustbo.datasets import fetch_mnist
+from skrobustbo.problems import SoftmaxRegression, mnist_logistic_space
 
 
 def piped(estimator, scaler=None):
@@ -39,6 +42,11 @@ def diabetes():
 
 def wine():
     return load_wine(return_X_y=True)
+
+
+def mnist():
+    X, y = fetch_mnist(return_X_y=True)
+    return X[::30] / np.float32(255), y[::30]
 
 
 FEW = {"max_iter": 40, "random_state": 0}
@@ -157,5 +165,11 @@ TUNINGS = {
             "fit__activation": Categorical(["relu", "tanh", "logistic"]),
         },
         "neg_log_loss",
+    ),
+    "mnist": (
+        mnist,
+        SoftmaxRegression(n_epochs=10, random_state=0),
+        mnist_logistic_space(),
+        "accuracy",
     ),
 }
