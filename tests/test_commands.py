@@ -173,6 +173,11 @@ def quick(words):
             return []
         words = changed(words, "--problems", at_hand[0])
     words = [word for word in map(without_absent, words) if word]
+    if "--policies" in words:  # each costs a process; the first two will do
+        start = words.index("--policies") + 1
+        end = next((i for i in range(start, len(words)) if words[i][0] == "-"), None)
+        few = method_list(words[start:end])[:2]
+        words = changed(words, "--policies", " ".join(few))
     peers = words.index("--peers") if "--peers" in words else len(words)
     left = words[peers + 1 : peers + 2]
     return words if left and left[0][0] != "-" else changed(words, "--peers", None)
@@ -295,4 +300,6 @@ def test_commands_are_found_and_made_quick():
     ]
     assert changed(["a", "--n", "3", "--k"], "--n", None) == ["a", "--k"]
     assert quick([".ci/run"]) == ["bash", "-n", ".ci/run"]
+    several = ["python", "a.py", "--policies", "a,b(c=1,d=2)", "e", "--n", "3"]
+    assert quick(several)[2:] == ["--n", "3", "--policies", "a", "b(c=1,d=2)"]
     assert wrong_extras(["pip", "install", ".[plot,nothing]"]) == {"nothing"}
