@@ -52,6 +52,7 @@ def attacked(name, cases):
 ONCE = [(name, case) for name, (_, _, failed, _) in ATTACKS.items() for case in failed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), ONCE)
 def test_a_case_that_failed_once(name, case):
     assert attacked(name, [case]) == []

@@ -495,8 +495,14 @@ except CheckpointError as error:
         (3000, {}),
         (25_000, {}),
         (120_000, {}),
-        (25_000, {"schedule": "window", "batch_size": 3, "racing": "confident"}),
-        (25_000, {"schedule": "free", "batch_size": 3}),
+        pytest.param(
+            25_000,
+            {"schedule": "window", "batch_size": 3, "racing": "confident"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            25_000, {"schedule": "free", "batch_size": 3}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_full_disk_says_so_and_loses_nothing(size, settings, tmp_path):

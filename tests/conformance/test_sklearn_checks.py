@@ -56,6 +56,7 @@ def _failed(search):
     return {r["check_name"] for r in results if r["status"] == "failed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", INNER)
 def test_no_check_fails_that_passes_for_a_grid_search(kind):
     estimator, values, settings = INNER[kind]

@@ -45,6 +45,7 @@ def test_points_are_new_and_the_good_choices_come_again(name):
     assert np.isfinite(optimizer.predict(asked[:2])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("policy", ["robust", "he-gp-ucb", "stableopt"])
 def test_a_state_read_back_asks_the_same(name, policy):

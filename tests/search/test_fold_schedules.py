@@ -278,4 +278,4 @@ def test_an_error_to_be_raised_is_raised():
 def test_a_fold_that_hangs_is_ended():
     hanging = Marked(seconds=60.0)
     with pytest.raises(ValueError, match="fit_timeout"):
-        search(hanging, n_jobs=2, fit_timeout=0.3, n_iter=3).fit(X, y)
+        search(hanging, n_jobs=2, fit_timeout=0.3, n_iter=1).fit(X, y)
