@@ -25,6 +25,7 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
+import racing_peers as peers
 import shared
 from racing_tunings import TUNINGS
 from skrobustbo import RobustBayesSearchCV
@@ -186,8 +187,6 @@ def searched(kind, name, n_splits, seed, n_iter, **settings):
 
 def peer_run(method, name, n_splits, seed):
     """Return what another package did."""
-    import racing_peers as peers  # which are seldom installed
-
     data, estimator, space, scoring = TUNINGS[name]
     splitter, n_folds = splitter_of(estimator, n_splits, seed), N_ITER * n_splits
     folds = peers.Folds(estimator, *data(), splitter, scoring)
@@ -364,7 +363,9 @@ def cells(n_splits, method, here, full):
         str(few) if few == many else f"{few} to {many}",
         f"{share:.0%}",
         *(
-            with_error(found[column]) if column in found else ""
+            with_error(found[column])
+            if len(found.get(column, ())) == len(n_seeds)
+            else ""
             for column in ("best", "fresh", "at_folds", "at_seconds", "full_then")
         ),
         "" if then is None else f"{(then > 0).sum()} of {len(then)}",

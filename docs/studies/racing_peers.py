@@ -1,7 +1,8 @@
 """Other packages in the study of races: each with its own way of stopping early.
 
 Every peer is given as many folds as the full search fits. What counts are candidates
-that ran on all folds, as everywhere in the study.
+that ran on all folds, as everywhere in the study. Packages are imported where they are
+used, as they are seldom installed.
 """
 
 import logging
@@ -10,18 +11,13 @@ import time
 import warnings
 
 import numpy as np
-import optuna
-from ConfigSpace import ConfigurationSpace
 from sklearn.base import clone
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import HalvingRandomSearchCV
-from smac import HyperparameterOptimizationFacade, Scenario
 
 from skrobustbo import Space
 from skrobustbo.benchmarks._peers._base import Axes
-from skrobustbo.benchmarks._peers._optuna import _distribution
-from skrobustbo.benchmarks._peers._smac import _parameter
 
 #: Candidates of successive halving at its lowest of three rungs: 120 / 9 * 3 = 40.
 N_HALVING = 120
@@ -86,6 +82,10 @@ class Folds:
 
 def optuna_run(sampler, folds, space, n_folds, seed):
     """Run a study with the pruner for folds, which are in a new order each time."""
+    import optuna
+
+    from skrobustbo.benchmarks._peers._optuna import _distribution
+
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     axes, rng = Axes(Space(space)), np.random.default_rng(seed)
     distributions = {axis.name: _distribution(axis) for axis in axes.varying}
@@ -113,11 +113,16 @@ def optuna_run(sampler, folds, space, n_folds, seed):
 
 def smac_run(folds, space, n_folds, seed):
     """Run the facade for hyperparameters, whose instances are the folds."""
+    from ConfigSpace import ConfigurationSpace
+    from smac import HyperparameterOptimizationFacade as facade
+    from smac import Scenario
+
+    from skrobustbo.benchmarks._peers._smac import _parameter
+
     logging.getLogger("smac").setLevel(logging.ERROR)
     axes = Axes(Space(space))
     configurations = ConfigurationSpace(seed=seed)
     configurations.add([_parameter(axis) for axis in axes.varying])
-    facade = HyperparameterOptimizationFacade
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scenario = Scenario(
