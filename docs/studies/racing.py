@@ -336,14 +336,18 @@ KEYS = ["tuning", "n_splits", "seed"]
 
 
 def gains(here, full, column):
-    """Return the mean gain over full evaluation for each tuning, in standard errors."""
+    """Return the mean gain over full evaluation for each tuning, in standard errors.
+
+    The error is that of the full winners' means over all seeds: of a few folds of one
+    seed it can be next to nothing by chance.
+    """
     beside = full.loc[here.index]
     if column == "full_then":
         gain = here.best - here.full_then
     else:
         gain = here[column] - beside["fresh" if column == "fresh" else "best"]
-    gain /= beside.error
-    return gain[np.isfinite(gain)].groupby("tuning").mean()
+    unit = (beside.error**2).groupby("tuning").mean() ** 0.5
+    return gain[np.isfinite(gain)].groupby("tuning").mean() / unit
 
 
 def cells(n_splits, method, here, full):
@@ -364,7 +368,7 @@ def cells(n_splits, method, here, full):
         f"{share:.0%}",
         *(
             with_error(found[column])
-            if len(found.get(column, ())) == len(n_seeds)
+            if found.get(column, pd.Series([np.nan])).notna().all()
             else ""
             for column in ("best", "fresh", "at_folds", "at_seconds", "full_then")
         ),
