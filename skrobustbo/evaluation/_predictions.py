@@ -152,7 +152,12 @@ class OutOfFold:
         """Number of classes, 0 for a regressor; None where nothing is kept."""
         return None if self.recorder is None else len(self.recorder.classes)
 
-    def take(self, number: int, results: Iterable[FoldResult]) -> None:
-        """Move the predictions of a candidate here from the results of its folds."""
-        if self.recorder is not None:
-            self.kept[number] = [result.pop("predictions", None) for result in results]
+    def take(
+        self, number: int, results: Iterable[FoldResult], *, complete: bool
+    ) -> None:
+        """Take the predictions of a candidate from its folds; keep them if complete."""
+        if self.recorder is None:
+            return
+        taken = [result.pop("predictions", None) for result in results]
+        if complete:
+            self.kept[number] = taken

@@ -90,8 +90,8 @@ class Race:
     folds : FoldEffects
         What the complete candidates say of the folds.
     beliefs : list of (float, float)
-        Mean and standard deviation of the candidate's score under each model that may
-        be right; none without a model.
+        Mean and standard deviation of the candidate's score, without the noise of a
+        mean over folds, under each model that may be right; none without a model.
     to_beat : float
         The best mean score of a complete candidate, plus the margin.
     allowance : float
@@ -110,7 +110,10 @@ class Race:
         and the variance is known from few folds, hence Student's t.
         """
         mean, std = self.folds.estimate(scores)
-        posteriors = [_updated(belief, mean, std) for belief in self.beliefs]
+        # What is to be beaten is a mean over folds, which has noise of its own.
+        own = self.folds.variance / len(self.folds.effects)
+        priors = [(mu, math.sqrt(sigma**2 + own)) for mu, sigma in self.beliefs]
+        posteriors = [_updated(prior, mean, std) for prior in priors]
         return max(
             float(student.sf((self.to_beat - mu) / sigma, self.folds.df))
             for mu, sigma in posteriors or [(mean, std)]

@@ -23,7 +23,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import Trial
+from skrobustbo._trials import FoldResult, Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_same,
@@ -210,6 +210,7 @@ class _Fit:
             while flight.fill():
                 for key, result in self.stops.guard(pool.run(flight.waiting)):
                     check_scores(result, self.owner)
+                    self.hear(result)
                     self.journal.record(key, result, in_turn=not self.schedule.in_order)
                     flight.take(key, result)
                     flight.fill()
@@ -229,8 +230,9 @@ class _Fit:
     def tell(self, candidate: Candidate) -> None:
         """Tell the source a candidate that is over."""
         trial = candidate.trial
-        if candidate.n_used == len(self.job.splits):
-            self.predictions.take(trial.number, candidate.folds)
+        complete = candidate.n_used == len(self.job.splits)
+        results = candidate.folds if complete else candidate.results.values()
+        self.predictions.take(trial.number, results, complete=complete)
         take_folds(trial, candidate.folds)
         trial.estimate = candidate.estimate
         if callable(self.estimator.scoring):
@@ -240,13 +242,24 @@ class _Fit:
     def _check_returned(self, trial: Trial) -> None:
         """Check the metrics that a callable scorer turned out to return."""
         for fold in trial.folds:
+            self.hear(fold)
             names = returned(fold, self.estimator.error_score)
             if names is not None and self.metrics is not None:
                 check_same(names, self.metrics, self.owner)
-            elif names is not None:
-                if names:
-                    self.estimator._check_refit_for_multimetric(names)
-                self._know(names)
+
+    def hear(self, result: FoldResult) -> None:
+        """Learn from the first scores of a callable scorer which metrics there are.
+
+        A race has to know the one that it is about before its candidate is told.
+        """
+        if self.metrics is not None or not callable(self.estimator.scoring):
+            return
+        names = returned(result, self.estimator.error_score)
+        if names is None:
+            return
+        if names:
+            self.estimator._check_refit_for_multimetric(names)
+        self._know(names)
 
     def _know(self, metrics: list[str]) -> None:
         """Take note of the metrics; ValueError if the source cannot do with them."""
@@ -373,7 +386,10 @@ class _Ground:
 
     def known(self, trial: Trial) -> list[Known]:
         """Return results of an earlier run."""
-        return self._fit.journal.done(trial.number)
+        known = self._fit.journal.done(trial.number)
+        for *_, result in known:
+            self._fit.hear(result)
+        return known
 
     def tell(self, candidate: Candidate) -> None:
         """Take note of a candidate that is over."""

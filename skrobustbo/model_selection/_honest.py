@@ -170,10 +170,12 @@ def honest(
 
 
 def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:
-    """Tell whether no fold of a candidate has failed."""
+    """Tell whether all folds of a candidate were fitted, and none has failed."""
     scores = trial.scores(metric)
-    return not trial.errors and all(
-        math.isfinite(score) and score != error_score for score in scores
+    return (
+        trial.estimate is None
+        and not trial.errors
+        and all(math.isfinite(score) and score != error_score for score in scores)
     )
 
 

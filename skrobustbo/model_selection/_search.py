@@ -353,7 +353,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
 
     def _forget(self, source: OptimizerSource) -> None:
         """Drop what an earlier fit left, once it is known that this one begins."""
-        for name in ("_notes", "honest_score_", "honest_interval_", "honest_optimism_"):
+        honest = ("honest_score_", "honest_interval_", "honest_optimism_")
+        for name in ("_notes", "best_score_", *honest):
             self.__dict__.pop(name, None)
         self.optimizer_ = source.optimizer
 

@@ -260,6 +260,8 @@ class OptimizerSource:
         """Tell the optimizer the mean test score, nan if a fold failed."""
         with self._timed():
             self._tell(trial)
+        if len(self.trials) == self.n_planned:
+            self._check_fits(last=True)
 
     def _tell(self, trial: Trial) -> None:
         self._in_flight = [other for other in self._in_flight if other is not trial]

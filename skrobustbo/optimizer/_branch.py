@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from skrobustbo.optimizer._determinism import Purpose, stream
 from skrobustbo.optimizer._regret_bound import Band, bands
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._candidates import numbered
-from skrobustbo.policies._interface import Setup
+from skrobustbo.policies._interface import Setup, Told
 from skrobustbo.space import Space
 from skrobustbo.surrogate import (
     FactorCache,
@@ -52,6 +53,21 @@ def warn_of_failure(error: Exception) -> None:
         "instead. If this goes on, give another kernel or more noise.",
         stacklevel=2,
     )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A history in which only values that were measured in full count."""
+
+    values: Array
+
+
+def _measured(history: BranchTrials) -> Told:
+    """Return a history without values that are estimates, if there are others."""
+    values, stds = history.values, history.value_stds
+    if stds is None or not np.isfinite(values[stds == 0]).any():
+        return history
+    return _Measured(np.where(stds > 0, np.nan, values))
 
 
 class Branch:
@@ -272,10 +288,11 @@ class Branch:
     def recommend(self, n_asked: int) -> Array:
         """Return the point to deploy in this branch."""
         models = self.models(n_asked, pending=False)
+        told = _measured(self.history)
         try:
-            return self.policy.recommend(self.state, models, self.history)
+            return self.policy.recommend(self.state, models, told)
         except NUMERICAL:
-            return _DEFAULT.recommend(None, models, self.history)
+            return _DEFAULT.recommend(None, models, told)
 
     # What the balancer of branches needs ---------------------------------------------
 
@@ -305,26 +322,24 @@ class Branch:
         )
 
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:
-        """Return mean and deviation of the value at a point, before it is told.
+        """Return mean and deviation of the objective at a point, before it is told.
 
-        There is a pair for each plausible model, in units of the objective, the noise
-        included; none without a model so far, or where the models fail.
+        There is a pair for each plausible model, in units of the objective, without
+        noise; none without a model so far, for policies that choose without one, and
+        where the models fail.
         """
-        if self.state is None or not len(self.history):
+        if self.state is None or not (len(self.history) and self.policy.has_model):
             return []
         models = self.models(n_asked, pending=False)
         try:
             plausible = self.policy.plausible(self.state, models)
             posteriors = [models[candidate] for candidate in plausible]
-            found = [(p.predict(x[None, :]), p.noise) for p in posteriors]
+            found = [posterior.predict(x[None, :]) for posterior in posteriors]
         except NUMERICAL:
             return []
         return [
-            (
-                float(mean[0]) * models.scale + models.shift,
-                math.hypot(float(std[0]), noise) * models.scale,
-            )
-            for (mean, std), noise in found
+            (float(mean[0]) * models.scale + models.shift, float(std[0]) * models.scale)
+            for mean, std in found
         ]
 
     def regressors(self, n_asked: int) -> dict[str, IncrementalGPR]:

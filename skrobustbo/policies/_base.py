@@ -84,6 +84,8 @@ class Policy(BaseEstimator):
     state_type: ClassVar[type] = _Stateless
     #: A TypedDict of what pending have at least.
     metadata_type: ClassVar[type] = Named
+    #: Whether a model says what is chosen.
+    has_model: ClassVar[bool] = True
     #: Whether it is the maximum of one fixed objective that is sought.
     seeks_maximum: ClassVar[bool] = True
 

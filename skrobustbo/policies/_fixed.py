@@ -25,6 +25,8 @@ class RandomPolicy(Policy):
     {'x': 1}
     """
 
+    has_model: ClassVar[bool] = False
+
     def __init__(self) -> None:
         """Take no settings."""
 
