@@ -5,11 +5,18 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from fake_estimators import Noisy, search_of
-from skrobustbo import Real, best_posterior_mean, one_standard_error
+from skrobustbo import (
+    Real,
+    RobustBayesSearchCV,
+    best_posterior_mean,
+    one_standard_error,
+)
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation._racing import FoldEffects, Race, Racing
 
@@ -101,8 +108,12 @@ def test_a_model_is_updated_by_the_folds():
     race = Race(folds, [(0.4, 0.1)], to_beat=0.5, allowance=0.01)
     mean, std = folds.estimate([0.1, 0.3])
 
+    # A mean over K folds is the objective, of which the model speaks, and noise.
+    of_a_mean = math.sqrt(0.1**2 + 0.04 / K)
+
     def density(score):
-        return stats.norm.pdf(score, 0.4, 0.1) * stats.norm.pdf(mean, score, std)
+        prior = stats.norm.pdf(score, 0.4, of_a_mean)
+        return prior * stats.norm.pdf(mean, score, std)
 
     above, _ = integrate.quad(density, 0.5, 2.0)
     whole, _ = integrate.quad(density, -2.0, 2.0)
@@ -317,3 +328,78 @@ def test_a_single_fold_is_not_raced():
 def test_settings_out_of_range_are_refused(given):
     with pytest.raises(ValueError, match=next(iter(given))):
         search(**given).fit(X, y)
+
+
+# Beside other settings ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("honest_score", [True, "folds"])
+@pytest.mark.parametrize("schedule", ["rounds", "window"])
+def test_an_honest_score_goes_by_complete_candidates(honest_score, schedule):
+    X, y = load_diabetes(return_X_y=True)
+    search = RobustBayesSearchCV(
+        Ridge(),
+        {"alpha": Real(1e-4, 1e3, log=True)},
+        n_iter=14,
+        cv=5,
+        policy="random",
+        racing="confident",
+        schedule=schedule,
+        batch_size=2,
+        honest_score=honest_score,
+        random_state=0,
+    ).fit(X, y)
+    assert search.cv_results_["raced"].any()
+    assert 0.3 < search.honest_score_ < 0.6
+    told = search.optimizer_._trials.trials
+    assert not any("predictions" in fold for trial in told for fold in trial.folds)
+
+
+class FailsLater(Noisy):
+    """Fails for large values, but on the rows of the first fold."""
+
+    def fit(self, X, y=None):
+        first = load_iris().data[next(KFold(K).split(range(150)))[0]].sum()
+        self.classes_ = np.unique(y)
+        if self.a > self.fail_above and X.sum() != first:
+            raise RuntimeError("too large")
+        return self
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_the_honest_score_does_without_a_candidate_that_fails_later():
+    settings = {"honest_score": True, "scoring": "accuracy", "n_iter": 8}
+    failing = FailsLater(fail_above=0.8)
+    with pytest.warns(FitFailedWarning):
+        found = search(failing, initial_params=[{"a": 0.9}], **settings).fit(X, y)
+    assert found.cv_results_["n_splits_evaluated"][0] == 2
+    assert np.isnan(found.cv_results_["mean_test_score"][0])
+    assert 0 < found.honest_score_ < 1
+
+
+def test_a_metric_that_a_callable_names_is_raced_from_the_first_fold():
+    def one(estimator, X, y):
+        return {"only": estimator.score(X, y)}
+
+    found = search(scoring=one).fit(X, y)
+    plain = search().fit(X, y)
+    n_folds = found.cv_results_["n_splits_evaluated"]
+    assert n_folds.tolist() == plain.cv_results_["n_splits_evaluated"].tolist()
+    best = np.nanmax(found.cv_results_["mean_test_only"])
+    assert found.optimizer_.best_value_ == best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_only_complete_candidates_are_recommended(seed):
+    found = search(racing_delta=0.4, random_state=seed).fit(X, y)
+    raced = found.cv_results_["raced"]
+    assert raced.any()
+    recommended = found.optimizer_.recommend()
+    candidates = zip(found.cv_results_["params"], raced, strict=True)
+    assert recommended in [params for params, was_raced in candidates if not was_raced]
+
+
+def test_policies_without_a_model_go_by_the_folds_alone():
+    found = search(policy="random").fit(X, y)
+    trial = found.optimizer_._trials.trials[-1]
+    assert found.optimizer_._beliefs(trial) == []
