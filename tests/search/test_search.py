@@ -382,6 +382,13 @@ def test_one_error_of_all_fits_ends_the_search_after_three(batch_size, n):
         ours.set_params(estimator=Unrouted()).fit(X, y)
 
 
+@pytest.mark.parametrize("schedule", ["rounds", "window", "free"])
+def test_failures_of_all_planned_candidates_are_told_in_our_words(schedule):
+    ours = search(n_iter=2, batch_size=2, schedule=schedule)
+    with pytest.raises(ValueError, match="All 6 fits of the first 2 candidates"):
+        ours.set_params(estimator=Unrouted()).fit(X, y)
+
+
 def test_three_candidates_that_take_too_long_do_not_end_the_search():
     """They have raised nothing; others may be quicker."""
     source = search(n_iter=20, n_initial_points=10)._source()
