@@ -255,11 +255,10 @@ class _Fit:
         if self.metrics is not None or not callable(self.estimator.scoring):
             return
         names = returned(result, self.estimator.error_score)
-        if names is None:
-            return
         if names:
             self.estimator._check_refit_for_multimetric(names)
-        self._know(names)
+        if names is not None:
+            self._know(names)
 
     def _know(self, metrics: list[str]) -> None:
         """Take note of the metrics; ValueError if the source cannot do with them."""
@@ -269,15 +268,8 @@ class _Fit:
     def folds(self, trial: Trial, task: Any) -> list[Fold]:
         """Return the folds of a candidate, each with its callback task."""
         task = task if self._watched([trial]) else None
-        return [
-            Fold(
-                trial.number,
-                split,
-                trial.params,
-                self._progress(trial.number, split, task),
-            )
-            for split in range(len(self.job.splits))
-        ]
+        n, params, splits = trial.number, trial.params, range(len(self.job.splits))
+        return [Fold(n, k, params, self._progress(n, k, task)) for k in splits]
 
     def _watched(self, trials: Iterable[Trial]) -> bool:
         """Tell whether anybody could hear of the folds.
