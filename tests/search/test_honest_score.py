@@ -322,6 +322,14 @@ def test_the_search_is_the_same_and_nothing_is_done_twice(scoring):
     assert seen[0][2] == 8 * 3 + 1
 
 
+def test_an_optimism_is_not_that_of_an_earlier_fit():
+    search = make(n_iter=4).fit(X, y)
+    assert hasattr(search, "honest_optimism_")
+    search.set_params(refit=lambda results: 0).fit(X, y)
+    assert math.isfinite(search.honest_score_)
+    assert not hasattr(search, "honest_optimism_")
+
+
 def test_scores_and_their_interval():
     search = make().fit(X, y)
     low, high = search.honest_interval_
