@@ -206,7 +206,10 @@ def score_settings(
     passed = dict(params)
     if metric is not None and get_config()["enable_metadata_routing"]:
         passed = dict(process_routing(scorers, "score", **params)[metric].score)
-    # Older versions score without weights, and know no such question.
-    elif metric and "sample_weight" in passed and not scorer._accept_sample_weight():
+    elif (
+        metric is not None
+        and "sample_weight" in passed  # older versions never pass it, nor ask this:
+        and not scorer._accept_sample_weight()
+    ):
         del passed["sample_weight"]
     return dict(scorer._kwargs), passed

@@ -138,12 +138,12 @@ class Simulated:
 def run_one(key):
     """Return what a schedule has found when rounds are over."""
     rounds = key._replace(schedule="rounds")
-    until = Simulated(rounds, "robust", key.n_iter).run().told[-1][0]
-    n_iter = key.n_iter
+    run = Simulated(rounds, "robust", key.n_iter).run()
+    until = run.told[-1][0]
     if key.schedule != "rounds":
         quick = Simulated(key, "random", 10 * key.n_iter).run(until)
         n_iter = sum(time <= until for time, _ in quick.told)
-    run = Simulated(key, "robust", n_iter).run(until)
+        run = Simulated(key, "robust", n_iter).run(until)
     values = [value for time, value in run.told if time <= until]
     optimum = problems.get(key.problem).optimum
     return {

@@ -242,7 +242,6 @@ class _Fit:
     def _check_returned(self, trial: Trial) -> None:
         """Check the metrics that a callable scorer turned out to return."""
         for fold in trial.folds:
-            self.hear(fold)
             names = returned(fold, self.estimator.error_score)
             if names is not None and self.metrics is not None:
                 check_same(names, self.metrics, self.owner)
