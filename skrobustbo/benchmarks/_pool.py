@@ -99,7 +99,7 @@ def execute(jobs: Sequence[Job], n_jobs: int) -> int:
     try:
         futures = {pool.submit(run_in_child, job): job for job in jobs}
         for i, future in enumerate(as_completed(futures), start=1):
-            job = futures[future]
+            job = futures.pop(future)
             where = f"[{i}/{len(jobs)}] {job}"
             try:
                 rows = future.result()
@@ -111,8 +111,11 @@ def execute(jobs: Sequence[Job], n_jobs: int) -> int:
                 job.table.append(rows)
                 say(f"{where}: {rows['cpu_seconds'].sum():.1f} s of CPU")
     finally:
-        # On an interrupt, what has not begun must not begin.
+        # On an interrupt, what has not begun must not begin; what is over is kept.
         pool.shutdown(wait=True, cancel_futures=True)
+        for future, job in futures.items():
+            if not future.cancelled() and future.exception() is None:
+                job.table.append(future.result())
     return n_failed
 
 
