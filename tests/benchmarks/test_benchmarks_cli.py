@@ -354,6 +354,7 @@ class TestRunCommand:
         with pytest.raises(KeyboardInterrupt):
             execute([job(table.path, key) for key in keys], 1)
         assert len(started) < 200
+        assert len(all_rows(table.path)) >= 3
         assert keys[0] in keys_of(all_rows(table.path))
 
     def test_child_says_why_it_failed_and_keeps_what_it_made(self, tmp_path):
