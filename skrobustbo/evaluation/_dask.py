@@ -17,10 +17,9 @@ from typing import Any, Self
 
 from joblib._utils import eval_expr
 
-from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._dask_workers import Place, is_a, nothing, this_process
 from skrobustbo.evaluation._folds import STARTS, Fold, Job, leaves_cores
-from skrobustbo.evaluation._solo import Shared, SoloPool
+from skrobustbo.evaluation._solo import Outcome, Shared, SoloPool
 from skrobustbo.evaluation._stops import Stops
 
 #: Seconds that a cluster may be without any worker.
@@ -98,7 +97,7 @@ class DaskPool(SoloPool):
         self._data = self._call = None
         self._kept.__exit__(*error)
 
-    def run(self, waiting: deque[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
+    def run(self, waiting: deque[Fold]) -> Generator[Outcome]:
         """Fit folds, without taking up a thread if this is itself a task."""
         with self._backend.retrieval_context():
             yield from super().run(waiting)

@@ -58,6 +58,8 @@ class Candidate:
         None if it is not raced.
     results : dict of int to dict
         Results by split.
+    errors : dict of int to Exception
+        What folds raised, by split, while they were not known to be needed.
     n_used : int
         Folds, the first ones, that have been looked at: what is decided depends on no
         others.
@@ -72,6 +74,7 @@ class Candidate:
     trial: Trial
     race: Race | None
     results: dict[int, FoldResult] = field(default_factory=dict)
+    errors: dict[int, Exception] = field(default_factory=dict)
     n_used: int = 0
     is_over: bool = False
     chance: float = 1.0
@@ -201,24 +204,36 @@ class Flight:
         racing = self._schedule.racing
         return None if racing is None else racing.race(trial)
 
-    def take(self, key: FoldId, result: FoldResult) -> None:
-        """Take the result of a fold.
+    def take(self, key: FoldId, result: FoldResult | Exception) -> None:
+        """Take the result of a fold, or what it raised.
 
-        A fold that comes after the end of its candidate is used nowhere, so that a race
-        does not depend on what was faster.
+        A fold that comes after the end of its candidate is used nowhere, and what it
+        raised in a race waits for the folds before it: nothing depends on what was
+        faster.
         """
         number, split = key
         candidate = self._candidates.get(number)
         if candidate is None or candidate.is_over:
             return
-        candidate.results[split] = result
+        if isinstance(result, Exception):
+            if self._schedule.racing is None:
+                raise result
+            candidate.errors[split] = result
+        else:
+            candidate.results[split] = result
+            self._look_at(candidate)
+        if candidate.n_used in candidate.errors and not candidate.is_over:
+            raise candidate.errors[candidate.n_used]
+        self._sort()
+
+    def _look_at(self, candidate: Candidate) -> None:
+        """Look at the folds of a candidate, in their order, until one is missing."""
         while candidate.n_used in candidate.results:
             candidate.n_used += 1
             if self._is_over(candidate):
                 candidate.is_over = True
-                self._drop(number)
+                self._drop(candidate.trial.number)
                 break
-        self._sort()
 
     def _is_over(self, candidate: Candidate) -> bool:
         """Tell whether a candidate is over after one more of its folds."""

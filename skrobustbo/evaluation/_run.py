@@ -23,7 +23,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_same,
@@ -209,9 +209,8 @@ class _Fit:
             flight = Flight(_Ground(self, task), self.schedule, n_splits)
             while flight.fill():
                 for key, result in self.stops.guard(pool.run(flight.waiting)):
-                    check_scores(result, self.owner)
-                    self.hear(result)
-                    self.journal.record(key, result, in_turn=not self.schedule.in_order)
+                    if not isinstance(result, Exception):
+                        self._keep(key, result)
                     flight.take(key, result)
                     flight.fill()
                 if self.stops.reason:
@@ -221,6 +220,12 @@ class _Fit:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
         task.call_on_fit_task_end(**self.told(**source.progress()))
         return flight.is_stopped
+
+    def _keep(self, key: FoldId, result: FoldResult) -> None:
+        """Check a result and write it down."""
+        check_scores(result, self.owner)
+        self.hear(result)
+        self.journal.record(key, result, in_turn=not self.schedule.in_order)
 
     @property
     def in_rounds(self) -> bool:

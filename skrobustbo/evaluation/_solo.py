@@ -19,6 +19,9 @@ from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
 from skrobustbo.evaluation._stops import Stops
 
+#: A fold, and its result or what it raised.
+Outcome = tuple[FoldId, FoldResult | Exception]
+
 
 @dataclass
 class Shared:
@@ -131,13 +134,15 @@ class SoloPool:
         self._deaths: dict[FoldId, int] = {}  # of suspects, with no other fold about
         self._guilty: dict[int, str] = {}  # candidates, and why
 
-    def run(self, waiting: deque[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
+    def run(self, waiting: deque[Fold]) -> Generator[Outcome]:
         """Fit the folds that wait and give the result of each as soon as it is there.
 
         Between two results, folds may be added and taken away. A fold that takes too
         long counts as failed. One whose worker dies is fitted again; if it happens
         twice with no other fold in the process, it counts as failed, and what is left
-        of its candidate with it. Folds that must not be started any more are left out.
+        of its candidate with it. With ``error_score="raise"``, an error stands for the
+        result of such a fold, and of one that raises: the caller knows whether it is
+        still needed. Folds that must not be started any more are left out.
         """
         while self._send(waiting):
             self._wait(for_start=bool(waiting))
@@ -189,9 +194,7 @@ class SoloPool:
         else:
             time.sleep(timeout)
 
-    def _received(
-        self, worker: SoloWorker, waiting: deque[Fold]
-    ) -> Iterator[tuple[FoldId, FoldResult]]:
+    def _received(self, worker: SoloWorker, waiting: deque[Fold]) -> Iterator[Outcome]:
         """Give what comes of the fold of a worker, if anything."""
         fold = worker.fold
         if fold is None or not worker.is_done():
@@ -205,6 +208,8 @@ class SoloPool:
         except FoldLateError:
             self._stops.note(self._seconds)
             yield fold.key, self._late(fold)
+        except Exception as error:  # of the fit itself
+            yield fold.key, error
         else:
             self._deaths.pop(key, None)
             self._stops.note(seconds)
@@ -218,22 +223,23 @@ class SoloPool:
             waiting.remove(fold)
         return taken
 
-    def _late(self, fold: Fold) -> FoldResult:
+    def _late(self, fold: Fold) -> FoldResult | Exception:
         reason = f"The fold took longer than fit_timeout={self._seconds!r} s."
         if self._job.settings["error_score"] == "raise":
-            raise TimeoutError(f"{reason[:-1]} with {fold.params}.")
+            return TimeoutError(f"{reason[:-1]} with {fold.params}.")
         return self._job.failed(fold, reason)
 
     def _died(
         self, fold: Fold, waiting: deque[Fold], *, alone: bool
-    ) -> Iterator[tuple[FoldId, FoldResult]]:
+    ) -> Iterator[Outcome]:
         """Put a fold back; if it has lost its lives, fail the rest of its candidate."""
         deaths = self._deaths[fold.key] = self._deaths.get(fold.key, 0) + alone
         if deaths < LIVES and fold.candidate not in self._guilty:
             waiting.appendleft(fold)
             return
         if self._job.settings["error_score"] == "raise":
-            raise BrokenProcessPool(death(fold))
+            yield fold.key, BrokenProcessPool(death(fold))
+            return
         reason = self._guilty.setdefault(fold.candidate, death(fold))
         rest = self._take_away(fold.candidate, waiting)
         for other in [fold, *rest]:

@@ -111,12 +111,46 @@ def test_what_is_over_at_the_end_is_told_and_the_rest_left():
     assert ground.said == ["ask 0", "ask 1", "ask 2", "tell 1"]
 
 
-def test_a_fold_that_comes_back_when_its_candidate_is_over_is_not_wanted():
+def raced():
+    """Return a flight of two candidates at a time, in a race."""
     races = Racing(
         0.05, 0.25, 9, score=lambda fold: fold["test_scores"], beliefs=lambda trial: []
     )
     flight = Flight(Ground(4), Schedule(n_in_flight=2, racing=races), n_splits=2)
     flight.fill()
+    return flight
+
+
+FAILED, SCORED = {"test_scores": math.nan}, {"test_scores": 0.5}
+
+
+def test_in_a_race_the_error_of_a_fold_that_is_not_needed_is_not_raised():
+    flight = raced()
+    flight.take((0, 1), ZeroDivisionError())
+    flight.take((0, 0), FAILED)  # the end of candidate 0
+    flight.fill()
+    flight.take((0, 1), ZeroDivisionError())  # nor is one that comes later
+
+
+def test_in_a_race_an_error_is_raised_once_its_fold_is_needed():
+    flight = raced()
+    flight.take((0, 1), ZeroDivisionError())
+    flight.take((1, 0), SCORED)
+    with pytest.raises(ZeroDivisionError):
+        flight.take((0, 0), SCORED)
+    with pytest.raises(ZeroDivisionError):
+        raced().take((1, 0), ZeroDivisionError())
+
+
+def test_without_a_race_an_error_is_raised_at_once():
+    flight = Flight(Ground(4), Schedule(n_in_flight=2), n_splits=2)
+    flight.fill()
+    with pytest.raises(ZeroDivisionError):
+        flight.take((1, 1), ZeroDivisionError())
+
+
+def test_a_fold_that_comes_back_when_its_candidate_is_over_is_not_wanted():
+    flight = raced()
     sent = {fold.key: fold for fold in flight.waiting if fold.key != (1, 1)}
     for fold in sent.values():
         flight.waiting.remove(fold)
