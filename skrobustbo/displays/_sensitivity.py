@@ -189,7 +189,7 @@ def _worst(
     optimizer: Any, params: dict[str, Any], eps: Array
 ) -> tuple[Array, dict[str, Array]]:
     """Return the worst means within each distance, of all and of single parameters."""
-    space = optimizer.space
+    space = optimizer.space.branches[optimizer.space.owner(params)]
     names = _ordered(space)
     moves = [*eps, *({name: float(radius)} for name in names for radius in eps)]
     around = space.encode(params)[None, :]

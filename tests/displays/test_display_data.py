@@ -536,6 +536,22 @@ class TestSensitivity:
         shares = SensitivityDisplay.from_optimizer(known(space, f, at)).importance
         assert max(shares.values()) < 0.01
 
+    def test_of_several_branches_that_of_the_point_is_moved(self):
+        space = [
+            {"kind": ["a"], "x": Real(0, 1)},
+            {"kind": ["b"], "y": Real(0, 1), "z": Real(0, 1)},
+        ]
+
+        def f(p):
+            return 3 * p["y"] + p["z"] if p["kind"] == "b" else 0.0
+
+        at = {"kind": "b", "y": 0.5, "z": 0.5}
+        display = SensitivityDisplay.from_optimizer(known(space, f, at))
+        np.testing.assert_allclose(display.worst, 2.0 - 4 * display.eps, atol=1e-6)
+        assert list(display.worst_of) == ["y", "z"]
+        assert list(display.importance) == ["x", "y", "z"]
+        assert display.importance["y"] > display.importance["z"]
+
     def test_worst_case_never_rises(self):
         at = {"x": 0.5}
         wavy = known({"x": Real(0, 1)}, lambda p: math.cos(40 * (p["x"] - 0.5)), at)
