@@ -60,7 +60,6 @@ CONSTANTS = {
     "_DOUBLINGS, none": [(_robust, "_DOUBLINGS", 0)],
     "_DOUBLINGS, no limit": [(_robust, "_DOUBLINGS", 60)],
     "_SIDE": [(_levels, "_SIDE", 1.0)],
-    "_STANDS_OUT": [(_climbs, "_STANDS_OUT", 0.0)],
     "_BOX": [(_climbs, "_BOX", 1.0)],
     "_FULL": [(_climbs, "_FULL", 1)],
     "_HALVINGS": [(_climbs, "_HALVINGS", 0)],

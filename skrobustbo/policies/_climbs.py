@@ -21,14 +21,14 @@ from skrobustbo.policies._interface import Argmax, Array
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
-#: How far a point must be above its prediction from the others, in deviations.
-_STANDS_OUT = 0.05
 #: Half the side of the box, in units of the mean distance of the points planned.
-_BOX = 0.6
+_BOX = 0.5
 #: A box is full with so many points in it for each parameter.
-_FULL = 3
+_FULL = 2
 #: How often the box of the best point is halved when it is full.
 _HALVINGS = 4
+#: Decimals to which values are told apart: in some regions a function hardly changes.
+_DECIMALS = 6
 
 
 class Query(NamedTuple):
@@ -75,34 +75,48 @@ def radius_of_box(spacing: float) -> float:
 
 
 def tops(
-    posterior: Posterior, spacing: float, d: int, only_best: bool = False
+    posterior: Posterior, radius: float, d: int, only_best: bool = False
 ) -> Iterator[Top]:
-    """Yield the told points to climb from, the highest that stand out most first.
+    """Yield the told points to climb from, those that stand out most first.
 
-    They stand out, no point within `spacing`, the mean distance of the points planned,
-    is better, and their box is not full. The best point need not stand out, but then
-    comes last; and its box is halved when it is full.
+    They are higher than all points in the box around them, and than the points outside
+    it let expect, and the box is not full. The best point need not stand out, and comes
+    last; its box is halved when it is full.
     """
     best = int(np.argmax(posterior.told_means))
-    rows = [] if only_best else _standing_out(posterior, spacing)
-    for row in dict.fromkeys([*rows, best]):
+    rows = [] if only_best else _standing_out(posterior, radius)
+    for row in [*(row for row in rows if row != best), best]:
         apart = distances(posterior.X[row][None, :], posterior.X)[0]
         halvings = range(_HALVINGS + 1 if row == best else 1)
-        radii = (radius_of_box(spacing) / 2**halving for halving in halvings)
+        radii = (radius / 2**halving for halving in halvings)
         with_room = (r for r in radii if (apart <= r).sum() <= _FULL * d)
-        if radius := next(with_room, None):
-            yield Top(row, radius, free=row != best)
+        if half := next(with_room, None):
+            yield Top(row, half, free=row != best)
 
 
-def _standing_out(posterior: Posterior, spacing: float) -> list[int]:
-    """Return the rows of points that stand out and have no better one nearby."""
-    means, residuals = posterior.told_means, posterior.residuals
-    told = posterior.X[: posterior.n_told]
-    near = distances(told, told) <= spacing
-    highest = means >= np.where(near, means, -math.inf).max(axis=1)
-    order = np.argsort(-(means + residuals), kind="stable")
-    rows: list[int] = order[(highest & (residuals >= _STANDS_OUT))[order]].tolist()
-    return rows
+def _standing_out(posterior: Posterior, radius: float) -> list[int]:
+    """Return the rows of points that stand out in their boxes, the most first."""
+    told, z = posterior.X[: posterior.n_told], posterior.told_targets
+    near = distances(told, told) <= radius
+    highest = np.flatnonzero(z >= np.where(near, z, -math.inf).max(axis=1))
+    ranked = posterior.of_targets(ranks(z, 1 / near.sum(axis=1)))
+    boxes = [np.flatnonzero(near[row]) for row in highest]
+    of_boxes = zip(highest, boxes, ranked.residuals(boxes), strict=True)
+    above = {int(row): float(r[box == row][0]) for row, box, r in of_boxes}
+    return sorted((row for row in above if above[row] > 0), key=lambda row: -above[row])
+
+
+def ranks(z: Array, weights: Array) -> Array:
+    """Return the ranks of values of some weights, in deviations of even ones.
+
+    With a weight of one over the points around it, the rank of a point says in which
+    share of the space the values are lower. What is a little higher than a wide plain
+    is above most of it, however much higher the hills are.
+    """
+    _, level = np.unique(np.round(z, _DECIMALS), return_inverse=True)
+    mass = np.bincount(level, weights)
+    shares: Array = ((np.cumsum(mass) - mass / 2) / mass.sum())[level]
+    return (shares - 0.5) * math.sqrt(12)
 
 
 def expected_gain(posterior: Posterior, x: Array, reached: float) -> float:

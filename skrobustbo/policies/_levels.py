@@ -108,8 +108,8 @@ class Step:
     def by_climb(self) -> Query | None:
         """Return the next point of a climb, None if there is nowhere to climb from."""
         posterior = self.models[self.estimator.noiseless(self.models, self.fit)]
-        spacing, d = self.scale.spacing, self.scale.n_parameters
-        top = next(tops(posterior, spacing, d, self.only_best), None)
+        radius, d = radius_of_box(self.scale.spacing), self.scale.n_parameters
+        top = next(tops(posterior, radius, d, self.only_best), None)
         return top and top.climb(self.models, self.argmax, self.estimator.kernel)
 
     def by_filling(self) -> Query:

@@ -65,7 +65,7 @@ def available() -> dict[str, type[Policy]]:
     --------
     >>> from skrobustbo import policies
     >>> policies.available()["robust"]().weights
-    (1, 0.5, 0.1, 0.1)
+    (1, 0.5, 0.05, 0.1)
     """
     return dict(_POLICIES)
 

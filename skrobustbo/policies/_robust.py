@@ -59,30 +59,30 @@ class RobustUCB(MapPolicy):
     Parameters
     ----------
     {kernel}
-    weights : sequence of float, default=(1, 0.5, 0.1, 0.1)
+    weights : sequence of float, default=(1, 0.5, 0.05, 0.1)
         Shares of the levels: the model's, that of shorter length scales, that of
         climbs, that of filling. The second one takes the place of the last two where
         there are too many parameters to fill the space.
     min_improvement : float, default=0.003
         Least expected improvement, in standard deviations of the values, for which a
         level takes its turn instead of leaving it to the next. 0: it always does.
-    endgame : float, default=0.15
+    endgame : float, default=0.1
         Share of the horizon, at its end, that goes to what is known to be good.
     {inherited}
 
     Examples
     --------
     >>> from skrobustbo.policies import RobustUCB
-    >>> RobustUCB(endgame=0.1)
-    RobustUCB(endgame=0.1)
+    >>> RobustUCB(endgame=0.2)
+    RobustUCB(endgame=0.2)
     """
 
     state_type: ClassVar[type] = RobustState
     metadata_type: ClassVar[type] = LevelMetadata
     beta: float | str = 0.7
-    weights: Sequence[float] = (1, 0.5, 0.1, 0.1)
+    weights: Sequence[float] = (1, 0.5, 0.05, 0.1)
     min_improvement: float = 0.003
-    endgame: float = 0.15
+    endgame: float = 0.1
 
     def start(self, setup: Setup, models: Models) -> RobustState:
         """Return a state without queries."""

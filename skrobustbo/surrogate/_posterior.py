@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._gpr import IncrementalGPR
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 #: Covariances per block of a prediction: larger blocks fall out of the processor's
 #: cache, and each of their temporary arrays comes fresh from the operating system.
@@ -214,17 +215,37 @@ class Posterior:
         return self._shifted(means, self.X[:n])
 
     @property
-    def residuals(self) -> Array:
-        """How far the told values are above their predictions from the others.
+    def told_targets(self) -> Array:
+        """The targets of the told points, shape (n_told,), prior mean left out."""
+        return self.regressor.y_train_[: self.n_told]
 
-        With alpha and K^-1 of the model, alpha_i / (K^-1)_ii (Rasmussen and Williams
-        2006, section 5.4.2).
+    def of_targets(self, z: Array) -> Self:
+        """Return the posterior of the same points with other targets, (n_told,)."""
+        return replace(self, regressor=self.regressor._given(z), mean=None)
+
+    def residuals(self, blocks: Sequence[Indices]) -> list[Array]:
+        """How far the targets of a block are above their predictions from the others.
+
+        With the block's parts of alpha and K^-1 of the model, (K^-1_BB)^-1 alpha_B.
+        Rasmussen and Williams (2006, section 5.4.2) have it for a single point.
+
+        Parameters
+        ----------
+        blocks : sequence of integer arrays
+            Told points that are left out together.
+
+        Returns
+        -------
+        residuals : list of arrays
+            Those of each block, in its order.
         """
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
-        precisions = np.einsum("ij,ij->j", inverse, inverse)
-        residuals: Array = self._alpha[:n] / precisions
-        return residuals
+        alpha = self._alpha[:n]
+        return [
+            np.linalg.solve(inverse[:, rows].T @ inverse[:, rows], alpha[rows])
+            for rows in blocks
+        ]
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.

