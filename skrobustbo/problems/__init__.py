@@ -43,6 +43,7 @@ _MODULES: dict[str, str] = {
     "_arms": "stocks temperature",
     "_cart_pole": "cart-pole",
     "_changing": "abrupt-change slow-change tv-within-model",
+    "_choices": "choices",
     "_gaussian": "rkhs",
     "_many": "many",
     "_mnist": "mnist-logistic",
