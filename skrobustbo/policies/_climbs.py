@@ -23,7 +23,7 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: Half the side of the box, in units of the mean distance of the points planned.
 _BOX = 0.5
-#: A box is full with so many points in it for each parameter.
+#: A box is full with so many points in it for each parameter, if they surround it.
 _FULL = 2
 #: How often the box of the best point is halved when it is full.
 _HALVINGS = 4
@@ -86,12 +86,24 @@ def tops(
     best = int(np.argmax(posterior.told_means))
     rows = [] if only_best else _standing_out(posterior, radius)
     for row in [*(row for row in rows if row != best), best]:
-        apart = distances(posterior.X[row][None, :], posterior.X)[0]
+        apart = np.minimum(np.abs(posterior.X - posterior.X[row]), 1.0)
         halvings = range(_HALVINGS + 1 if row == best else 1)
         radii = (radius / 2**halving for halving in halvings)
-        with_room = (r for r in radii if (apart <= r).sum() <= _FULL * d)
+        with_room = (r for r in radii if not _is_full(apart, r, _FULL * d))
         if half := next(with_room, None):
             yield Top(row, half, free=row != best)
+
+
+def _is_full(apart: Array, radius: float, enough: int) -> bool:
+    """Return whether a box is full, by the distances of all points in each column.
+
+    It takes enough points which differ from its centre by half the radius in each
+    column, or twice as many: a climb along a face of the space must leave it.
+    """
+    inside = apart[apart.max(axis=1) <= radius]
+    if len(inside) <= enough or len(inside) > 2 * enough:
+        return len(inside) > enough
+    return bool((inside.max(axis=0) > radius / 2).all())
 
 
 def _standing_out(posterior: Posterior, radius: float) -> list[int]:

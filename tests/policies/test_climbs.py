@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Matern
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import Maximizer
 from skrobustbo.acquisition._distance import Within, distances
-from skrobustbo.policies._climbs import ranks, tops
+from skrobustbo.policies._climbs import _is_full, ranks, tops
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.space import Space
 from skrobustbo.surrogate import FactorCache, Models, View
@@ -116,9 +116,21 @@ def test_the_box_of_the_best_point_is_halved_when_it_is_full(surprising):
         (top,) = tops(modelled(*more)[1], RADIUS, 2, only_best=True)
         assert top.row == 29
         assert top.radius == pytest.approx(radius)
-    around = X[29] + 1e-3 * np.arange(1, 5)[:, None]
+    around = X[29] + 1e-3 * np.arange(1, 9)[:, None]
     more = np.concatenate([X, around]), np.concatenate([z, hill(around)])
     assert list(tops(modelled(*more)[1], RADIUS, 2, only_best=True)) == []
+
+
+def test_points_along_a_face_do_not_fill_a_box():
+    face, around = (
+        np.array([[0.09, 0.0]] * 5),
+        np.array([[0.09, 0.0]] * 4 + [[0, 0.06]]),
+    )
+    outside = np.array([[0.2, 0.0]] * 20)
+    for points, full in [(face, False), (around, True), (around[:4], False)]:
+        assert _is_full(np.concatenate([points, outside]), 0.1, 4) == full
+    assert not _is_full(np.concatenate([face, face[:3]]), 0.1, 4)
+    assert _is_full(np.concatenate([face, face[:4]]), 0.1, 4)
 
 
 def test_a_climb_stays_in_its_box(surprising):
