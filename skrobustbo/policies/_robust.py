@@ -51,7 +51,7 @@ class RobustUCB(MapPolicy):
     points that are higher than the others let expect, within a box around them (see
     "Why a tuner gets stuck" in the guide); no gain is asked of it, but for the best
     point. Line 8 is never refused, so that a share of the points covers the space
-    whatever the models believe. In the last `endgame` share of the horizon lines 5 and
+    whatever the models believe. In the last `endgame` sqrt(N) evaluations lines 5 and
     7 have all the turns, line 7 around the best point only: no time is left to profit
     from what exploring would find. Values far below the middle are winsorized before
     the model sees them: one diverged fit would otherwise flatten all the rest.
@@ -66,15 +66,16 @@ class RobustUCB(MapPolicy):
     min_improvement : float, default=0.003
         Least expected improvement, in standard deviations of the values, for which a
         level takes its turn instead of leaving it to the next. 0: it always does.
-    endgame : float, default=0.1
-        Share of the horizon, at its end, that goes to what is known to be good.
+    endgame : float, default=1
+        How many evaluations at the end of the horizon N go to what is known to be good,
+        in units of sqrt(N): to finish takes more of few evaluations than of many.
     {inherited}
 
     Examples
     --------
     >>> from skrobustbo.policies import RobustUCB
-    >>> RobustUCB(endgame=0.2)
-    RobustUCB(endgame=0.2)
+    >>> RobustUCB(endgame=1.5)
+    RobustUCB(endgame=1.5)
     """
 
     state_type: ClassVar[type] = RobustState
@@ -82,7 +83,7 @@ class RobustUCB(MapPolicy):
     beta: float | str = 0.7
     weights: Sequence[float] = (1, 0.5, 0.05, 0.1)
     min_improvement: float = 0.003
-    endgame: float = 0.1
+    endgame: float = 1.0
 
     def start(self, setup: Setup, models: Models) -> RobustState:
         """Return a state without queries."""
@@ -147,9 +148,11 @@ class RobustUCB(MapPolicy):
         return float(2 ** min(misses, _DOUBLINGS) * self.min_improvement)
 
     def is_endgame(self, state: RobustState, n: int) -> bool:
-        """Return whether query n + 1 is in the last share; beyond it there is time."""
-        horizon = state.horizon
-        return horizon is not None and (1 - self.endgame) * horizon <= n < horizon
+        """Return whether query n + 1 is one of the last; beyond them there is time."""
+        if state.horizon is None:
+            return False
+        left = state.horizon - n
+        return 0 < left <= self.endgame * math.sqrt(state.horizon)
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
         """Count the query, keep the estimate, and note gains and misses."""
@@ -191,4 +194,4 @@ class RobustUCB(MapPolicy):
         known = len(self.weights) == 4 and all(0 < w < math.inf for w in self.weights)
         require(known, self, "weights", "four positive numbers")
         require(self.min_improvement >= 0, self, "min_improvement", ">= 0")
-        require(0 <= self.endgame <= 1, self, "endgame", "from 0 to 1")
+        require(self.endgame >= 0, self, "endgame", ">= 0")

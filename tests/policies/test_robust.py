@@ -108,7 +108,7 @@ def test_no_noise_is_estimated_of_what_is_smooth():
 
 
 def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
-    policy, state = RobustUCB(endgame=0.2), RobustState(1, 10, [0] * 4, [0] * 4)
+    policy, state = RobustUCB(endgame=0.8), RobustState(1, 10, [0] * 4, [0] * 4)
     assert [n for n in range(15) if policy.is_endgame(state, n)] == [8, 9]
     never = RobustUCB(endgame=0.0)
     assert not any(never.is_endgame(state, n) for n in range(15))

@@ -86,7 +86,7 @@ def test_constraints():
         return params["a"] + params["b"] < 0.2
 
     space = {"a": Real(-1, 1), "b": Real(-1, 1)}
-    ours = search(Kinds(), space, constraints=allowed, n_iter=30).fit(X, y)
+    ours = search(Kinds(), space, constraints=allowed, n_iter=40).fit(X, y)
     assert all(map(allowed, ours.cv_results_["params"]))
     assert ours.best_score_ > -0.0202  # the best allowed point has a = 0.2, b = 0
 
