@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,15 @@ class NoJournal:
         The file.
     n_read, n_read_failed : int
         Folds given back so far instead of being fitted, and those that failed.
+    n_read_of : dict of int to int
+        Folds given back of each candidate.
     retries : bool
         Whether there are folds that failed and are fitted again.
     """
 
     path: str | None = None
     n_read = n_read_failed = 0
+    n_read_of: Mapping[int, int] = MappingProxyType({})
     retries = False
 
     def begin(
@@ -109,6 +113,7 @@ class Journal(NoJournal):
         self._done: dict[FoldId, FoldResult] = {}
         self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
+        self.n_read_of: dict[int, int] = {}
 
     def close(self) -> None:
         """Close the file."""
@@ -301,6 +306,7 @@ class Journal(NoJournal):
             if key in self._done and key not in self._again
         ]
         self.n_read += len(found)
+        self.n_read_of[candidate] = len(found)
         self.n_read_failed += sum(has_failed(result) for _, _, result in found)
         return found
 

@@ -41,6 +41,7 @@ _NOT_COMPARED = {
     "tol",
     "checkpoint",
     "retry_failed",
+    "on_trial",
     "honest_score",  # compared where folds depend on it
     "random_state",  # compared with the seed that the checkpoint holds
     "search_metric",

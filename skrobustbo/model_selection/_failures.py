@@ -49,6 +49,8 @@ class Notes:
         Candidates without a finite score.
     n_planned : int
         Candidates planned.
+    trials : list of Trial
+        The candidates, with their folds.
     n_read, n_read_failed : int
         Folds that were in the checkpoint, and those of them that had failed.
     """
@@ -58,6 +60,7 @@ class Notes:
     failures: Sequence[Failure]
     n_failed: int
     n_planned: int
+    trials: Sequence[Trial] = ()
     n_read: int = 0
     n_read_failed: int = 0
 
@@ -75,14 +78,15 @@ def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
     folds: Counter[str] = Counter()
     candidates: Counter[str] = Counter()
     for trial in trials:
-        causes = list(_causes(trial, metric))
-        folds.update(causes)
-        candidates.update(set(causes))
+        found = list(causes(trial, metric))
+        folds.update(found)
+        candidates.update(set(found))
     # Equally frequent ones stay in the order in which they came.
     return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
 
-def _causes(trial: Trial, metric: str | None) -> Iterator[str]:
+def causes(trial: Trial, metric: str | None) -> Iterator[str]:
+    """Give the cause of each failed fold of a candidate."""
     for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
         if fold["fit_error"]:
             yield exception_line(fold["fit_error"])[:_LENGTH]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.model_selection._findings import Edge, Findings, Share
+from skrobustbo.model_selection._gain import has_settled, left_to_gain
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
@@ -131,8 +132,9 @@ def _model(found: Findings) -> list[str]:
         says = with_error(mean, found.standard_error / 10, both=False)
         if math.isfinite(mean):
             lines = [f"expects {says} of the best, deviation {std:.2g}"]
-    if found.certificate is not None:
-        lines.append(f"at most {found.certificate:.2g} is left to gain (regret_bound)")
+    left = left_to_gain(found)
+    if left is not None:
+        lines.append(f"at most {left:.2g} is left to gain (regret_bound)")
     side_by_side, labels = found.last_models
     if labels:
         says = "surviving" if side_by_side else "used last"
@@ -256,7 +258,12 @@ def _nothing(found: Findings) -> str:
         return "nothing: no other point is left"
     if n < _TELLING or n <= found.n_initial:
         return f"raise n_iter: so few candidates ({n}) tell little"
-    return "nothing in particular: the search has settled inside its space"
+    if has_settled(found):
+        return "nothing in particular: the search has settled inside its space"
+    return (
+        "nothing in particular: the last quarter of the candidates brought no clear "
+        "gain, and the models do not exclude one; raise n_iter if fits are cheap"
+    )
 
 
 def _look_at_failures(found: Findings) -> list[str]:

@@ -10,6 +10,7 @@ from skrobustbo._sklearn_compat import HTMLReprMixin
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._html import account
+from skrobustbo.model_selection._listening import record_of, table_of
 from skrobustbo.model_selection._report import report
 
 
@@ -63,6 +64,42 @@ class ReportMixin(HTMLReprMixin):
                 f"Got none for {missing}; fit again, and drop them from a copy."
             )
         return report(Findings(self, self._notes))
+
+    def trials_dataframe(self) -> Any:
+        """Return a table of the candidates, as a pandas DataFrame.
+
+        Returns
+        -------
+        table : DataFrame
+            A line for each candidate, in the order asked, with what `on_trial` is told
+            of it: ``status``, ``branch``, ``score``, ``fit_time``, ``score_time``,
+            ``failure``, ``model_label``, ``model_mean``, ``model_std``, and a column
+            for each parameter (``param_C``) and each split (``split0_test_score``).
+            Scores of folds that did not run, and parameters that a branch does not
+            have, are missing. The index is the number of the candidate.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ImportError
+            Without pandas.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from skrobustbo import Real, RobustBayesSearchCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> space = {"C": Real(1e-3, 0.3, log=True)}
+        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
+        >>> table = search.fit(X, y).trials_dataframe()
+        >>> table["status"].value_counts().to_dict()
+        {'complete': 8}
+        """
+        check_is_fitted(self, "_notes")
+        notes = self._notes
+        return table_of(record_of(trial, notes.metric) for trial in notes.trials)
 
     def _more_html(self) -> str:
         if not hasattr(self, "_notes") or missing_columns(self, self._notes):

@@ -136,6 +136,14 @@ class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
         "folds" subtracts the bias that the scores of the folds show (Tibshirani and
         Tibshirani, 2009, equation 4); it works with any `scoring`, and has no interval.
         See the notes.
+    on_trial : callable, default=None
+        Called with a dict for each candidate as soon as it is finished, in this
+        process: ``number``, ``status`` ("complete", "failed" or "stopped", by a race),
+        ``params``, ``branch``, ``score``, ``split_scores`` (with several metrics a dict
+        of lists), ``fit_time`` and ``score_time`` (seconds, of all folds), ``failure``
+        (a line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
+        `cv_results_`. What it raises is a warning. A candidate that a checkpoint has in
+        full is not told again.
 
     Attributes
     ----------
@@ -229,6 +237,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "checkpoint": [str, os.PathLike, None],
         "retry_failed": ["boolean"],
         "honest_score": ["boolean", StrOptions({"folds"})],
+        "on_trial": [callable, None],
         "random_state": ["random_state"],
     }
 
@@ -263,6 +272,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         return_train_score: bool = False,
         retry_failed: bool = False,
         honest_score: bool | str = False,
+        on_trial: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:
         super().__init__(
             estimator=estimator,
@@ -293,6 +303,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.checkpoint = checkpoint
         self.retry_failed = retry_failed
         self.honest_score = honest_score
+        self.on_trial = on_trial
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:

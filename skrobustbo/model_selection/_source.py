@@ -23,6 +23,7 @@ from skrobustbo.model_selection._failures import (
     exception_line,
     failures,
 )
+from skrobustbo.model_selection._listening import tell_listener
 from skrobustbo.model_selection._refit import standard_error
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import from_json, to_json
@@ -260,6 +261,9 @@ class OptimizerSource:
         """Tell the optimizer the mean test score, nan if a fold failed."""
         with self._timed():
             self._tell(trial)
+        n_read = self._journal.n_read_of.get(trial.number, 0)
+        if n_read < len(trial.folds):  # else an earlier run has told it
+            tell_listener(self._search.on_trial, trial, self.metric)
         if len(self.trials) == self.n_planned:
             self._check_fits(last=True)
 
@@ -350,6 +354,7 @@ class OptimizerSource:
             failures=failures(self.trials, self.metric),
             n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=self.n_planned,
+            trials=self.trials,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
         )

@@ -9,12 +9,18 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo.model_selection._findings import Findings, _has_ends
+from skrobustbo.model_selection._gain import (
+    has_settled,
+    largest_score,
+    left_to_gain,
+)
 
 X, y = np.arange(40.0)[:, None], np.tile([0, 1], 20)
 
@@ -53,6 +59,11 @@ def fitted(estimator=None, space=None, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of failures
         return search.fit(X, y)
+
+
+def of(search):
+    """Return what `Findings` is made of."""
+    return search, search._notes
 
 
 def section(text, name):
@@ -322,6 +333,63 @@ def test_certificate_only_where_the_optimizer_has_one():
     assert "at most 0.012 is left to gain" in section(search.report(), "Model")
     search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: math.inf
     assert "left to gain" not in search.report()
+
+
+def bounded(bound, search=None):
+    """Return a search of which a bound says how much is left to gain."""
+    search = search or fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
+    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: bound
+    return search
+
+
+def test_a_bound_that_allows_more_than_was_gained_is_left_out():
+    scores = bounded(0.0).cv_results_["mean_test_score"]
+    error = Findings(*of(bounded(0.0))).standard_error
+    ahead = max(scores.max() - np.median(scores), error)
+    assert "left to gain" in bounded(0.99 * ahead).report()
+    assert "left to gain" not in bounded(1.01 * ahead).report()
+
+
+def test_a_search_has_settled_only_if_the_bound_is_within_the_error():
+    error = Findings(*of(bounded(0.0))).standard_error
+    assert error > 0
+    assert has_settled(Findings(*of(bounded(0.99 * error))))
+    assert not has_settled(Findings(*of(bounded(1.01 * error))))
+    assert not has_settled(Findings(*of(bounded(math.inf))))
+    space = {"a": Real(0, 1), "b": Integer(0, 10)}
+    calm = fitted(Shaped(kind="inside"), space, n_iter=25)
+    assert "has settled" in section(bounded(0.0, calm).report(), "Next")
+    assert "do not exclude" in section(bounded(math.inf, calm).report(), "Next")
+
+
+@pytest.mark.parametrize(
+    ("scoring", "top"),
+    [(None, 1.0), ("r2", 1.0), ("neg_mean_squared_error", 0.0), ("neg_max_error", 0.0)],
+)
+def test_the_largest_score_of_a_metric(scoring, top):
+    ridge = make_pipeline(StandardScaler(), Ridge())
+    assert largest_score(check_scoring(ridge, scoring), ridge) == top
+
+
+def test_no_more_is_left_than_the_metric_can_give():
+    rows = np.linspace(0, 1, 40)[:, None]
+    search = RobustBayesSearchCV(
+        Ridge(), {"alpha": Real(1e-2, 1e6, log=True)}, n_iter=8, random_state=0
+    ).fit(rows, rows[:, 0])
+    left = 1 - search.best_score_
+    found = Findings(*of(bounded(1e6, search)))
+    assert left_to_gain(found) == pytest.approx(left)
+    assert f"at most {left:.2g} is left" in section(search.report(), "Model")
+
+
+def test_what_a_score_of_ones_own_can_give_is_not_known():
+    def scoring(estimator, X, y):
+        return estimator.score(X, y)
+
+    search = fitted(Shaped(kind="inside"), scoring=scoring)
+    assert left_to_gain(Findings(*of(bounded(1e6, search)))) is None
+    own = bounded(1e6)  # an estimator with a score of its own
+    assert left_to_gain(Findings(*of(own))) is None
 
 
 def test_a_finite_space_that_was_exhausted():

@@ -1,0 +1,85 @@
+"""How much is left to gain, as far as the bound of the models tells anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from skrobustbo._sklearn_compat import (
+    is_own_score,
+    is_row_wise,
+    score_function,
+    score_sign,
+)
+from skrobustbo.model_selection._findings import Findings
+
+#: Metrics of scikit-learn of which 1 is the best value.
+_UP_TO_ONE = {
+    "accuracy_score",
+    "average_precision_score",
+    "balanced_accuracy_score",
+    "cohen_kappa_score",
+    "d2_absolute_error_score",
+    "d2_tweedie_score",
+    "explained_variance_score",
+    "f1_score",
+    "fbeta_score",
+    "jaccard_score",
+    "matthews_corrcoef",
+    "precision_score",
+    "r2_score",
+    "recall_score",
+    "roc_auc_score",
+    "top_k_accuracy_score",
+}
+
+
+def largest_score(scorer: Any, estimator: Any) -> float | None:
+    """Return the largest score that a scorer can give, None if that is not known.
+
+    Parameters
+    ----------
+    scorer : callable
+        As `scorer_` of a search has it, of one metric.
+    estimator : estimator
+        Whose own `score` it may ask.
+    """
+    if is_own_score(scorer):
+        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        own = getattr(type(last), "score", None)
+        return 1.0 if own in (ClassifierMixin.score, RegressorMixin.score) else None
+    if not is_row_wise(scorer):
+        return None
+    function = score_function(scorer)
+    if not str(getattr(function, "__module__", "")).startswith("sklearn.metrics."):
+        return None
+    if score_sign(scorer) < 0:
+        return 0.0  # a loss
+    return 1.0 if function.__name__ in _UP_TO_ONE else None
+
+
+def left_to_gain(found: Findings) -> float | None:
+    """Return how much is left to gain at most, None where the bound tells nothing.
+
+    No score is above the largest that the metric can have. A bound tells nothing if it
+    allows more than what the best candidate is ahead of the middle one, and more than
+    the error of its score.
+    """
+    if found.certificate is None or found.best is None:
+        return None
+    search, best = found.search, float(found.scores[found.best])
+    scorer = search.scorer_
+    scorer = scorer[found.notes.metric] if isinstance(scorer, dict) else scorer
+    estimator = getattr(search, "best_estimator_", search.estimator)
+    top = largest_score(scorer, estimator)
+    left = found.certificate if top is None else min(found.certificate, top - best)
+    known = [best - float(np.nanmedian(found.scores)), found.standard_error]
+    return left if left <= np.nanmax(known) else None
+
+
+def has_settled(found: Findings) -> bool:
+    """Tell whether what is left to gain is within the error of the best score."""
+    left = left_to_gain(found)
+    return left is not None and left <= found.standard_error
