@@ -54,7 +54,7 @@ def radius(optimizer):
 @pytest.mark.parametrize("objective", [steep, waves])
 @pytest.mark.parametrize(("d", "horizon"), [(1, 50), (2, 50), (3, 100), (5, 200)])
 def test_the_points_of_a_cube_cover_it(d, horizon, objective):
-    n = int(0.9 * horizon)
+    n = math.ceil(horizon - math.sqrt(horizon))  # what comes before the endgame
     optimizer = searched(cube(d), objective, horizon, n)
     m = inside.state(optimizer).counts[FILL]
     n_chosen = sum(inside.state(optimizer).counts)
