@@ -92,6 +92,7 @@ ONLY = {
     "racing_delta": [0.0, 1.0, -0.1, "x", None, float("nan")],
     "racing_margin": [-0.1, "x", None, float("nan")],
     "honest_score": ["x", "rows", None, 3],
+    "on_trial": ["x", 3, []],
 }
 #: Settings that are wrong only in the company of these.
 WITH = {"refit": {"scoring": ["f1", "recall"]}}

@@ -130,7 +130,7 @@ def test_every_policy_works_and_resumes_exactly(name):
 
 #: What a search of one dict asks, whether or not there are branches and constraints.
 BEFORE = {
-    "robust": "7c24 4b1 0c7 6a5 9b6 1b1 6b1 3b1 4b3 2b4",
+    "robust": "7c24 4b1 0c7 6a5 9b6 1b1 6b1 3b1 4b3 3b2",
     "lb-gp-ucb": "7c24 4b1 0c7 6a5 6b1 5b2 5b1 3b1 7b1 5b6",
     "he-stableopt": "7c24 4b1 0c7 6a5 8b1 5b2 5b1 1b2 3b2 3b1",
     "random": "7c24 4b1 0c7 6a5 6a2 1a4 8a6 4a2 6c3 1c50",
