@@ -38,18 +38,23 @@ class NoJournal:
     ----------
     path : str or None
         The file.
-    n_read, n_read_failed : int
-        Folds given back so far instead of being fitted, and those that failed.
     n_read_of : dict of int to int
-        Folds given back of each candidate.
+        Folds of each candidate given back so far instead of being fitted.
+    n_read_failed : int
+        Those of them that failed.
     retries : bool
         Whether there are folds that failed and are fitted again.
     """
 
     path: str | None = None
-    n_read = n_read_failed = 0
+    n_read_failed = 0
     n_read_of: Mapping[int, int] = MappingProxyType({})
     retries = False
+
+    @property
+    def n_read(self) -> int:
+        """Folds given back so far."""
+        return sum(self.n_read_of.values())
 
     def begin(
         self, describe: Callable[[], Parts], *, seed: int, n_iter: int, drawn: bool
@@ -305,7 +310,6 @@ class Journal(NoJournal):
             for key in keys
             if key in self._done and key not in self._again
         ]
-        self.n_read += len(found)
         self.n_read_of[candidate] = len(found)
         self.n_read_failed += sum(has_failed(result) for _, _, result in found)
         return found

@@ -111,6 +111,7 @@ def get(name: str, **settings: Any) -> Problem:
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
         ``"tv-within-model"``, ``d``, ``share``, ``kind``, ``seed`` and ``hidden`` of
         ``"trap"``, ``function``, ``d``, ``relevant`` and ``seed`` of ``"many"``,
+        ``n_choices``, ``k``, ``n_numbers`` and ``seed`` of ``"choices"``,
         ``data_home`` of those made of a data set, ``changing`` and ``raw`` of
         ``"stocks"``, ``first_day`` of ``"temperature"``.
 

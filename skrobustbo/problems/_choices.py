@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.problems._base import Array, Problem, at_least
+from skrobustbo.problems._synthetic import numbered
 from skrobustbo.space import Categorical, Real, Space
 
 #: Sets the stream of the effects apart from other uses of a seed.
@@ -39,7 +40,7 @@ class _Choices:
     def __call__(self, params: Mapping[str, Any]) -> float:
         """Return the value at `params`."""
         c = tuple(int(params[name][1:]) for name in _choices(self.effects.ndim))
-        numbers = _numbers(self.right.shape[1])
+        numbers = numbered(self.right.shape[1])
         off = np.array([params[name] for name in numbers]) - self.right[c[0]]
         return float(self.effects[c] - _STEEP * (off**2).sum())
 
@@ -80,13 +81,13 @@ def choices(
     func = _Choices(effects, rng.random((k, d)))
     best = np.unravel_index(int(effects.argmax()), effects.shape)
     named = dict(zip(_choices(c), (f"c{i}" for i in best), strict=True))
-    right = dict(zip(_numbers(d), func.right[best[0]].tolist(), strict=True))
+    right = dict(zip(numbered(d), func.right[best[0]].tolist(), strict=True))
     kinds = Categorical([f"c{i}" for i in range(k)])
     return Problem(
         name="choices",
         space=Space(
             dict.fromkeys(_choices(c), kinds)
-            | dict.fromkeys(_numbers(d), Real(0.0, 1.0))
+            | dict.fromkeys(numbered(d), Real(0.0, 1.0))
         ),
         func=func,
         source=f"{c} choices of {k} with effects alone and in pairs, and {d} numbers "
@@ -115,7 +116,3 @@ def _along(values: Array, axes: tuple[int, ...], c: int) -> Array:
 
 def _choices(c: int) -> list[str]:
     return [f"choice{i + 1}" for i in range(c)]
-
-
-def _numbers(d: int) -> list[str]:
-    return [f"x{i + 1}" for i in range(d)]

@@ -28,6 +28,7 @@ from skrobustbo.problems._base import (
     at_least,
     design_seed,
 )
+from skrobustbo.problems._synthetic import numbered
 from skrobustbo.space import Real, Space
 
 #: Sets the stream of the traps apart from other uses of a seed.
@@ -137,7 +138,7 @@ class Trap:
 
     def __call__(self, params: Mapping[str, Any]) -> float:
         """Return the value at `params`."""
-        X = np.array([[params[f"x{i + 1}"] for i in range(len(self.centre))]])
+        X = np.array([[params[name] for name in numbered(len(self.centre))]])
         return float(np.maximum(self.background(X), self.peak(X))[0])
 
 
@@ -282,7 +283,7 @@ def _width(rise: Background, centre: Array, height: float, share: float) -> floa
 
 
 def _cube(d: int) -> Space:
-    return Space({f"x{i + 1}": Real(0.0, 1.0) for i in range(d)})
+    return Space(dict.fromkeys(numbered(d), Real(0.0, 1.0)))
 
 
 @lru_cache

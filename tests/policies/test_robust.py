@@ -272,8 +272,8 @@ def test_misses_do_not_count_where_there_is_nothing_to_save_turns_for():
 def test_the_end_goes_to_what_is_known_to_be_good():
     optimizer = finished()
     labels = [record["model_label"] for record in optimizer.history_]
-    assert set(labels[-4:]) == {"theta/1", "climb"}
-    assert "fill" in labels[:-4]
+    assert set(labels[-6:]) == {"theta/1", "climb"}
+    assert "fill" in labels[:-6]
 
 
 def test_the_end_is_that_of_all_branches_together():
@@ -281,8 +281,8 @@ def test_the_end_is_that_of_all_branches_together():
     optimizer = Optimizer(space, RobustUCB(), horizon=40, random_state=0)
     run(optimizer, 40, lambda params: smooth({"a": params.get("x", params.get("y"))}))
     labels = [record["model_label"] for record in optimizer.history_]
-    assert "fill" in labels[:-4]
-    assert "fill" not in labels[-4:]
+    assert "fill" in labels[:-6]
+    assert "fill" not in labels[-6:]
 
 
 def test_shorter_length_scales_believe_what_the_estimate_takes_for_noise():

@@ -60,6 +60,7 @@ def test_the_points_of_a_cube_cover_it(d, horizon, objective):
     n_chosen = sum(inside.state(optimizer).counts)
     weights = RobustUCB().weights
     share = weights[FILL] / (sum(weights) - weights[1])
+    assert share == pytest.approx(2 / 23)
     assert share > 1 / 12
     assert m >= share * (n_chosen + 1) - 1
     assert radius(optimizer) <= 1.5 / FOUND * m ** (-1 / d)
