@@ -23,6 +23,43 @@ Home: TypeAlias = str | os.PathLike[str] | None
 _DESIGN_STREAM = 0x1D
 
 
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """What an evaluation may get less of: epochs, rows, trees.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    low, high : int
+        The smallest and the full amount.
+    value : callable
+        ``value(params, amount) -> float``, the objective with an amount of the
+        resource. Larger is better.
+    cost : callable
+        ``cost(params, amount) -> float``, what this evaluation costs; `Problem.source`
+        or the problem's docstring has the unit.
+
+    Examples
+    --------
+    >>> from skrobustbo import problems
+    >>> problem = problems.get("learning-curves")
+    >>> units, params = problem.resource, {"x1": 0.2, "x2": 0.4, "x3": 0.6}
+    >>> units.name, units.low, units.high
+    ('units', 1, 81)
+    >>> units.value(params, 9) < units.value(params, 81) == problem.func(params)
+    True
+    >>> units.cost(params, 9)
+    9.0
+    """
+
+    name: str
+    low: int
+    high: int
+    value: Callable[[Mapping[str, Any], float], float] = field(repr=False)
+    cost: Callable[[Mapping[str, Any], float], float] = field(repr=False)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
     """A function to be maximised, with what is known about it.
@@ -76,6 +113,9 @@ class Problem:
     optimum_over_time : callable or None, default=None
         ``optimum_over_time(t) -> (value, params)``, the largest value of a function
         that changes in time and where it is reached.
+    resource : Resource or None, default=None
+        What an evaluation may get less of, and the objective and the cost with less of
+        it; `func` is the objective with all of it. None where there is no such thing.
 
     Examples
     --------
@@ -117,6 +157,7 @@ class Problem:
     optimum_over_time: Callable[[int], tuple[float, Params]] | None = field(
         default=None, repr=False
     )
+    resource: Resource | None = None
 
     @property
     def varies(self) -> bool:
