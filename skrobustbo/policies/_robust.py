@@ -68,7 +68,7 @@ class RobustUCB(MapPolicy):
         level takes its turn. Otherwise it passes the turn on. With 0, it never does.
     endgame : float, default=1
         Number of evaluations at the end of the horizon N that refine the best region
-        found, in units of sqrt(N).
+        found, in units of sqrt(N): a small budget needs a larger share of them.
     {inherited}
 
     Examples
