@@ -194,8 +194,8 @@ def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
     if bool(d["constrained"]) == (constraints is not None):
         return
     raise ValueError(
-        "Expected 'constraints' to be passed to from_dict, as JSON cannot hold the "
-        "callable of this state, got none; pass it again."
+        "Expected 'constraints' to be passed to from_dict, because JSON cannot hold "
+        "the callable of this state, got none; pass it again."
         if d["constrained"]
         else "Expected no 'constraints', as this state was written without any, got "
         f"{constraints!r}; start a new optimizer and tell it the values."

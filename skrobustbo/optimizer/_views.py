@@ -240,8 +240,8 @@ class Views:
         delta = checked_probability("delta", delta, "regret_bound")
         if not self.policy.seeks_maximum:
             raise ValueError(
-                "The 'policy' of an Optimizer must be one for the maximum of one fixed "
-                f"objective, for a bound on its regret. Got {self.policy!r} instead."
+                "The 'policy' of an Optimizer must look for the maximum of a fixed "
+                f"objective to have a regret bound. Got {self.policy!r} instead."
             )
         self._best()
         with self._lock, one_blas_thread():

@@ -245,7 +245,7 @@ def check_noise(noise: Any, normalize_y: Any) -> None:
     if not 0 < noise < np.inf:
         raise ValueError(
             f"The 'noise' of a policy must be a positive number. Got {noise!r} "
-            "instead; use a small one, such as 1e-3, where there is none."
+            "instead; use a small one, such as 1e-3, if there is no noise."
         )
     pair = isinstance(normalize_y, tuple | list) and len(normalize_y) == 2
     known = pair and normalize_y[1] > 0 and np.isfinite(normalize_y).all()
