@@ -184,8 +184,8 @@ class Journal(NoJournal):
         if len(rows) > n_iter:
             raise CheckpointError(
                 f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, "
-                f"the number of candidates in the checkpoint {self.path!r}. Got {n_iter} "
-                "instead; raise it, or give another path."
+                f"the number of candidates in the checkpoint {self.path!r}. Got "
+                f"{n_iter} instead; raise it, or give another path."
             )
         with self._reading():
             numbers = [number for number, _ in rows]

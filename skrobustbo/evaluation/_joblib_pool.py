@@ -67,8 +67,8 @@ class JoblibPool(SoloPool):
             self._stop()
             raise ValueError(
                 "The joblib backend must report when a task is done, for any "
-                f"'schedule' but 'rounds' and for 'racing'. Got {type(self._backend).__name__}, "
-                "which does not; use another backend."
+                "'schedule' but 'rounds' and for 'racing'. Got "
+                f"{type(self._backend).__name__}, which does not; use another backend."
             )
         if hasattr(self._backend, "start_call"):
             self._backend.start_call()
