@@ -3,16 +3,17 @@
 Tuning logistic regression on MNIST, in a pipeline
 ==================================================
 
-Four hyperparameters of logistic regression, trained by stochastic gradient descent, are
-tuned: the learning rate, the constant of the L2 penalty, the batch size and the dropout
-rate. The search space is a published one (Klein et al. 2016; Berkenkamp et al. 2019,
-section 5.2). Most of it is poor ground, so that it matters where a search looks.
+We tune four hyperparameters of logistic regression, trained by stochastic gradient
+descent: the learning rate, the constant of the L2 penalty, the batch size and the
+dropout rate. The search space comes from the literature (Klein et al. 2016; Berkenkamp
+et al. 2019, section 5.2). Most of it gives poor scores, so it matters where a search
+looks.
 
-:class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier and
+:class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier, and
 with :class:`~sklearn.model_selection.RandomizedSearchCV` on the same budget.
 
-As a script, this example has options, ``--help`` shows them. ``--figure`` is for where
-there is no display::
+You can also run this example as a script; ``--help`` shows its options. Use
+``--figure`` if there is no display::
 
     python plot_mnist_logistic_regression.py --quick --figure best.png
 """
@@ -62,9 +63,9 @@ n_train = args.n_train or (3_000 if args.quick else 10_000)
 # %%
 # Data
 # ----
-# MNIST is 70,000 images of handwritten digits, 28 x 28 pixels each. It is taken from
-# disk or else downloaded; without a connection, the 1,797 digits of 8 x 8 pixels that
-# come with scikit-learn stand in for it.
+# MNIST has 70,000 images of handwritten digits with 28 x 28 pixels each. The example
+# reads it from disk, or downloads it. Without a connection, it uses the 1,797 digits of
+# 8 x 8 pixels that come with scikit-learn.
 
 
 def load_mnist():
@@ -109,11 +110,12 @@ print(f"{len(X)} images to tune on, {len(X_test)} held out, {X.shape[1]} pixels 
 # %%
 # Pipeline and search space
 # -------------------------
-# The classifier is a step of a pipeline, hence the prefix ``clf__`` of the names. As
-# published, only the learning rate is searched on a log scale. Good values of ``l2``
-# are close to the low end of its range: random draws seldom come near it.
+# The classifier is a step of a pipeline, so the parameter names have the prefix
+# ``clf__``. As in the literature, only the learning rate is searched on a log scale.
+# Good values of ``l2`` are close to the low end of its range, and random samples are
+# rarely there.
 #
-# ``Integer`` includes its upper end, ``randint`` leaves it out; ``uniform`` takes the
+# ``Integer`` includes its upper end, ``randint`` excludes it. ``uniform`` takes the
 # start and the width of its range.
 
 pipeline = Pipeline(
@@ -138,8 +140,8 @@ distributions = {
 # %%
 # The two searches
 # ----------------
-# Both evaluate the same number of candidates, each by threefold cross-validation, and
-# then fit the best one to all images they were given.
+# Both searches evaluate the same number of candidates by threefold cross-validation.
+# Then they fit the best one to all training images.
 
 searches = {
     "random search": RandomizedSearchCV(
@@ -170,8 +172,8 @@ for label, search in searches.items():
 # %%
 # What was found
 # --------------
-# Next to the best parameters stand those of the untuned classifier. The tuner's own
-# work is small beside that of the fits.
+# The table shows the best parameters next to those of the untuned classifier. The tuner
+# needs little time compared with the fits.
 
 untuned = pipeline.get_params()
 print()

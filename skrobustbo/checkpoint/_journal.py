@@ -157,8 +157,8 @@ class Journal(NoJournal):
             other = f"the setting random_state was {header['seed']} and is now {seed}"
         if other is not None:
             raise CheckpointError(
-                f"The checkpoint {self.path!r} is of another search, as {other}: "
-                "repeat the call that wrote it, or give another path."
+                f"The checkpoint {self.path!r} belongs to another search, because "
+                f"{other}: repeat the call that wrote it, or give another path."
             )
         self._read_rounds(self._store, n_iter)
         compare_versions(self.path, header["versions"])
@@ -183,9 +183,9 @@ class Journal(NoJournal):
         rows = file.rows("candidate", 2**31, records.MAX_BODY)
         if len(rows) > n_iter:
             raise CheckpointError(
-                f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, as "
-                f"the checkpoint {self.path!r} has so many candidates. Got {n_iter} "
-                "instead; raise it, or give another path."
+                f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, "
+                f"the number of candidates in the checkpoint {self.path!r}. Got "
+                f"{n_iter} instead; raise it, or give another path."
             )
         with self._reading():
             numbers = [number for number, _ in rows]

@@ -39,7 +39,7 @@ class Display:
         search : RobustBayesSearchCV
             A fitted search.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         **options : dict
             Further arguments of `from_optimizer`.
 

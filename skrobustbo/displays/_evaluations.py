@@ -43,18 +43,18 @@ _GOLDEN = 0.6180339887498949
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvaluationsDisplay(Display):
-    """Where the search has looked: all pairs of parameters, coloured by value.
+    """The evaluated points for all pairs of parameters, coloured by value.
 
-    Dots grow with time, so that the late, large ones show where the search went; the
-    best is ringed, and failures are crosses. The diagonal counts how often each part of
-    a range was tried. Dots of the same category are spread, to be told apart.
+    Dots grow with time, so the late, large dots show where the search went. The best
+    point has a ring, and failures are crosses. The diagonal shows how often each part
+    of a range was tried. Dots in the same category are spread so that you can see them.
 
     Parameters
     ----------
     names : list of str
-        Parameters drawn.
+        Parameters shown.
     left_out : list of str
-        Parameters that vary and are not drawn.
+        Parameters that vary but are not shown.
     positions : array of shape (n, n_names)
         Values of the parameters; categories by their index, nan where a candidate lacks
         the parameter.
@@ -63,7 +63,7 @@ class EvaluationsDisplay(Display):
     scales : dict of str to Scale
         The axes: full and short names, kind, ends, categories.
     value_name : str, default="score"
-        What the values are, at the colour bar.
+        Label of the colour bar.
 
     Attributes
     ----------
@@ -97,18 +97,18 @@ class EvaluationsDisplay(Display):
         parameters: Sequence[str] | None = None,
         value_name: str = VALUE,
     ) -> Self:
-        """Compute the data of an optimizer and draw them.
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         parameters : list of str, default=None
-            Parameters to draw. None: those that vary, of more than five the five that
-            matter most (see `SensitivityDisplay`).
+            Parameters to show. None: those that vary; if there are more than five, the
+            five most important ones (see `SensitivityDisplay`).
         value_name : str, default="value"
-            What the values are, at the colour bar.
+            Label of the colour bar.
 
         Returns
         -------
@@ -257,8 +257,8 @@ class EvaluationsDisplay(Display):
 class ParallelCoordinatesDisplay(Display):
     """Every candidate as a line through the parameters, coloured by its value.
 
-    The best lie on top. Each parameter has its own axis, on its own scale, one below
-    the other, so that names and categories are read without turning the head. A line is
+    The best candidates are drawn on top. Each parameter has its own axis with its own
+    scale. The axes are stacked, so names and categories are horizontal. A line is
     interrupted where a candidate lacks the parameter. Failures are thin and dotted.
 
     Parameters
@@ -266,14 +266,14 @@ class ParallelCoordinatesDisplay(Display):
     names : list of str
         Parameters from top to bottom.
     positions : array of shape (n, n_names)
-        Where each candidate crosses each axis, from 0 on the left to 1 on the right;
+        Position of each candidate on each axis, from 0 on the left to 1 on the right;
         nan where it lacks the parameter.
     values : array of shape (n,)
         Values in the order asked, nan for failures.
     scales : dict of str to Scale
         The axes: full and short names, kind, ends, categories.
     value_name : str, default="score"
-        What the values are, at the colour bar.
+        Label of the colour bar.
 
     Attributes
     ----------
@@ -306,17 +306,17 @@ class ParallelCoordinatesDisplay(Display):
         parameters: Sequence[str] | None = None,
         value_name: str = VALUE,
     ) -> Self:
-        """Compute the data of an optimizer and draw them.
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         parameters : list of str, default=None
             Parameters from top to bottom. None: all that vary.
         value_name : str, default="value"
-            What the values are, at the colour bar.
+            Label of the colour bar.
 
         Returns
         -------

@@ -20,12 +20,12 @@ _LABEL = 22
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LengthScaleDisplay(Display):
-    """The candidate models over time: which chose each query, and which survive.
+    """The candidate models over time: which one chose each query, and which survive.
 
     A dot is a query, at the length scale of the model that chose it (the geometric mean
-    where each parameter has its own). Where a policy holds several models side by side,
-    a line runs as long as a model survives, and a cross ends it. The bars on the right
-    are the share of queries at each length scale, or of each model.
+    if each parameter has its own). If a policy keeps several models, a line shows how
+    long a model survives, and a cross marks its end. The bars on the right show the
+    share of queries at each length scale, or of each model.
 
     Parameters
     ----------
@@ -34,19 +34,19 @@ class LengthScaleDisplay(Display):
     labels : list of str
         The models that chose them.
     length_scales : array of shape (n,)
-        Their length scales in the unit cube, as shares of the estimate for the policy
-        "robust"; nan where a model is not one of length scales.
+        Their length scales in the unit cube, for the policy "robust" as shares of the
+        estimate; nan if a model has no length scale.
     length_scale_of : dict of str to float
-        The same by label, of models that survived as well; empty where they are named.
+        The same by label, including models that survived; empty if models are named.
     axis : {"length scale", "length scale / estimate", "model"}
-        What stands on the vertical axis.
+        Quantity on the vertical axis.
     alive : list of list of str
         Labels of the models that survived when each was chosen.
     share : dict of str to float
         Share of the queries by label.
     introduced_at, eliminated_at : dict of str to int
-        Numbers of the candidates from which on a model took part, and no longer did;
-        empty for policies that do not hold models side by side.
+        Numbers of the candidates at which a model was introduced and eliminated; empty
+        for policies that do not keep several models.
 
     Attributes
     ----------
@@ -79,13 +79,13 @@ class LengthScaleDisplay(Display):
 
     @classmethod
     def from_optimizer(cls, optimizer: Any, *, ax: Any = None) -> Self:
-        """Compute the data of an optimizer and draw them.
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
 
         Returns
         -------

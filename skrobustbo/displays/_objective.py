@@ -71,10 +71,11 @@ class Slice:
 class ObjectiveDisplay(Display):
     """The posterior along parameters, the others fixed at the recommended point.
 
-    Along one parameter, a line is the posterior mean and its band two deviations to
-    either side; categories have bars. Along two, there is a map of the mean and one of
-    the deviation. Dots are the trials: their other parameters differ, so that they
-    need not lie on the line. The recommended point is a dashed line, or a star.
+    For one parameter, a line shows the posterior mean, with a band of two standard
+    deviations on either side; categories have bars. For two parameters, there is a map
+    of the mean and one of the standard deviation. Dots are the trials. Their other
+    parameters differ, so they may be off the line. A dashed line or a star marks the
+    recommended point.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class ObjectiveDisplay(Display):
     scales : dict of str to Scale
         The axes: full and short names, kind, ends, categories.
     value_name : str, default="score"
-        What the values are, on the axes.
+        Label of the value axes.
 
     Attributes
     ----------
@@ -101,8 +102,8 @@ class ObjectiveDisplay(Display):
 
     Notes
     -----
-    The posterior is that of `Optimizer.predict`: a MAP model on all the data. It sees
-    the values as they are, whatever a policy makes of them for its search.
+    The posterior is that of `Optimizer.predict`: a MAP model on all the data. It uses
+    the values as they are, even if a policy transforms them for its search.
 
     Examples
     --------
@@ -130,20 +131,20 @@ class ObjectiveDisplay(Display):
         parameters: Sequence[str | tuple[str, str]] | str | None = None,
         value_name: str = VALUE,
     ) -> Self:
-        """Compute the data of an optimizer and draw them.
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
-            One that was told at least one finite value.
+            An optimizer that was told at least one finite value.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         parameters : str or list of str and pairs of str, default=None
-            Parameters to go along, one by one or two at once: ``["C"]``,
-            ``[("C", "gamma")]``. None: those that vary, of more than six the six that
-            matter most (see `SensitivityDisplay`).
+            Parameters to vary, one or two at a time: ``["C"]``,
+            ``[("C", "gamma")]``. None: those that vary; if there are more than six, the
+            six most important ones (see `SensitivityDisplay`).
         value_name : str, default="value"
-            What the values are, on the axes.
+            Label of the value axes.
 
         Returns
         -------

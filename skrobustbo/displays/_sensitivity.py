@@ -34,13 +34,13 @@ _NARROW = 5.0
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SensitivityDisplay(Display):
-    """How the score falls around the recommended point, and what matters.
+    """How the score falls around the recommended point, and which parameters matter.
 
-    On the left, or above, the worst posterior mean within a distance of the recommended
-    point, in unit-cube coordinates, with all numeric and ordered parameters moved at
-    once, and each of the three most delicate alone. On the right, or below, the share
-    of the variance of the posterior mean over the space that each parameter explains on
-    its own (first-order Sobol indices); what is left to 100 % is interaction.
+    The left or upper plot shows the worst posterior mean within a distance of the
+    recommended point, in unit-cube coordinates. All numeric and ordered parameters move
+    at once, and each of the three most sensitive ones alone. The right or lower plot
+    shows the share of the variance of the posterior mean over the space that each
+    parameter explains alone (first-order Sobol indices). The rest is interaction.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class SensitivityDisplay(Display):
     importance : dict of str to float
         First-order Sobol index of each parameter that varies, in [0, 1].
     value_name : str, default="score"
-        What the values are, on the axis.
+        Label of the value axis.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class SensitivityDisplay(Display):
 
     Notes
     -----
-    The worst case is the least posterior mean over the points of `Space.ball`, those
-    of smaller balls included: a fixed selection of perturbations, exact in spaces of up
-    to 4,096 points. Unordered choices are not perturbed. Importance is measured over
-    the whole space at 2,048 quasi-random points, always the same. In a table of points
-    (`Space.from_points`), parameters that go together share what they explain.
+    The worst case is the smallest posterior mean over the points of `Space.ball`,
+    including those of smaller balls: a fixed selection of perturbations, exact in
+    spaces of up to 4,096 points. Unordered choices are not perturbed. Importance is
+    computed at 2,048 quasi-random points of the whole space, always the same ones. In a
+    table of points (`Space.from_points`), correlated parameters share their importance.
 
     Examples
     --------
@@ -99,18 +99,18 @@ class SensitivityDisplay(Display):
         max_eps: float = 0.2,
         value_name: str = VALUE,
     ) -> Self:
-        """Compute the data of an optimizer and draw them.
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
-            One that was told at least one finite value.
+            An optimizer that was told at least one finite value.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         max_eps : float, default=0.2
             Largest distance, in unit-cube coordinates.
         value_name : str, default="value"
-            What the values are, on the axis.
+            Label of the value axis.
 
         Returns
         -------

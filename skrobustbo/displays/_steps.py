@@ -60,8 +60,8 @@ class ConvergenceDisplay(Display):
 
     Every value is a dot, failures are crosses at the bottom, and the initial design is
     shaded. Values far below the rest are triangles at the lower edge. A candidate that
-    was stopped early is a bar: two standard deviations to either side of what its folds
-    let expect.
+    was stopped early is a bar: two standard deviations on either side of the score
+    predicted from its folds.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class ConvergenceDisplay(Display):
         One for each search: `name`, `values`, `best`, `n_initial`, `bound`,
         `value_stds`.
     value_name : str, default="score"
-        What the values are, on the axis.
+        Label of the value axis.
 
     Attributes
     ----------
@@ -105,14 +105,14 @@ class ConvergenceDisplay(Display):
     def from_search(
         cls, search: Any, *, ax: Any = None, names: Any = None, **options: Any
     ) -> Self:
-        """Compute the data of one or several fitted searches and draw them.
+        """Compute the data of one or several fitted searches and plot them.
 
         Parameters
         ----------
         search : RobustBayesSearchCV, or list or dict of them
             Several are overlaid; the keys of a dict name them.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         names : str or list of str, default=None
             Names for the legend. None: of their policies.
         **options : dict
@@ -136,18 +136,18 @@ class ConvergenceDisplay(Display):
         names: Any = None,
         value_name: str = VALUE,
     ) -> Self:
-        """Compute the data of one or several optimizers and draw them.
+        """Compute the data of one or several optimizers and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer, or list or dict of them
             Several are overlaid; the keys of a dict name them.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         names : str or list of str, default=None
             Names for the legend. None: of their policies.
         value_name : str, default="value"
-            What the values are, on the axis.
+            Label of the value axis.
 
         Returns
         -------
@@ -271,23 +271,23 @@ def _finish(
 class ResetDisplay(Display):
     """Values over time, the resets of the policy, and what it remembers.
 
-    Resets are vertical lines. The values that the policy goes by at present are shaded;
-    forgotten ones are pale. What the model expected before each evaluation is a grey
-    bar of two deviations to either side: a reset by an event comes where a value falls
-    out of it.
+    Resets are vertical lines. The values that the policy currently uses are shaded;
+    forgotten ones are pale. A grey bar shows the prediction before each evaluation,
+    with two standard deviations on either side. A value outside its bar may trigger a
+    reset.
 
     Parameters
     ----------
     values : array of shape (n,)
         Values in the order asked, nan for failures.
     resets : array of int
-        Numbers, from 1, of the candidates whose value made the policy forget.
+        Numbers, from 1, of the candidates whose value caused a reset.
     remembered : array of bool, shape (n,)
-        Whether a value counts at present.
+        Whether the policy currently uses a value.
     expected, deviation : array of shape (n,)
-        Predictions of the model before the evaluation, nan where there was none.
+        Predictions of the model before the evaluation, nan if there was none.
     value_name : str, default="score"
-        What the values are, on the axis.
+        Label of the value axis.
 
     Attributes
     ----------
@@ -315,15 +315,15 @@ class ResetDisplay(Display):
     def from_optimizer(
         cls, optimizer: Any, *, ax: Any = None, value_name: str = VALUE
     ) -> Self:
-        """Compute the data of an optimizer and draw them.
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         value_name : str, default="value"
-            What the values are, on the axis.
+            Label of the value axis.
 
         Returns
         -------

@@ -37,7 +37,7 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            "Expected matplotlib to be installed, as displays draw with it; run "
+            "Expected matplotlib to be installed, because displays need it; run "
             'pip install "skrobustbo[plot]".'
         ) from error
     return plt
@@ -170,9 +170,9 @@ def panels(
         return figure, given.reshape(n_rows, n_columns)
     if len(given) > 1 or given[0].get_subplotspec() is None:
         raise ValueError(
-            f"The 'ax' of plot must be one axes of a grid, which {n_rows * n_columns} "
-            f"panels then divide, or {n_rows * n_columns} axes. Got {len(given)} "
-            "instead; leave it out for a new figure."
+            f"The 'ax' of plot must be one axes of a grid, to be divided into "
+            f"{n_rows * n_columns} panels, or {n_rows * n_columns} axes. Got "
+            f"{len(given)} instead; leave it out for a new figure."
         )
     given[0].set_axis_off()
     # A layout engine makes room for labels; without one it has to be left for them.

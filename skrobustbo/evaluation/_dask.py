@@ -117,9 +117,9 @@ class DaskPool(SoloPool):
         self._empty_since = self._empty_since or now
         if now - self._empty_since > self._patience:
             raise TimeoutError(
-                f"The Dask cluster has had no worker for {self._patience:g} s, where a "
-                "search needs at least one; start workers and call fit again, which "
-                "goes on where it was if it has a checkpoint."
+                f"The Dask cluster has had no worker for {self._patience:g} s, but a "
+                "search needs at least one; start workers and call fit again. With a "
+                "checkpoint, the search resumes where it stopped."
             )
         # A cluster that adapts starts workers only where there is a task for them.
         self._call = self._call or self._client.submit(nothing, pure=False)
@@ -181,9 +181,8 @@ class DaskPool(SoloPool):
         place.lose()
         if self._failed_starts >= STARTS * self.n_workers:
             raise RuntimeError(
-                f"The Dask workers died {self._failed_starts} times in turn before one "
-                "was ready for a fold, where one has to get ready; see what their logs "
-                "say."
+                f"The Dask workers died {self._failed_starts} times in a row before "
+                "one of them was ready for a fold; check their logs."
             )
 
     def _check_process(self, process: tuple[str, int]) -> None:
@@ -191,6 +190,6 @@ class DaskPool(SoloPool):
         if self._seconds < math.inf and process == this_process():
             raise ValueError(
                 "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds "
-                "run in processes that can be ended. Got it with Dask workers that are "
-                "threads of this process; start the cluster with processes=True."
+                "run in processes that can be killed. Got it with Dask workers that "
+                "are threads of this process; start the cluster with processes=True."
             )

@@ -146,8 +146,8 @@ def check_scoring(scoring: Any) -> None:
     if known and scoring:
         return
     raise ValueError(
-        "The 'scoring' of RobustBayesSearchCV must, where there are several metrics, "
-        f"be a list of names or a dict of names or callables. Got {scoring!r} instead; "
+        "The 'scoring' of RobustBayesSearchCV must, for several metrics, be a list of "
+        f"names or a dict of names or callables. Got {scoring!r} instead; "
         "leave it out for the estimator's own score."
     )
 
@@ -218,7 +218,7 @@ def _check_inside(name: str, component: str, branch: Space) -> None:
         raise ValueError(
             f"Invalid parameter {name!r} in 'param_space': {kind}, a value of "
             f"{component!r}, has no {inside!r}. Write a list of dicts, one for each "
-            "kind of value with the parameters that it has."
+            "kind of value, with the parameters of that kind."
         )
 
 

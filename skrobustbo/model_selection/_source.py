@@ -97,15 +97,15 @@ class OptimizerSource:
         """Raise a ValueError if it is not clear which metric to search for."""
         if not metrics and self._search.search_metric is not None:
             raise ValueError(
-                "The 'search_metric' of RobustBayesSearchCV must be None where "
-                f"'scoring' does not give several metrics. Got {self.metric!r} instead."
+                "The 'search_metric' of RobustBayesSearchCV must be None if 'scoring' "
+                f"does not give several metrics. Got {self.metric!r} instead."
             )
         if len(metrics) == 1 and self.metric is None:
             self.metric = metrics[0]
         if metrics and self.metric not in metrics:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be one of the metrics "
-                f"{sorted(metrics)}, where 'refit' names none of them. Got "
+                f"{sorted(metrics)}, if 'refit' names none of them. Got "
                 f"{self.metric!r} instead."
             )
 
@@ -244,8 +244,8 @@ class OptimizerSource:
         if not self._journal.retries:
             warn(
                 "The candidates in the checkpoint are not those that would be asked "
-                "here, perhaps because versions of packages differ or failed folds "
-                "were fitted again: they are used as they are, and the rest of the "
+                "here, perhaps because package versions differ or failed folds were "
+                "fitted again: they are used as they are, and the rest of the "
                 "search may differ from what it would have been.",
                 stacklevel=2,
             )

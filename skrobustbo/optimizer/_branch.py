@@ -49,8 +49,8 @@ _MOST_LISTED, _SAMPLE = 4096, 512
 def warn_of_failure(error: Exception) -> None:
     """Warn that a query is not the model's."""
     warnings.warn(
-        f"A model failed ({error}): the query is a point of the initial design "
-        "instead. If this goes on, give another kernel or more noise.",
+        f"A model failed ({error}): a point of the initial design is used instead. "
+        "If this happens repeatedly, use another kernel or more noise.",
         stacklevel=2,
     )
 

@@ -50,18 +50,18 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Setup:
-    """What a policy is told about the problem once.
+    """Facts about the problem that a policy receives once.
 
     Parameters
     ----------
     n_parameters : int
         Number of parameters that vary: the dimension d of the papers.
     horizon : int or None
-        Evaluations planned in all, if known.
+        Total number of planned evaluations, if known.
     n_points : int or None
         Number of feasible points, None if there are infinitely many.
     n_columns : int or None
-        Columns of an encoded point, if known.
+        Number of columns of an encoded point, if known.
     """
 
     n_parameters: int

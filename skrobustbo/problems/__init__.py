@@ -85,10 +85,10 @@ def __getattr__(name: str) -> Any:
 def available() -> list[str]:
     """Return the names that `get` knows, in alphabetical order.
 
-    Of the tables ``"hpobench-..."`` and ``"hpolib-..."``, those that need no download
-    (`skrobustbo.datasets.available_hpo_tables`) are listed; `get` knows all. So it is
-    with ``"lcbench-..."``, which need onnxruntime, too. All other problems are listed,
-    even if their data have to be downloaded first.
+    Of the tables ``"hpobench-..."`` and ``"hpolib-..."``, only those that need no
+    download (`skrobustbo.datasets.available_hpo_tables`) are listed; `get` knows all of
+    them. The same applies to ``"lcbench-..."``, which also need onnxruntime. All other
+    problems are listed, even if their data have to be downloaded first.
 
     Returns
     -------
@@ -110,18 +110,18 @@ def get(name: str, **settings: Any) -> Problem:
     Parameters
     ----------
     name : str
-        One of `available`, a table of `skrobustbo.datasets.fetch_hpo_table`, or
+        A name from `available`, a table of `skrobustbo.datasets.fetch_hpo_table`, or
         ``"lcbench-"`` and a task of `skrobustbo.datasets.fetch_lcbench`; `_` and `-`
         are the same.
     **settings
-        Settings of the problem, for those that have some: ``n_train`` and ``n_epochs``
+        Settings of the problem, if it has any: ``n_train`` and ``n_epochs``
         of ``"mnist-logistic"``, ``seed`` of ``"rkhs"``, ``seed`` and ``hill`` of
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
         ``"tv-within-model"``, ``d``, ``share``, ``kind``, ``seed`` and ``hidden`` of
         ``"trap"``, ``function``, ``d``, ``relevant`` and ``seed`` of ``"many"``,
         ``n_choices``, ``k``, ``n_numbers`` and ``seed`` of ``"choices"``, ``d``,
         ``kind``, ``threshold`` and ``seed`` of ``"learning-curves"``,
-        ``data_home`` of those made of a data set, ``changing`` and ``raw`` of
+        ``data_home`` of problems based on a data set, ``changing`` and ``raw`` of
         ``"stocks"``, ``first_day`` of ``"temperature"``.
 
     Returns
@@ -131,9 +131,9 @@ def get(name: str, **settings: Any) -> Problem:
     Raises
     ------
     ValueError
-        If there is no such problem or setting; the message lists those that there are.
+        If there is no such problem or setting; the message lists the existing ones.
     FileNotFoundError
-        If the problem's data are on disk nowhere and cannot be downloaded.
+        If the data of the problem are not on disk and cannot be downloaded.
 
     Examples
     --------

@@ -283,8 +283,8 @@ class Models(Fits):
         """
         if self._view.ball is None:
             raise ValueError(
-                "Expected models that know what perturbations are feasible, got some "
-                "without; pass 'ball', such as the method of that name of a Space."
+                "Expected models that know the feasible perturbations, got models "
+                "without them; pass 'ball', such as the method Space.ball."
             )
         return self._view.ball(eps, metric, units)
 

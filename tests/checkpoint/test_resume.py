@@ -460,7 +460,9 @@ def test_each_part_is_named(path):
     ]
     before = path.read_bytes()
     for message, changes in refused:
-        with pytest.raises(CheckpointError, match=f"of another search, as {message}"):
+        with pytest.raises(
+            CheckpointError, match=f"belongs to another search, because {message}"
+        ):
             fit(**changes)
     assert path.read_bytes() == before
     fit()
