@@ -160,15 +160,23 @@ class _Stable(Eliminating):
         """Return the centre, encoded, whose worst case is surely best.
 
         The worst case is the least lower bound over perturbations and surviving models
-        given all the data. Before there is a centre: the told point of best MAP mean.
+        given all the data. A centre whose query has failed, or was stopped by a race,
+        is not recommended. Without a centre: the told point of best MAP mean.
         """
-        if state is None or not state.centres:
+        X = np.array([] if state is None else _measured(state.centres, history))
+        if not len(X):
             return super().recommend(state, models, history)
         bands, ball = self.bands(state, models, []), self._ball(models)
-        X = np.array(state.centres)
         worst = [WorstCase(UCB(p, -beta), ball)(X) for p, beta in bands]
         x: Array = X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
         return x
+
+
+def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:
+    """Return the centres whose query has a value that was measured in full."""
+    values = history.values[history.chosen]
+    pairs = zip(centres, values, strict=False)
+    return [centre for centre, value in pairs if np.isfinite(value)]
 
 
 def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
