@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
+from skrobustbo._trials import Trial
+from skrobustbo.model_selection._failures import Failure, Notes
 from skrobustbo.model_selection._findings import Findings, _has_ends
 from skrobustbo.model_selection._gain import (
     has_settled,
@@ -227,6 +229,20 @@ def test_notes_hold_no_tracebacks():
     (failure,) = search._notes.failures
     assert failure.cause == "RuntimeError: first line"
     assert len(pickle.dumps(search._notes.failures)) < 1000
+
+
+def test_failures_are_counted_from_the_trials():
+    scored = {"test_scores": 0.5, "fit_error": None}
+    raised = {"test_scores": math.nan, "fit_error": "ValueError: no"}
+    trials = [
+        Trial({}, folds=[scored, scored]),
+        Trial({}, folds=[raised, raised]),
+        Trial({}, folds=[scored, raised]),
+        Trial({}, folds=[scored], estimate=(0.5, 0.1)),
+    ]
+    notes = Notes(optimizer=None, metric=None, n_planned=4, trials=trials)
+    assert notes.n_failed == 2
+    assert notes.failures == [Failure("ValueError: no", n_folds=3, n_candidates=2)]
 
 
 def test_failures_with_a_number_as_error_score():
