@@ -1,9 +1,10 @@
 """Check that a release can be pushed: one version, placeholders, bounds, contents.
 
-``python .ci/check_release.py`` looks at the files of the checkout. With ``--tag v1.2.3`` it
-also asks that the version is that of the tag, and that no placeholder is left. With
-``--built dist`` it looks into the packages of that folder, and writes the recipe for
-conda-forge beside them. ``--owner NAME`` puts a name in the place of the placeholder.
+``python .ci/check_release.py`` looks at the files of the checkout. With
+``--tag v1.2.3`` it also asks that the version is that of the tag, and that no
+placeholder is left. With ``--built dist`` it looks into the packages of that folder,
+and writes the recipe for conda-forge beside them. ``--owner NAME`` puts a name in the
+place of the placeholder.
 """
 
 import argparse
@@ -48,6 +49,7 @@ IN_SDIST = {
     "examples/plot_trap.py",
     "tests/test_release.py",
 }
+_EGG_INFO = "skrobustbo.egg-info/"  # of setuptools, in every sdist
 IN_WHEEL = {
     "skrobustbo/__init__.py",
     "skrobustbo/py.typed",
@@ -96,14 +98,14 @@ def placeholders(root):
         yield f"{name} has the placeholder {PLACEHOLDER}, which is not expected there"
     if having & PLACES and PLACES - having:
         lacking = ", ".join(sorted(PLACES - having))
-        yield f"the placeholder {PLACEHOLDER} is replaced in {lacking} and not elsewhere"
+        yield f"{PLACEHOLDER} is replaced in {lacking} and not elsewhere"
 
 
 def left(root):
     """Yield the files in which the placeholder has not been replaced."""
     for name in sorted(PLACES):
         if re.search(rf"\b{PLACEHOLDER}\b", text_of(root, name)):
-            yield f"{name} still has the placeholder {PLACEHOLDER}; see docs/versions.md"
+            yield f"{name} still has {PLACEHOLDER}; see docs/versions.md"
 
 
 def bounds(requirements):
@@ -179,7 +181,8 @@ def contents(folder):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     yield from (f"{sdist.name} lacks {name}" for name in sorted(IN_SDIST - names))
-    yield from (f"{sdist.name} has {n}" for n in sorted(names) if MADE.search(n))
+    other = {n for n in names if MADE.search(n) and not n.startswith(_EGG_INFO)}
+    yield from (f"{sdist.name} has {name}" for name in sorted(other))
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     yield from (f"{wheel.name} lacks {name}" for name in sorted(IN_WHEEL - names))
