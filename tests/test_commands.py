@@ -97,6 +97,7 @@ INSTEAD = {
     **dict.fromkeys(("ruff", "mypy", "sphinx-build", "python docs/check_links.py"), ""),
     "python -m pytest": "",
     ".ci/run": "bash -n .ci/run",
+    ".ci/release": "bash -n .ci/release",
     f"{STUDIES}/conformance.py": (
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
         "--page docs/conformance.md"

@@ -64,7 +64,7 @@ def test_every_public_name_is_under_its_module_on_the_api_page():
 # Links --------------------------------------------------------------------------------
 
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
-TEXTS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+TEXTS = [*PAGES, *(ROOT / f"{n}.md" for n in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
 
 
 def anchors(page):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError
 from typing import Any, Self
 
@@ -97,10 +97,12 @@ class DaskPool(SoloPool):
         self._data = self._call = None
         self._kept.__exit__(*error)
 
-    def run(self, waiting: deque[Fold]) -> Generator[Outcome]:
+    def run(
+        self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
+    ) -> Generator[Outcome]:
         """Fit folds, without taking up a thread if this is itself a task."""
         with self._backend.retrieval_context():
-            yield from super().run(waiting)
+            yield from super().run(waiting, needs)
 
     # The workers ----------------------------------------------------------------------
 

@@ -204,7 +204,7 @@ def _run(
     flight = Flight(run, flown, n_splits=1)
     with JoblibPool(_Evaluation(func), workers["n_jobs"], Stops()) as pool:
         while flight.fill():
-            for key, result in pool.run(flight.waiting):
+            for key, result in pool.run(flight.waiting, flight.needs):
                 flight.take(key, result)
                 flight.fill()
     return _result(optimizer, sign, run.message)

@@ -43,10 +43,6 @@ class Notes:
         The one that the search asked; the user may go on with it.
     metric : str or None
         The metric searched for where there are several.
-    failures : list of Failure
-        The most frequent first.
-    n_failed : int
-        Candidates without a finite score.
     n_planned : int
         Candidates planned.
     trials : list of Trial
@@ -57,12 +53,22 @@ class Notes:
 
     optimizer: Any
     metric: str | None
-    failures: Sequence[Failure]
-    n_failed: int
     n_planned: int
     trials: Sequence[Trial] = ()
     n_read: int = 0
     n_read_failed: int = 0
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The causes of failed folds, the most frequent first."""
+        return failures(self.trials, self.metric)
+
+    @property
+    def n_failed(self) -> int:
+        """Candidates without a finite score, of those that no race has stopped."""
+        complete = [trial for trial in self.trials if trial.estimate is None]
+        means = [trial.mean_score(self.metric) for trial in complete]
+        return len(means) - sum(map(math.isfinite, means))
 
 
 def exception_line(traceback: str) -> str:

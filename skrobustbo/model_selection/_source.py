@@ -21,7 +21,6 @@ from skrobustbo.model_selection._failures import (
     FRAME,
     Notes,
     exception_line,
-    failures,
 )
 from skrobustbo.model_selection._listening import tell_listener
 from skrobustbo.model_selection._refit import standard_error
@@ -347,12 +346,9 @@ class OptimizerSource:
 
     def notes(self) -> Notes:
         """Return what the report needs, once all candidates are told."""
-        means = [t.mean_score(self.metric) for t in self.trials if t.estimate is None]
         return Notes(
             optimizer=self.optimizer,
             metric=self.metric,
-            failures=failures(self.trials, self.metric),
-            n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=self.n_planned,
             trials=self.trials,
             n_read=self._journal.n_read,

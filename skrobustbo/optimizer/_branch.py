@@ -60,6 +60,7 @@ class _Measured:
     """A history in which only values that were measured in full count."""
 
     values: Array
+    chosen: NDArray[np.intp]
 
 
 def _measured(history: BranchTrials) -> Told:
@@ -67,7 +68,7 @@ def _measured(history: BranchTrials) -> Told:
     values, stds = history.values, history.value_stds
     if stds is None or not np.isfinite(values[stds == 0]).any():
         return history
-    return _Measured(np.where(stds > 0, np.nan, values))
+    return _Measured(np.where(stds > 0, np.nan, values), history.chosen)
 
 
 class Branch:

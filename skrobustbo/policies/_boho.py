@@ -112,6 +112,7 @@ class BOHO(Policy):
         c1 and c2 of line 15.
     incumbent : {"mu", "f"}, default="mu"
         The value to improve on: the largest posterior mean, or the best value told.
+        Estimates of candidates that a race has stopped do not count as values told.
     delta : float, default=0.1
         delta of line 15; the paper gives no value.
     {inherited}
@@ -202,7 +203,7 @@ class BOHO(Policy):
     def _incumbent(self, posterior: Posterior, models: Models, argmax: Argmax) -> float:
         """Return the value to improve on, in units of the model."""
         if self.incumbent == "f":
-            return float(models.z.max())
+            return models.best
         return argmax(UCB(posterior, 0.0), inner=True)[1]
 
     def scale(self, posterior: Posterior, t: int) -> float:

@@ -47,6 +47,11 @@ class Told(Protocol):
         """Raw values of the told points, nan where the evaluation failed."""
         ...
 
+    @property
+    def chosen(self) -> NDArray[np.intp]:
+        """Which of the told points the policy has chosen, in the order told."""
+        ...
+
 
 @dataclass(frozen=True)
 class Setup:

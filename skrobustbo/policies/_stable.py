@@ -160,16 +160,24 @@ class _Stable(Eliminating):
         """Return the encoded centre whose worst case has the best guarantee.
 
         The worst case is the smallest lower bound over perturbations and surviving
-        models, given all the data. Before there is a centre, the result is the told
-        point with the best MAP mean.
+        models, given all the data. A centre is never recommended if its query failed or
+        was stopped by a race. Without a centre, the result is the told point with the
+        best MAP mean.
         """
-        if state is None or not state.centres:
+        X = np.array([] if state is None else _measured(state.centres, history))
+        if not len(X):
             return super().recommend(state, models, history)
         bands, ball = self.bands(state, models, []), self._ball(models)
-        X = np.array(state.centres)
         worst = [WorstCase(UCB(p, -beta), ball)(X) for p, beta in bands]
         x: Array = X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
         return x
+
+
+def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:
+    """Return the centres whose query has a value that was measured in full."""
+    values = history.values[history.chosen]
+    pairs = zip(centres, values, strict=False)
+    return [centre for centre, value in pairs if np.isfinite(value)]
 
 
 def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:

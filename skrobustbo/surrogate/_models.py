@@ -140,6 +140,18 @@ class Models(Fits):
         self.n_elsewhere = view.n_elsewhere
         self._posteriors: dict[Candidate, Posterior] = {}
 
+    @property
+    def best(self) -> float:
+        """The best target of a value that was measured in full.
+
+        Where there is no such value, it is the best target of all.
+        """
+        stds = self._view.value_stds
+        if stds is None:
+            return float(self.z.max())
+        measured = self.z[(stds == 0) & np.isfinite(self.values)]
+        return float((measured if len(measured) else self.z).max())
+
     def __getitem__(self, candidate: Candidate) -> Posterior:
         """Return the candidate's posterior."""
         if candidate not in self._posteriors:

@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
+from skrobustbo._trials import Trial
+from skrobustbo.model_selection._failures import Failure, Notes
 from skrobustbo.model_selection._findings import Findings, _has_ends
 from skrobustbo.model_selection._gain import (
     has_settled,
@@ -229,6 +231,20 @@ def test_notes_hold_no_tracebacks():
     assert len(pickle.dumps(search._notes.failures)) < 1000
 
 
+def test_failures_are_counted_from_the_trials():
+    scored = {"test_scores": 0.5, "fit_error": None}
+    raised = {"test_scores": math.nan, "fit_error": "ValueError: no"}
+    trials = [
+        Trial({}, folds=[scored, scored]),
+        Trial({}, folds=[raised, raised]),
+        Trial({}, folds=[scored, raised]),
+        Trial({}, folds=[scored], estimate=(0.5, 0.1)),
+    ]
+    notes = Notes(optimizer=None, metric=None, n_planned=4, trials=trials)
+    assert notes.n_failed == 2
+    assert notes.failures == [Failure("ValueError: no", n_folds=3, n_candidates=2)]
+
+
 def test_failures_with_a_number_as_error_score():
     search = fitted(Shaped(fails="above"), error_score=-1.0)
     says = section(search.report(), "Failures")
@@ -359,8 +375,7 @@ def test_a_search_has_settled_only_if_the_bound_is_within_the_error():
     space = {"a": Real(0, 1), "b": Integer(0, 10)}
     calm = fitted(Shaped(kind="inside"), space, n_iter=25)
     assert "has settled" in section(bounded(0.0, calm).report(), "Next")
-    says = section(bounded(math.inf, calm).report(), "Next")
-    assert "do not rule one out" in says
+    assert "do not rule one out" in section(bounded(math.inf, calm).report(), "Next")
 
 
 @pytest.mark.parametrize(
