@@ -389,7 +389,7 @@ def changed_data(path, data, other):
     quietly(make(path, n_iter=2), *data)
     assert Counted.n_fits == 6
     with pytest.raises(
-        CheckpointError, match=r"as the data X was .* and is now"
+        CheckpointError, match=r"because the data X was .* and is now"
     ) as error:
         quietly(make(path, n_iter=2), *other)
     assert "\n" not in str(error.value)
