@@ -119,7 +119,7 @@ def is_alive(run: Run, lock_pid: int | None) -> bool | None:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 <= value < 1e11
+    return type(value) in (int, float) and 0 <= value < 1e11
 
 
 def _exists(pid: int) -> bool | None:

@@ -260,11 +260,12 @@ def _trial(number: int, record: Mapping[str, Any], space: Sequence[Branch]) -> T
         raise TypeError("the models said something else")
     branch, params = 0, record["params"]
     if len(space) > 1:
+        # Of several branches, the record says which.
         branch, params = params["$branch"], params["params"]
     if type(branch) is not int or not 0 <= branch < len(space):
         raise ValueError("no branch")
     known = space[branch]
-    if params.keys() != known.keys():
+    if not isinstance(params, dict) or params.keys() != known.keys():
         raise ValueError("other parameters")
     values = {name: _value(params[name], known[name]) for name in known}
     return Trial(values, branch=branch, number=number, **said)

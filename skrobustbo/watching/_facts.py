@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from skrobustbo.model_selection import LoadedSearch
+from skrobustbo.model_selection._loading import LoadedSearch
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200

@@ -15,10 +15,12 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris
+from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
+from fake_estimators import Noisy, search_of
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.checkpoint._snapshot import snapshot
@@ -155,12 +157,12 @@ def test_it_says_what_the_search_was(written):
     assert (loaded.n_iter, loaded.n_splits, loaded.n_samples) == (8, 3, 150)
     assert loaded.random_state == 0
     assert loaded.space == [{"a": None, "n": None, "b": ["x", 1.5, True, None, (1, 2)]}]
-    assert loaded.settings["space"]["a"] == "Real(-1, 1)"
+    assert loaded.settings["space"]["a"].startswith("Real(low=-1.0, high=1.0")
     assert loaded.settings["cv"] == {"": "3"}
     assert loaded.versions["numpy"] == np.__version__
     assert 0 < loaded.running_time < 600
     assert "trials=" not in repr(loaded)
-    assert load_checkpoint(str(written)).trials == loaded.trials
+    np.testing.assert_equal(load_checkpoint(str(written)).trials, loaded.trials)
 
 
 def test_branches_and_objects(path):
@@ -180,14 +182,17 @@ def test_branches_and_objects(path):
 
 
 @pytest.mark.parametrize("schedule", ["rounds", "window"])
+@pytest.mark.filterwarnings("ignore")  # of fits that fail
 def test_races(schedule, path):
-    settings = {"racing": "confident", "schedule": schedule, "batch_size": 2}
-    search = make(path, n_iter=14, cv=5, policy="map-gp-ucb", **settings).fit(X, y)
+    settings = {"racing": "confident", "schedule": schedule, "cv": KFold(4)}
+    estimator = Noisy(fail_above=0.6)
+    search = search_of(estimator, n_iter=16, refit=False, checkpoint=path, **settings)
+    search.fit(X, y)
     loaded = load_checkpoint(path)
-    found, expected = loaded.trials_dataframe(), search.trials_dataframe()
-    assert (expected["status"] == "stopped").any()
-    columns = ["status", "score", "param_a", "model_mean"]
-    pd.testing.assert_frame_equal(found[columns], expected[columns])
+    same_table(loaded, search)
+    statuses = {trial["status"] for trial in loaded.trials}
+    assert statuses == {"complete", "failed", "stopped"}
+    assert loaded.n_unfinished == 0
 
 
 def test_a_search_that_was_stopped(path):
@@ -232,7 +237,7 @@ def test_a_search_reads_its_own_checkpoint(path):
 
 RUN = """
 import sys
-sys.path.insert(0, {folder!r})
+sys.path[:0] = {folders!r}
 import test_loading as t
 t.Known.kill_at = 16
 t.make({path!r}, n_iter=20).fit(t.X, t.y)
@@ -242,7 +247,8 @@ t.make({path!r}, n_iter=20).fit(t.X, t.y)
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
 def test_a_killed_search(path):
     here = Path(__file__)
-    code = RUN.format(folder=str(here.parent), path=str(path))
+    folders = [str(here.parent), str(here.parents[1] / "helpers")]
+    code = RUN.format(folders=folders, path=str(path))
     environment = {**os.environ, "PYTHONPATH": str(here.parents[2])}
     done = subprocess.run([sys.executable, "-c", code], env=environment)
     assert done.returncode == -9
@@ -251,7 +257,7 @@ def test_a_killed_search(path):
     loaded = load_checkpoint(path)
     assert contents(path.parent) == before
     assert (loaded.status, loaded.stop_reason) == ("unfinished", None)
-    assert (len(loaded.trials), loaded.n_unfinished, loaded.n_folds) == (5, 0, 15)
+    assert (len(loaded.trials), loaded.n_unfinished, loaded.n_folds) == (5, 1, 15)
     assert loaded.running_time == 0
     search = make(path, n_iter=20).fit(X, y)
     loaded = load_checkpoint(path)
@@ -332,9 +338,8 @@ def test_a_copy_is_taken_again_where_the_log_began_again(written, monkeypatch):
             source.add("fold", [(100, "{}")])
 
     monkeypatch.setattr(_snapshot, "_write", slowly)
-    with closing(source), snapshot(str(written)) as copy:
-        with closing(Store(copy)) as store:
-            rows = store.rows("fold", 10**6, 10**6)
+    with closing(source), snapshot(str(written)) as copy, closing(Store(copy)) as store:
+        rows = store.rows("fold", 10**6, 10**6)
     assert len(n_copied) == 4
     assert [number for number, _ in rows][-2:] == [99, 100]
 
@@ -470,8 +475,9 @@ def test_folds_and_rows_are_checked(written):
 
 def test_huge_counts_cost_nothing(written):
     change(written, "header", 0, edited(n_splits=2**52, horizon=2**52))
+    # The rows of folds are numbered by it.
     loaded = load_checkpoint(written)
-    assert (loaded.trials, loaded.n_unfinished) == ([], 8)
+    assert (len(loaded.trials), loaded.n_unfinished) == (0, 8)
 
 
 def test_a_search_on_another_machine(written):
