@@ -96,6 +96,8 @@ INSTEAD = {
     # These are steps of .ci/run, which makes them beside the tests.
     **dict.fromkeys(("ruff", "mypy", "sphinx-build", "python docs/check_links.py"), ""),
     "python -m pytest": "",
+    # There is no search to watch; the tests of checkpoints have some.
+    "python -m skrobustbo watch": "python -m skrobustbo watch --help",
     ".ci/run": "bash -n .ci/run",
     f"{STUDIES}/conformance.py": (
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
