@@ -86,6 +86,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--seeds": "0",
         "--n-iter": "16",
     },
+    f"{STUDIES}/watch_cost.py": {"--n-iter": "20", "--pairs": "1"},
     f"{STUDIES}/workers.py": {"--n-iter": "20"},
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }
@@ -95,6 +96,8 @@ INSTEAD = {
     # These are steps of .ci/run, which makes them beside the tests.
     **dict.fromkeys(("ruff", "mypy", "sphinx-build", "python docs/check_links.py"), ""),
     "python -m pytest": "",
+    # There is no search to watch; the tests of checkpoints have some.
+    "python -m skrobustbo watch": "python -m skrobustbo watch --help",
     ".ci/run": "bash -n .ci/run",
     ".ci/release": "bash -n .ci/release",
     f"{STUDIES}/conformance.py": (
