@@ -1,17 +1,19 @@
 """Every display can be drawn, whatever the run, and its texts do not collide."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from picture_texts import collisions, outside
 from skrobustbo import Candidate, Integer, Optimizer, Real, Space, displays, policies
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
-DISPLAYS = [getattr(displays, name) for name in displays.__all__]
+#: BranchesDisplay holds some of the others, and has tests of its own.
+NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
+DISPLAYS = [getattr(displays, name) for name in NAMES]
 NEED_A_MODEL = (displays.ObjectiveDisplay, displays.SensitivityDisplay)
 COLUMN, SLIDE = 3.3, 10.0
 
@@ -107,66 +109,6 @@ CASES = {
 }
 
 
-def boxes_of(figure, ax):
-    """Return the extents of tick labels by axis, and those of the legend's texts."""
-    axes = {}
-    for axis in (ax.xaxis, ax.yaxis):
-        labels = axis.get_ticklabels(which="both")
-        axes[axis.axis_name] = [
-            (label.get_text(), label.get_window_extent())
-            for label in labels
-            if label.get_visible() and label.get_text()
-        ]
-    legend = ax.get_legend()
-    texts = [] if legend is None else legend.get_texts()
-    return axes, [(text.get_text(), text.get_window_extent()) for text in texts]
-
-
-def collisions(figure):
-    """Return pairs of texts of one axes that overlap by more than a pixel."""
-    figure.canvas.draw()
-    found = []
-    insets = [child for ax in figure.axes for child in ax.child_axes]
-    for ax in [*figure.axes, *insets]:
-        # Ticks of axes switched off are not drawn.
-        if not (ax.axison and ax.get_visible()):
-            continue
-        axes, legend = boxes_of(figure, ax)
-        pairs = [p for one in axes.values() for p in itertools.combinations(one, 2)]
-        pairs += list(itertools.combinations(legend, 2))
-        pairs += [p for one in axes.values() for p in itertools.product(one, legend)]
-        found += [(a[0], b[0]) for a, b in pairs if overlap(a[1], b[1])]
-    return found
-
-
-def overlap(a, b):
-    across = min(a.x1, b.x1) - max(a.x0, b.x0)
-    along = min(a.y1, b.y1) - max(a.y0, b.y0)
-    return across > 1 and along > 1
-
-
-def outside(figure):
-    """Return the texts that the figure's edges cut off."""
-    insets = [child for ax in figure.axes for child in ax.child_axes]
-    axes = [ax for ax in [*figure.axes, *insets] if ax.axison]
-    found = []
-    for ax in axes:
-        for axis in (ax.xaxis, ax.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            inside = [t for t in axis.get_major_ticks() if low <= t.get_loc() <= high]
-            found += [axis.label, *(tick.label1 for tick in inside)]
-        if ax.get_legend() is not None:
-            found += ax.get_legend().get_texts()
-    width, height = figure.bbox.width, figure.bbox.height
-    return [
-        text.get_text()
-        for text in found
-        if text.get_text() and text.get_visible()
-        for box in [text.get_window_extent()]
-        if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
-    ]
-
-
 def drawn(cls, optimizer, width):
     with plt.rc_context({"figure.figsize": (width, 0.75 * width)}):
         return cls.from_optimizer(optimizer).figure_
@@ -197,7 +139,7 @@ FAST = ("long names", "twenty parameters")
 
 
 @pytest.mark.parametrize("case", some(CASES, FAST))
-@pytest.mark.parametrize("cls", DISPLAYS, ids=displays.__all__)
+@pytest.mark.parametrize("cls", DISPLAYS, ids=NAMES)
 def test_texts_do_not_collide_in_one_column(cls, case, run_of):
     if case == "failures" and cls in NEED_A_MODEL:
         with pytest.raises(ValueError, match="at least one finite value"):
@@ -210,7 +152,7 @@ def test_texts_do_not_collide_in_one_column(cls, case, run_of):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", FAST)
-@pytest.mark.parametrize("cls", DISPLAYS, ids=displays.__all__)
+@pytest.mark.parametrize("cls", DISPLAYS, ids=NAMES)
 def test_texts_do_not_collide_on_a_dark_slide(cls, case, run_of):
     with plt.style.context("dark_background"):
         figure = drawn(cls, run_of(case), SLIDE)
