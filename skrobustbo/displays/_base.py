@@ -76,7 +76,7 @@ class Display:
             self._draw(look, ax)
             if self.branch_name and ax is None:
                 look.parts.append(Title(self.figure_, self.branch_name, look.size))
-        settle(self.figure_, look.parts)
+            settle(self.figure_, look.parts)
         return self
 
     @property

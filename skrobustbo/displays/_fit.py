@@ -21,9 +21,10 @@ _LEAST, _MOST = 5, 26
 #: Smallest text, as a share of the size to begin with.
 _SMALL = 0.6
 #: What lines and dots are where their colours say of which search they are.
+FIRST = "end of the initial design"
 BEST, EACH = "line: best so far", "dot: a candidate"
 #: Legend entries that come after all others, whatever was drawn last.
-LAST = (BEST, EACH, "below the axis", "failed")
+LAST = (BEST, EACH, FIRST, "below the axis", "failed")
 
 
 @dataclass

@@ -23,7 +23,7 @@ from skrobustbo.displays._base import (
     values_of,
 )
 from skrobustbo.displays._branches import ALL, branch_names, checked_branch
-from skrobustbo.displays._fit import BEST, EACH, Legend, Ticks
+from skrobustbo.displays._fit import BEST, EACH, FIRST, Legend, Ticks
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
 from skrobustbo.displays._style import Look, panels
@@ -215,14 +215,20 @@ class ConvergenceDisplay(Display):
         alone = before + len(self.curves) == 1
         low, high = self._limits(before > 0)
         if not alone:
-            dot = {"marker": "o", "mew": 0, "ms": look.dot, "alpha": 0.6}
-            self.ax_.plot([], [], color=look.ink, lw=1.3 * look.line, label=BEST)
-            self.ax_.plot([], [], color=look.ink, ls="none", label=EACH, **dot)
+            self._draw_key(look, low)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
         last = max(line.get_xdata()[-1] for line in lines)
         finish(self.ax_, look, last, (low, high), self.value_name)
+
+    def _draw_key(self, look: Look, floor: float) -> None:
+        """Explain the marks where colours say of which search they are."""
+        mark = {"color": look.ink, "ls": "none", "mew": 0, "ms": look.dot}
+        self.ax_.plot([], [], color=look.ink, lw=1.3 * look.line, label=BEST)
+        self.ax_.plot([], [], "o", label=EACH, alpha=0.6, **mark)
+        if any((drawable(curve.values) < floor).any() for curve in self.curves):
+            self.ax_.plot([], [], "v", label="below the axis", **mark)
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
@@ -314,7 +320,9 @@ def _draw(
         ends = 0.5, curve.n_initial + 0.5
         ax.axvspan(*ends, color=look.ink, alpha=0.08, lw=0, label="initial")
     elif curve.n_initial:  # of several searches, only the end is marked
-        ax.axvline(curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
+        ax.axvline(
+            curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":", label=FIRST
+        )
     ax.plot(
         steps,
         drawable(curve.best),

@@ -1,6 +1,7 @@
 """Displays of searches over several branches, as a whole and branch by branch."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -57,6 +58,18 @@ def optimizer():
     for i, params in enumerate(p for pair in zip(*points, strict=True) for p in pair):
         made.tell(params, math.nan if i == 3 else params["rate"])
     return made
+
+
+@pytest.fixture(scope="module")
+def panels_of(optimizer):
+    """Return the displays of all branches in one column, each drawn once."""
+
+    @cache
+    def get(cls):
+        with plt.rc_context({"figure.figsize": (COLUMN, 0.75 * COLUMN)}):
+            return cls.from_optimizer(optimizer, branch="all")
+
+    return get
 
 
 SPACES = Space(SPACE).branches
@@ -146,12 +159,14 @@ class TestOneBranch:
             np.testing.assert_array_equal(display.values, own)
 
     def test_its_own_range_and_choices(self, optimizer):
-        for i, low, choices in ((0, 0.1, "none"), (1, 1.0, "balanced")):
-            for cls in (EvaluationsDisplay, ParallelCoordinatesDisplay):
-                scales = cls.from_optimizer(optimizer, branch=i).scales
-                assert scales["rate"].low == low
-                assert scales["weight"].labels[0] == choices
-                assert "clf" not in scales
+        for i, low, choices, cls in (
+            (0, 0.1, "none", EvaluationsDisplay),
+            (1, 1.0, "balanced", ParallelCoordinatesDisplay),
+        ):
+            scales = cls.from_optimizer(optimizer, branch=i).scales
+            assert scales["rate"].low == low
+            assert scales["weight"].labels[0] == choices
+            assert "clf" not in scales
 
     def test_slices_lie_in_it(self, optimizer):
         for i in (0, 1):
@@ -228,7 +243,7 @@ class TestConvergence:
 class TestAllTogether:
     """Without `branch`, what branches define differently is on a common axis."""
 
-    @pytest.mark.parametrize("cls", [*IN_PANELS, ConvergenceDisplay])
+    @pytest.mark.parametrize("cls", [ObjectiveDisplay, SensitivityDisplay])
     def test_can_be_drawn(self, cls, optimizer):
         cls.from_optimizer(optimizer)
 
@@ -256,30 +271,36 @@ class TestAllTogether:
 
 
 class TestPanels:
-    @pytest.mark.parametrize("width", [COLUMN, SLIDE])
     @pytest.mark.parametrize("cls", [*IN_PANELS, ConvergenceDisplay])
-    def test_texts_do_not_collide(self, cls, width, optimizer):
-        with plt.rc_context({"figure.figsize": (width, 0.75 * width)}):
+    def test_texts_do_not_collide_in_one_column(self, cls, panels_of):
+        figure = panels_of(cls).figure_
+        assert collisions(figure) == []
+        assert outside(figure) == []
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("cls", [*IN_PANELS, ConvergenceDisplay])
+    def test_texts_do_not_collide_on_a_slide(self, cls, optimizer):
+        with plt.rc_context({"figure.figsize": (SLIDE, 0.75 * SLIDE)}):
             display = cls.from_optimizer(optimizer, branch="all")
         assert collisions(display.figure_) == []
         assert outside(display.figure_) == []
 
     @pytest.mark.parametrize("cls", IN_PANELS)
-    def test_each_is_the_display_of_its_branch(self, cls, optimizer):
-        display = cls.from_optimizer(optimizer, branch="all")
+    def test_each_is_the_display_of_its_branch(self, cls, panels_of, optimizer):
+        display = panels_of(cls)
         assert isinstance(display, BranchesDisplay)
         assert list(display.displays) == NAMES
         titles = [part.get_suptitle() for part in display.figure_.subfigs]
         assert [title.replace("\n", "") for title in titles] == NAMES
         for i, one in enumerate(display.displays.values()):
-            alone = cls.from_optimizer(optimizer, branch=i)
             assert type(one) is cls
-            if hasattr(alone, "values"):
-                np.testing.assert_array_equal(one.values, alone.values)
+            if hasattr(one, "values"):
+                own = [r["value"] for r in of_branch(optimizer, i)]
+                np.testing.assert_array_equal(one.values, own)
         assert all(ax.figure.figure is display.figure_ for ax in display.axes_)
 
     def test_plotted_again_in_a_place_of_a_grid(self, optimizer):
-        display = ParallelCoordinatesDisplay.from_optimizer(optimizer, branch="all")
+        display = ResetDisplay.from_optimizer(optimizer, branch="all")
         figure, axes = plt.subplots(1, 2, layout="constrained", figsize=(12, 5))
         assert display.plot(ax=axes[1]) is display
         assert display.figure_ is figure
@@ -303,9 +324,8 @@ class TestPanels:
             pipe, space, n_iter=6, cv=2, scoring="accuracy", random_state=0
         ).fit(X, y)
         names = ["LogisticRegression", "DecisionTreeClassifier"]
-        for cls in IN_PANELS:
-            display = cls.from_search(search, branch="all")
-            assert list(display.displays) == names
+        display = ObjectiveDisplay.from_search(search, branch="all")
+        assert list(display.displays) == names
         display = ConvergenceDisplay.from_search(search, branch=names[1])
         assert display.value_name == display.ax_.get_ylabel() == "accuracy"
 

@@ -15,6 +15,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
 DISPLAYS = [getattr(displays, name) for name in NAMES]
 NEED_A_MODEL = (displays.ObjectiveDisplay, displays.SensitivityDisplay)
+PARALLEL = displays.ParallelCoordinatesDisplay
 COLUMN, SLIDE = 3.3, 10.0
 
 
@@ -148,6 +149,99 @@ def test_texts_do_not_collide_in_one_column(cls, case, run_of):
     figure = drawn(cls, run_of(case), COLUMN)
     assert collisions(figure) == []
     assert outside(figure) == []
+
+
+def tick_texts(axis):
+    """Return the tick labels without their line breaks, spaces left out."""
+    texts = [label.get_text() for label in axis.get_ticklabels()]
+    return ["".join(text.split()) for text in texts]
+
+
+@pytest.mark.parametrize("case", ["long names", "many categories"])
+@pytest.mark.parametrize("cls", [displays.ObjectiveDisplay, PARALLEL])
+def test_every_category_has_its_whole_label(cls, case, run_of):
+    """Also 26 of them in one column."""
+    with plt.rc_context({"figure.figsize": (COLUMN, 2.5)}):
+        display = cls.from_optimizer(run_of(case))
+    if cls is PARALLEL:
+        names, axes = display.names, display.ax_.child_axes
+    else:
+        names, axes = [one.names[0] for one in display.slices], display.axes_
+    seen = 0
+    for name, ax in zip(names, axes, strict=True):
+        labels = display.scales[name].labels
+        if labels:
+            expected = ["".join(label.split()) for label in labels]
+            assert tick_texts(ax.xaxis) == expected
+            seen += 1
+    assert seen >= 2
+
+
+@pytest.mark.parametrize("width", [COLUMN, SLIDE])
+def test_lines_do_not_run_through_tick_labels(width, run_of):
+    with plt.rc_context({"figure.figsize": (width, 0.75 * width)}):
+        display = PARALLEL.from_optimizer(run_of("long names"))
+    ax = display.ax_
+    display.figure_.canvas.draw()
+    boxes = [
+        label.get_window_extent()
+        for rail in ax.child_axes
+        for label in rail.get_xticklabels()
+    ]
+    assert len(boxes) > 12
+    segments = [
+        ax.transData.transform(line.get_xydata()[i : i + 2])
+        for line in ax.lines
+        if line.get_linestyle() in ("-", ":")
+        for i in range(0, len(line.get_xdata()), 3)
+    ]
+    assert len(segments) == 20 * 4
+    for (_, y0), (_, y1) in segments:
+        low, high = sorted((y0, y1))
+        for box in boxes:
+            assert min(high, box.y1) - max(low, box.y0) <= 1
+
+
+def test_a_long_metric_is_whole_on_the_axis(run_of):
+    name = "neg_mean_absolute_percentage_error_of_the_validation_set"
+    for cls in (displays.ConvergenceDisplay, PARALLEL):
+        with plt.rc_context({"figure.figsize": (COLUMN, 2.5)}):
+            display = cls.from_optimizer(run_of("long names"), value_name=name)
+        axes = display.figure_.axes
+        texts = [ax.get_ylabel().replace("\n", "") for ax in axes]
+        assert name in texts
+        assert outside(display.figure_) == []
+
+
+TRANSPARENT = {"figure.facecolor": "none", "axes.facecolor": "none"}
+
+
+def luminance(colour):
+    from matplotlib.colors import to_rgb
+
+    linear = np.array(to_rgb(colour))
+    linear = np.where(linear <= 0.04, linear / 12.9, ((linear + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(a, b):
+    low, high = sorted([luminance(a), luminance(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_on_a_transparent_background_all_is_read_on_white_and_black(run_of):
+    with plt.rc_context(TRANSPARENT):
+        display = displays.ConvergenceDisplay.from_optimizer(run_of("long names"))
+    figure, ax = display.figure_, display.ax_
+    assert figure.get_facecolor()[3] == ax.get_facecolor()[3] == 0
+    texts = [ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts()]
+    texts += [*ax.get_xticklabels(), *ax.get_yticklabels()]
+    colours = {text.get_color() for text in texts}
+    colours |= {line.get_color() for line in ax.lines}
+    assert len(texts) > 8
+    for colour in colours:
+        assert contrast(colour, "white") > 2.5, colour
+        assert contrast(colour, "black") > 2.5, colour
 
 
 @pytest.mark.slow
