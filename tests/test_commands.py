@@ -87,6 +87,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-iter": "16",
     },
     f"{STUDIES}/sentences.py": {"--n": "3"},
+    f"{STUDIES}/watch_cost.py": {"--n-iter": "20", "--pairs": "1"},
     f"{STUDIES}/workers.py": {"--n-iter": "20"},
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }
@@ -96,6 +97,8 @@ INSTEAD = {
     # These are steps of .ci/run, which makes them beside the tests.
     **dict.fromkeys(("ruff", "mypy", "sphinx-build", "python docs/check_links.py"), ""),
     "python -m pytest": "",
+    # There is no search to watch; the tests of checkpoints have some.
+    "python -m skrobustbo watch": "python -m skrobustbo watch --help",
     ".ci/run": "bash -n .ci/run",
     ".ci/release": "bash -n .ci/release",
     f"{STUDIES}/conformance.py": (

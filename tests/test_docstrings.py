@@ -24,7 +24,7 @@ from skrobustbo import (
 FOR_USERS = [skrobustbo, datasets, displays, policies, problems]
 PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
 #: Not packages of public names: the package's own workings, and a command.
-INSIDE = {"checkpoint", "evaluation", "benchmarks"}
+INSIDE = {"checkpoint", "evaluation", "benchmarks", "watching"}
 #: The same names as at the top level.
 AGAIN = {"functional", "model_selection", "optimizer", "space"}
 #: What others derive from, or what only policies are handed.

@@ -61,6 +61,8 @@ MAY_IMPORT = {
         "_names",
         "_trials",
     },
+    "watching": {"checkpoint", "model_selection"},
+    "__main__": {"watching"},
 }
 #: These use public names of the others only.
 BESIDE = {"displays", "problems", "benchmarks", "datasets"}
@@ -219,7 +221,10 @@ def test_a_circle_is_spelt_out(tmp_path):
 
 
 def test_the_root_has_few_files():
-    assert len(list(ROOT.glob("*.py"))) <= 7
+    there = {path.name for path in ROOT.glob("*.py")}
+    # Python looks for a command there and nowhere else.
+    assert len(there - {"__main__.py"}) <= 7
+    assert len((ROOT / "__main__.py").read_text().splitlines()) <= 10
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from types import MappingProxyType
@@ -13,22 +12,23 @@ import numpy as np
 
 from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import _records as records
+from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._beside import CheckpointError, locked
 from skrobustbo.checkpoint._compare import (
     Parts,
     compare_versions,
     difference,
-    is_parts,
     versions_here,
 )
+from skrobustbo.checkpoint._header import Outline, read_header
 
 Record = dict[str, Any]
 #: The turn of a fold among all, 0 where it does not matter; the fold; its result.
 Done = tuple[int, FoldId, FoldResult]
 
-#: Splits, and characters of the header, that a checkpoint may have.
-_MAX_SPLITS, _MAX_HEADER = 1_000_000, 64_000_000
+#: Splits that a checkpoint may have.
+_MAX_SPLITS = 1_000_000
 
 
 class NoJournal:
@@ -57,7 +57,13 @@ class NoJournal:
         return sum(self.n_read_of.values())
 
     def begin(
-        self, describe: Callable[[], Parts], *, seed: int, n_iter: int, drawn: bool
+        self,
+        describe: Callable[[], Parts],
+        *,
+        seed: int,
+        n_iter: int,
+        drawn: bool,
+        outline: Callable[[], Outline] = dict,
     ) -> tuple[int, int]:
         """Return the seed and the horizon to search with."""
         return seed, n_iter
@@ -87,6 +93,9 @@ class NoJournal:
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
         """Keep the result of a fold."""
 
+    def end(self, reason: str) -> None:
+        """Keep why this run ended."""
+
 
 class Journal(NoJournal):
     """Keeps what a search does in a file, and gives back what is in it already.
@@ -114,11 +123,17 @@ class Journal(NoJournal):
         self._store = store.Store(path) if store.exists(path) else None
         self._header: dict[str, Any] = {}
         self._rounds: list[list[Record]] = []
+        self._run = runs.Note()
         self._n_rounds = self._n_candidates = 0
         self._done: dict[FoldId, FoldResult] = {}
         self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
         self.n_read_of: dict[int, int] = {}
+
+    def fail(self) -> None:
+        """Write that this run ended with an error, if it has written anything."""
+        if self._store is not None and self._run.is_begun:
+            self._run.end(self._store, "error")
 
     def close(self) -> None:
         """Close the file."""
@@ -133,7 +148,13 @@ class Journal(NoJournal):
             raise store.damaged(self.path, str(error)) from error
 
     def begin(
-        self, describe: Callable[[], Parts], *, seed: int, n_iter: int, drawn: bool
+        self,
+        describe: Callable[[], Parts],
+        *,
+        seed: int,
+        n_iter: int,
+        drawn: bool,
+        outline: Callable[[], Outline] = dict,
     ) -> tuple[int, int]:
         """Return the seed and the horizon to search with: those of the first run.
 
@@ -145,13 +166,18 @@ class Journal(NoJournal):
             What this run would search with.
         drawn : bool
             Whether the seed was drawn rather than chosen.
+        outline : callable
+            Returns what those are shown of the search who only read the file.
         """
+        self._run = runs.Note(n_iter)
         parts = describe()
         if self._store is None:
             self._header = {"search": parts, "seed": seed, "horizon": n_iter}
-            self._header["versions"] = versions_here()
+            self._header |= {"versions": versions_here(), "outline": outline()}
             return seed, n_iter
-        self._header = header = self._read_header(self._store)
+        with self._reading():
+            self._header = header = read_header(self._store)
+            self._run.earlier = runs.read_runs(self._store)
         other = difference(header["search"], parts)
         if other is None and not drawn and seed != header["seed"]:
             other = f"the setting random_state was {header['seed']} and is now {seed}"
@@ -163,21 +189,6 @@ class Journal(NoJournal):
         self._read_rounds(self._store, n_iter)
         compare_versions(self.path, header["versions"])
         return header["seed"], header["horizon"]
-
-    def _read_header(self, file: store.Store) -> dict[str, Any]:
-        rows = file.rows("header", 1, _MAX_HEADER)
-        with self._reading():
-            records.require(len(rows) == 1, "its header")
-            header = records.loads(rows[0][1])
-            parts = {"search", "seed", "horizon", "versions", "n_splits", "n_samples"}
-            records.require(header.keys() == parts, "its header")
-            records.require(is_parts(header["search"]), "its header")
-            records.require(is_parts({"": header["versions"]}), "its header")
-            records.require(records.is_count(header["seed"], 2**32 - 1), "its seed")
-            for name in ("horizon", "n_splits", "n_samples"):
-                count = header[name]
-                records.require(records.is_count(count) and count > 0, f"its {name}")
-        return header
 
     def _read_rounds(self, file: store.Store, n_iter: int) -> None:
         rows = file.rows("candidate", 2**31, records.MAX_BODY)
@@ -239,7 +250,8 @@ class Journal(NoJournal):
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
         rows = [(i, records.write_split(split)) for i, split in enumerate(splits)]
-        store.create(self.path, records.dumps(self._header), {"split": rows})
+        tables = {"split": rows, "run": [self._run.row()]}
+        store.create(self.path, records.dumps(self._header), tables)
         self._store = store.Store(self.path)
 
     def _read_splits(self, file: store.Store, n_samples: int) -> list[tuple[Any, Any]]:
@@ -297,6 +309,7 @@ class Journal(NoJournal):
             for i, record in enumerate(source.records(trials), self._n_candidates)
         ]
         if rows:
+            self._run.begin(self._file)
             self._file.add("candidate", rows)
         self._n_rounds += 1
         self._n_candidates += len(rows)
@@ -325,7 +338,12 @@ class Journal(NoJournal):
         if in_turn:
             turn = self._turns[key] = max(self._turns.values(), default=0) + 1
         row = candidate * self._n_splits + split, records.write_fold(result, turn)
+        self._run.begin(self._file)
         self._file.add("fold", [row], replace=key in self._again)
+
+    def end(self, reason: str) -> None:
+        """Write why this run ended, unless it has only read what is there already."""
+        self._run.end(self._file, reason)
 
     @property
     def _n_splits(self) -> int:
@@ -359,13 +377,11 @@ def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[NoJournal
     if path is None:
         yield NoJournal()
         return
-    # One lock for all names of a file.
-    name = os.fsdecode(path)
-    if not name or "\0" in name:
-        raise CheckpointError(
-            f"The checkpoint {name!r} is not the name of a file: give the path of one."
-        )
-    name = os.path.realpath(name)
+    name = store.real_path(path)  # one lock for all names of a file
     store.exists(name)  # looked at before anything is put beside it
     with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:
-        yield journal
+        try:
+            yield journal
+        except BaseException:
+            journal.fail()
+            raise

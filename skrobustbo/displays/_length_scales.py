@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Legend, Look, Ticks, panels
+from skrobustbo.displays._branches import computed
+from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._scales import Scale
+from skrobustbo.displays._style import Look, panels
+from skrobustbo.displays._text import plain_text
 
 _BINS = 15
+#: Characters on a line of a label.
 _LABEL = 22
 
 
@@ -78,7 +82,13 @@ class LengthScaleDisplay(Display):
     eliminated_at: dict[str, int]
 
     @classmethod
-    def from_optimizer(cls, optimizer: Any, *, ax: Any = None) -> Self:
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        *,
+        ax: Any = None,
+        branch: Any = None,
+    ) -> Any:
         """Compute the data of an optimizer and plot them.
 
         Parameters
@@ -86,14 +96,21 @@ class LengthScaleDisplay(Display):
         optimizer : Optimizer
         ax : matplotlib axes, default=None
             Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for each on its own; see
+            `BranchesDisplay`. None: all candidates.
 
         Returns
         -------
-        display : LengthScaleDisplay
+        display : LengthScaleDisplay, or BranchesDisplay for "all"
         """
+        return computed(cls, optimizer, branch, ax)
+
+    @classmethod
+    def _of(cls, optimizer: Any, branch: int | None) -> Self:
         chosen = [
             (i, record)
-            for i, record in enumerate(told_records(optimizer), 1)
+            for i, record in enumerate(told_records(optimizer, branch), 1)
             if record["kind"] == "model"
         ]
         numbers = [i for i, _ in chosen]
@@ -112,11 +129,15 @@ class LengthScaleDisplay(Display):
             share={k: labels.count(k) / len(labels) for k in dict.fromkeys(labels)},
             introduced_at=introduced,
             eliminated_at=eliminated,
-        ).plot(ax=ax)
+        )
+
+    def _height(self, look: Look) -> float:
+        return 0.6
 
     def _draw(self, look: Look, ax: Any) -> None:
+        height = self._height(look)
         self.figure_, axes = panels(
-            ax, 1, 2, height=0.6, width_ratios=(3, 1), sharey="row"
+            ax, 1, 2, height=height, width_ratios=(3, 1), sharey="row"
         )
         self.axes_ = axes[0]
         main, side = self.axes_
@@ -132,8 +153,8 @@ class LengthScaleDisplay(Display):
         """Return the vertical axis, and where each label lies on it."""
         labels = list(dict.fromkeys([*self.introduced_at, *self.labels]))
         if self.axis == "model":
-            texts = tuple(shortened_apart(labels, _LABEL))
-            scale = Scale("model", "model", "category", labels=texts or ("",))
+            texts = tuple(map(plain_text, labels)) or ("",)
+            scale = Scale("model", "model", "category", labels=texts)
             return scale, {label: float(i) for i, label in enumerate(labels)}
         heights = {label: self.length_scale_of[label] for label in labels}
         low, high = min(heights.values()), max(heights.values())
@@ -175,14 +196,14 @@ class LengthScaleDisplay(Display):
 
     def _finish(self, look: Look, scale: Scale) -> None:
         main, side = self.axes_
-        look.dress(main, x="candidate", y=self.axis, grid="")
+        look.dress(main, x=self._counted, y=self.axis, grid="")
         look.dress(side, x="use (%)", grid="x")
         first, last = self.numbers[[0, -1]] if len(self.numbers) else (1, 1)
         main.set_xlim(first - 0.5, last + 0.5)
         look.parts += [
             Ticks(main.xaxis, whole=True),
             Ticks(side.xaxis, most=4),
-            Ticks(main.yaxis, scale),
+            Ticks(main.yaxis, scale, wrap=_LABEL),
             Legend(main, look),
         ]
         side.tick_params(axis="y", labelleft=False, length=0)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from skrobustbo._arguments import drawn_seed
 from skrobustbo._names import canonical, did_you_mean
 from skrobustbo.checkpoint import NoJournal, describe, describe_data, shortened
+from skrobustbo.model_selection._outline import outline
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
@@ -85,6 +86,7 @@ def prepared(
         seed=drawn_seed(seed, "RobustBayesSearchCV") if drawn else int(seed),
         n_iter=search.n_iter,
         drawn=drawn,
+        outline=lambda: outline(search, space, metric_of(search)),
     )
     return partial(
         Optimizer,

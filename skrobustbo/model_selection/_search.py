@@ -352,6 +352,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 schedule=source.schedule(),
                 predictions=kept,
             )
+            journal.end(reason or source.reason)
         if self.honest_score:
             self._set_honest_score(source, kept, params.get("groups"))
         self.optimizer_ = source.optimizer

@@ -33,6 +33,9 @@ from skrobustbo.displays import (
     SensitivityDisplay,
 )
 
+#: Those made from a search; BranchesDisplay holds one of them for each branch.
+NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
+
 
 def told(values, space=None, policy="random"):
     optimizer = Optimizer(space or {"x": Real(0, 10)}, policy, random_state=0)
@@ -100,7 +103,7 @@ def search():
 
 
 class TestConvention:
-    @pytest.mark.parametrize("name", displays.__all__)
+    @pytest.mark.parametrize("name", NAMES)
     def test_from_search_draws_at_once_and_plot_again(self, search, name):
         import matplotlib.pyplot as plt
 
@@ -118,7 +121,33 @@ class TestConvention:
         assert first is not figure
         assert len(figure.axes) > (0 if hasattr(display, "ax_") else 1)
 
-    @pytest.mark.parametrize("name", displays.__all__)
+    @pytest.mark.parametrize(
+        ("settings", "name"),
+        [
+            ({}, "score"),
+            ({"scoring": "neg_log_loss"}, "neg_log_loss"),
+            ({"scoring": lambda est, X, y: est.score(X, y)}, "score"),
+            ({"scoring": ["accuracy", "f1"], "refit": "f1"}, "f1"),
+            (
+                {
+                    "scoring": {"mine": "accuracy", "f1": "f1"},
+                    "refit": "f1",
+                    "search_metric": "mine",
+                },
+                "mine",
+            ),
+        ],
+    )
+    def test_values_have_the_name_of_the_metric(self, settings, name):
+        tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}
+        X, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
+        search = RobustBayesSearchCV(
+            tree, space, n_iter=2, cv=2, random_state=0, **settings
+        ).fit(X, y)
+        display = ConvergenceDisplay.from_search(search)
+        assert display.value_name == display.ax_.get_ylabel() == name
+
+    @pytest.mark.parametrize("name", NAMES)
     def test_unfitted_searches_and_untold_optimizers_are_refused(self, name):
         cls = getattr(displays, name)
         space = {"max_depth": Integer(1, 3)}
