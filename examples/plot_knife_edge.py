@@ -96,8 +96,8 @@ fig.colorbar(levels, ax=axes, label="quality")
 plt.show()
 
 # %%
-# What will be had
-# ----------------
+# The result in practice
+# ----------------------
 # We simulate a thousand attempts to meet each answer, with the errors of the machine.
 
 shifts = np.random.default_rng(0).uniform(-1, 1, (1000, 2))

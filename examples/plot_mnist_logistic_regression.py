@@ -51,7 +51,7 @@ parser.add_argument(
     "--data",
     choices=("auto", "mnist", "digits"),
     default="auto",
-    help="auto (the default) takes scikit-learn's digits if MNIST cannot be had",
+    help="auto (the default) takes scikit-learn's digits if MNIST is not available",
 )
 parser.add_argument("--no-download", action="store_true", help="take data on disk only")
 parser.add_argument("--figure", metavar="FILE", help="write the plot into this file")
@@ -70,7 +70,7 @@ n_train = args.n_train or (3_000 if args.quick else 10_000)
 
 def load_mnist():
     """Return a random choice of training images, and all test images."""
-    # A short timeout: a machine without a connection shall not keep us waiting.
+    # A short timeout: do not wait long on a machine without a connection.
     how = {"return_X_y": True, "download": not args.no_download, "timeout": 3}
     X, y = fetch_mnist("train", **how)
     X_test, y_test = fetch_mnist("test", **how)
@@ -95,8 +95,8 @@ def load():
         return *load_mnist(), "MNIST"
     except OSError as error:
         if args.data == "mnist":
-            raise SystemExit(f"MNIST is not to be had. {error}") from error
-        print(f"MNIST is not to be had. {error}\n")
+            raise SystemExit(f"MNIST is not available. {error}") from error
+        print(f"MNIST is not available. {error}\n")
         return *load_small_digits(), "the digits of scikit-learn, in place of MNIST"
 
 

@@ -71,7 +71,7 @@ def start(checkpoint, name):
     return subprocess.Popen(
         [sys.executable, "program.py", *arguments],
         cwd=home,
-        # It shall find the packages that this process finds.
+        # It must find the same packages as this process.
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
 

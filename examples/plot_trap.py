@@ -71,7 +71,7 @@ truth = [problem.func(point) for point in points]
 
 
 def asked_by(record):
-    """Return a name for whoever asked for a point."""
+    """Return the name of the model that asked for a point."""
     label = record["model_label"]
     if label == "initial":
         return "initial"
@@ -97,7 +97,7 @@ def draw(ax, optimizer):
 
 
 def draw_model(ax, optimizer):
-    """Draw what a model with an estimated length scale makes of the values."""
+    """Draw the prediction of a model with an estimated length scale."""
     mean, std = optimizer.predict(points, return_std=True)
     ax.fill_between(grid, mean - 2 * std, mean + 2 * std, color=BLUE, alpha=0.2, lw=0)
     ax.plot(grid, mean, color=BLUE)

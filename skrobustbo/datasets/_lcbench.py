@@ -71,7 +71,7 @@ def fetch_lcbench(
     Parameters
     ----------
     data_home : path-like or None, default=None
-        Folder to look into first and to download into.
+        Folder to search first and to download to.
     download : bool, default=True
         Whether to download the file if it is not on disk.
     timeout : float, default=30.0
@@ -97,7 +97,7 @@ def fetch_lcbench(
     Raises
     ------
     FileNotFoundError
-        If the file is on disk nowhere and cannot be downloaded.
+        If the file is not on disk and cannot be downloaded.
     OSError
         If a file on disk is damaged.
     ValueError

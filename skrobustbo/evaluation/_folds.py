@@ -288,7 +288,7 @@ def death(fold: Fold) -> str:
     """Say that a fold kills its workers."""
     return (
         f"The worker process died {LIVES} times or more while it fitted {fold.params}, "
-        "perhaps for want of memory."
+        "perhaps because it ran out of memory."
     )
 
 

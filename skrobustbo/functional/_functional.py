@@ -25,7 +25,7 @@ from skrobustbo.space import Space
 Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[OptimizeResult], Any]
 
-_UNDER_WAY = "The run is under way."
+_UNDER_WAY = "The run is in progress."
 
 
 class SearchResult(OptimizeResult):

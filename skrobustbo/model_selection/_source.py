@@ -306,7 +306,7 @@ class OptimizerSource:
         return (
             f"All {n_folds} fits of the first {n} candidates failed{read} the last "
             f"with {error!r}: fix {name}, the data or 'param_space'{again}; "
-            "error_score='raise' shows the traceback, with a number the search goes on."
+            "error_score='raise' shows the traceback, a number lets the search go on."
         )
 
     @property

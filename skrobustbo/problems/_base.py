@@ -277,8 +277,8 @@ def uniform_design(space: Space, seed: int, n: int) -> list[Params]:
 def design_seed(seed: int) -> int:
     """Return the seed of the initial design that belongs to a run's `seed`.
 
-    It differs from `seed`, lest a method that starts its own Sobol sequence from the
-    run's seed walks over the initial points once more.
+    It differs from `seed`. Otherwise, a method that starts its own Sobol sequence from
+    the run's seed would visit the initial points again.
     """
     sequence = np.random.SeedSequence([seed, _DESIGN_STREAM])
     return int(sequence.generate_state(1)[0])
