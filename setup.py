@@ -41,4 +41,5 @@ class ReproducibleSdist(sdist.sdist):
         return str(target)
 
 
+os.umask(0o022)  # a wheel keeps the modes of files, which are to be the same as well
 setup(cmdclass={"sdist": ReproducibleSdist})
