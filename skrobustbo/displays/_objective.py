@@ -181,6 +181,12 @@ class ObjectiveDisplay(Display):
         n = sum(len(one.names) for one in self.slices)
         pairs = any(len(one.names) == 2 for one in self.slices)
         n_columns = min(n, 3 if look.width >= _WIDE and not pairs else 2)
+        most = max(
+            len(self.scales[name].labels) for s in self.slices for name in s.names
+        )
+        # Upright labels of many categories need a panel as wide as all of them.
+        while n_columns > 1 and most * look.size / 72 > 0.9 * look.width / n_columns:
+            n_columns -= 1
         return math.ceil(n / n_columns), n_columns
 
     def _height(self, look: Look) -> float:
