@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,9 +16,11 @@ from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._beside import CheckpointError, locked
 from skrobustbo.checkpoint._compare import (
     Parts,
+    changes,
     compare_versions,
     difference,
     is_parts,
+    resumption,
     versions_here,
 )
 
@@ -44,9 +45,15 @@ class NoJournal:
         Those of them that failed.
     retries : bool
         Whether there are folds that failed and are fitted again.
+    changed : list of str
+        Which settings differ from those of the call before, in words.
+    resumed : str or None
+        What the file held when this run began; None if there was none.
     """
 
     path: str | None = None
+    changed: Sequence[str] = ()
+    resumed: str | None = None
     n_read_failed = 0
     n_read_of: Mapping[int, int] = MappingProxyType({})
     retries = False
@@ -113,6 +120,7 @@ class Journal(NoJournal):
         self.path, self._retry_failed = path, retry_failed
         self._store = store.Store(path) if store.exists(path) else None
         self._header: dict[str, Any] = {}
+        self._call: Mapping[str, str] = {}
         self._rounds: list[list[Record]] = []
         self._n_rounds = self._n_candidates = 0
         self._done: dict[FoldId, FoldResult] = {}
@@ -140,16 +148,18 @@ class Journal(NoJournal):
         Parameters
         ----------
         describe : callable
-            Returns what tells this search from others.
+            Returns what tells this search from others, and as its part "call" the
+            settings that may be others in the next call.
         seed, n_iter : int
             What this run would search with.
         drawn : bool
             Whether the seed was drawn rather than chosen.
         """
-        parts = describe()
+        parts = dict(describe())
+        call = parts.pop("call", {})
         if self._store is None:
             self._header = {"search": parts, "seed": seed, "horizon": n_iter}
-            self._header["versions"] = versions_here()
+            self._header |= {"versions": versions_here(), "call": call}
             return seed, n_iter
         self._header = header = self._read_header(self._store)
         other = difference(header["search"], parts)
@@ -162,6 +172,8 @@ class Journal(NoJournal):
             )
         self._read_rounds(self._store, n_iter)
         compare_versions(self.path, header["versions"])
+        self.changed = changes(header.get("call", {}), call)
+        self._call = call
         return header["seed"], header["horizon"]
 
     def _read_header(self, file: store.Store) -> dict[str, Any]:
@@ -170,9 +182,11 @@ class Journal(NoJournal):
             records.require(len(rows) == 1, "its header")
             header = records.loads(rows[0][1])
             parts = {"search", "seed", "horizon", "versions", "n_splits", "n_samples"}
-            records.require(header.keys() == parts, "its header")
+            # Older files have no call.
+            records.require(header.keys() - {"call"} == parts, "its header")
             records.require(is_parts(header["search"]), "its header")
-            records.require(is_parts({"": header["versions"]}), "its header")
+            named = {"": header["versions"], "call": header.get("call", {})}
+            records.require(is_parts(named), "its header")
             records.require(records.is_count(header["seed"], 2**32 - 1), "its seed")
             for name in ("horizon", "n_splits", "n_samples"):
                 count = header[name]
@@ -235,7 +249,21 @@ class Journal(NoJournal):
         with self._reading():
             for (_, split), fold in self._done.items():
                 records.check_predictions(fold, sizes[split], n_classes)
+        self._take_up(self._store)
         return found
+
+    def _take_up(self, file: store.Store) -> None:
+        """Say what the file holds, and note the call for the next one."""
+        counts = (
+            self._n_candidates,
+            len(self._done),
+            sum(map(records.has_failed, self._done.values())),
+        )
+        again = bool(self._again)
+        self.resumed = resumption(self.path, *counts, self.changed, again=again)
+        if self._header.get("call") != self._call:
+            self._header["call"] = self._call
+            file.replace_header(records.dumps(self._header))
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
         rows = [(i, records.write_split(split)) for i, split in enumerate(splits)]
@@ -270,7 +298,9 @@ class Journal(NoJournal):
             }
             records.check_folds(list(self._done.values()), metrics, train=train)
             if self._retry_failed:
-                self._again = {k for k, fold in self._done.items() if has_failed(fold)}
+                self._again = {
+                    k for k, fold in self._done.items() if records.has_failed(fold)
+                }
                 self.retries = bool(self._again)
             self._turns = {k: r.pop("turn", 0) for k, r in self._done.items()}
 
@@ -311,7 +341,7 @@ class Journal(NoJournal):
             if key in self._done and key not in self._again
         ]
         self.n_read_of[candidate] = len(found)
-        self.n_read_failed += sum(has_failed(result) for _, _, result in found)
+        self.n_read_failed += sum(records.has_failed(result) for _, _, result in found)
         return found
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
@@ -336,13 +366,6 @@ class Journal(NoJournal):
         if self._store is None:
             raise RuntimeError("Expected the splits to be set before the first fold.")
         return self._store
-
-
-def has_failed(fold: FoldResult) -> bool:
-    """Tell whether a fold has raised, or has a score that is no number."""
-    scores = fold["test_scores"]
-    each = scores.values() if isinstance(scores, dict) else [scores]
-    return bool(fold["fit_error"]) or not all(map(math.isfinite, each))
 
 
 @contextmanager

@@ -228,6 +228,10 @@ class Store:
         except sqlite3.Error as error:
             raise _unwritten(self.path, error) from error
 
+    def replace_header(self, header: str) -> None:
+        """Write another header; the file keeps its number."""
+        self.add("header", [(self._file_number, header)], replace=True)
+
     def close(self) -> None:
         """Close the file. What could not be merged into it yet stays beside it."""
         # On a full disk the journal beside the file holds it all.
