@@ -21,6 +21,7 @@ from skrobustbo.displays._base import (
 )
 from skrobustbo.displays._scales import drawable, padded, unlike, value_range
 from skrobustbo.displays._style import Legend, Look, Ticks, panels
+from skrobustbo.model_selection import largest_of
 
 #: Marks the lines of best values, so that later plots count them.
 _BEST = "skrobustbo-best"
@@ -124,6 +125,7 @@ class ConvergenceDisplay(Display):
         """
         searches, names = _named(search, names)
         options.setdefault("value_name", SCORE)
+        options.setdefault("largest", [largest_of(one) for one in searches])
         optimizers = [optimizer_of(one) for one in searches]
         return cls.from_optimizer(optimizers, ax=ax, names=names, **options)
 
@@ -135,6 +137,7 @@ class ConvergenceDisplay(Display):
         ax: Any = None,
         names: Any = None,
         value_name: str = VALUE,
+        largest: Any = None,
     ) -> Self:
         """Compute the data of one or several optimizers and draw them.
 
@@ -148,6 +151,9 @@ class ConvergenceDisplay(Display):
             Names for the legend. None: of their policies.
         value_name : str, default="value"
             What the values are, on the axis.
+        largest : float or list of float, default=None
+            The largest value that there can be, such as 1 for an accuracy: what may be
+            left to gain ends there. None: not known.
 
         Returns
         -------
@@ -161,8 +167,9 @@ class ConvergenceDisplay(Display):
                 f"The 'names' of ConvergenceDisplay must be one for each of the "
                 f"{len(optimizers)} searches. Got {names!r} instead."
             )
-        pairs = zip(names, optimizers, strict=True)
-        curves = [_curve(name, one) for name, one in pairs]
+        tops = largest if isinstance(largest, list) else [largest] * len(names)
+        given = zip(names, optimizers, tops, strict=True)
+        curves = [_curve(name, one, top) for name, one, top in given]
         return cls(curves=curves, value_name=value_name).plot(ax=ax)
 
     def _draw(self, look: Look, ax: Any) -> None:
@@ -201,16 +208,18 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
     return listed, [names] if isinstance(names, str) else names
 
 
-def _curve(name: str, optimizer: Any) -> Curve:
+def _curve(name: str, optimizer: Any, largest: float | None) -> Curve:
     records = told_records(optimizer)
     values = values_of(records)
     initial = [i for i, r in enumerate(records, 1) if r["model_label"] == "initial"]
     try:
-        bound: float | None = float(optimizer.regret_bound())
+        bound: float | None = float(optimizer.regret_bound(calibrated=True))
     except ValueError:  # the policy seeks something else, or no value is known
         bound = None
     stds = np.array([record["value_std"] for record in records])
     best = np.fmax.accumulate(np.where(stds > 0, math.nan, values))
+    if bound is not None and largest is not None:
+        bound = min(bound, max(0.0, largest - float(best[-1])))
     return Curve(name, values, best, max(initial, default=0), bound, stds)
 
 
