@@ -28,6 +28,7 @@ from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
 from skrobustbo.displays._style import Look, panels
 from skrobustbo.displays._text import unlike
+from skrobustbo.model_selection import largest_of
 
 #: Marks the lines of best values, so that later plots count them.
 _BEST = "skrobustbo-best"
@@ -142,6 +143,7 @@ class ConvergenceDisplay(Display):
         """
         searches, names = _named(search, names)
         options.setdefault("value_name", metric_name(searches[0]))
+        options.setdefault("largest", [largest_of(one) for one in searches])
         optimizers = [optimizer_of(one) for one in searches]
         return cls.from_optimizer(optimizers, ax=ax, names=names, **options)
 
@@ -154,6 +156,7 @@ class ConvergenceDisplay(Display):
         branch: Any = None,
         names: Any = None,
         value_name: str = VALUE,
+        largest: Any = None,
     ) -> Self:
         """Compute the data of one or several optimizers and plot them.
 
@@ -170,6 +173,9 @@ class ConvergenceDisplay(Display):
             Names for the legend. None: of their policies.
         value_name : str, default="value"
             Label of the value axis.
+        largest : float or list of float, default=None
+            The largest possible value, such as 1 for an accuracy. The shaded area of
+            what is left to gain ends there. None: not known.
 
         Returns
         -------
@@ -188,8 +194,9 @@ class ConvergenceDisplay(Display):
                 f"The 'names' of ConvergenceDisplay must be one for each of the "
                 f"{len(optimizers)} searches. Got {names!r} instead."
             )
-        pairs = zip(names, optimizers, strict=True)
-        curves = [_curve_of_search(name, one) for name, one in pairs]
+        tops = largest if isinstance(largest, list) else [largest] * len(names)
+        given = zip(names, optimizers, tops, strict=True)
+        curves = [_curve_of_search(name, one, top) for name, one, top in given]
         return cls(curves=curves, value_name=value_name).plot(ax=ax)
 
     def to_plotly(self) -> Any:
@@ -291,12 +298,19 @@ def _curve_of_branch(name: str, optimizer: Any, branch: int) -> Curve:
     return _curve(name, [records[i] for i in own], None, steps)
 
 
-def _curve_of_search(name: str, optimizer: Any) -> Curve:
-    try:
-        bound: float | None = float(optimizer.regret_bound())
-    except ValueError:  # the policy seeks something else, or no value is known
-        bound = None
+def _curve_of_search(name: str, optimizer: Any, largest: float | None) -> Curve:
+    bound = _bound(optimizer, largest)
     return _curve(name, told_records(optimizer), bound, None)
+
+
+def _bound(optimizer: Any, largest: float | None) -> float | None:
+    """Return what is left to gain at most, None if the optimizer does not know."""
+    try:
+        bound = float(optimizer.regret_bound(calibrated=True))
+    except ValueError:  # the policy seeks something else, or no value is known
+        return None
+    left = math.inf if largest is None else largest - optimizer.best_value_
+    return min(bound, max(0.0, left))
 
 
 def _curve(

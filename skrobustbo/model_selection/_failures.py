@@ -49,6 +49,10 @@ class Notes:
         The candidates, with their folds.
     n_read, n_read_failed : int
         Folds that were in the checkpoint, and those of them that had failed.
+    n_candidates_read : int
+        Candidates of which there were any.
+    changed : list of str
+        Which settings differ from those of the call before, in words.
     """
 
     optimizer: Any
@@ -57,6 +61,8 @@ class Notes:
     trials: Sequence[Trial] = ()
     n_read: int = 0
     n_read_failed: int = 0
+    n_candidates_read: int = 0
+    changed: Sequence[str] = ()
 
     @property
     def failures(self) -> list[Failure]:

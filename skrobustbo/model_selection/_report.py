@@ -220,7 +220,11 @@ def _read(found: Findings) -> list[str]:
     if not notes.n_read:
         return []
     failed = f", {notes.n_read_failed} of them failed" if notes.n_read_failed else ""
-    return [f"{count(notes.n_read, 'fold')} read from the checkpoint{failed}"]
+    folds = f"{count(notes.n_read, 'fold')} read from the checkpoint{failed}"
+    return [
+        f"{folds}: of {count(notes.n_candidates_read, 'candidate')}",
+        *notes.changed,
+    ]
 
 
 def _time(found: Findings) -> list[str]:

@@ -114,7 +114,8 @@ class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
         As in `GridSearchCV`. The splits are drawn once and are the same for all
         candidates.
     verbose : int, default=0
-        As in `GridSearchCV`.
+        1 shows one line of progress, and what a checkpoint holds; more prints a line
+        for each fold, as in `GridSearchCV`.
     pre_dispatch : int or str, default="2*n_jobs"
         As in `GridSearchCV`.
     random_state : int, RandomState or None, default=None

@@ -30,6 +30,8 @@ from skrobustbo.surrogate._cholesky import NUMERICAL
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
+#: Multiple of the tolerance from which on what is left to gain counts as near it.
+_NEAR = 2.0
 #: Columns of the results, and the part of a trial that each is.
 _COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
@@ -58,6 +60,8 @@ class OptimizerSource:
         What ends the candidates.
     trials : list of Trial
         Those told, with their folds.
+    near : str
+        Says so where the tolerance is nearly reached, else "".
     """
 
     def __init__(
@@ -78,7 +82,7 @@ class OptimizerSource:
         self.n_rounds: int | None = -(-int(search.n_iter) // self._at_once)
         self.metric = metric_of(search)
         self.seconds = 0.0
-        self.reason = "n_iter"
+        self.reason, self.near = "n_iter", ""
         self.trials: list[Trial] = []
         #: Those asked and not told.
         self._in_flight: list[Trial] = []
@@ -140,7 +144,11 @@ class OptimizerSource:
         if isinstance(tol, str):
             tol = self._standard_error()
         with self._timed(), suppress(*NUMERICAL):
-            return bool(self.optimizer.regret_bound() <= tol)
+            bound = self.optimizer.regret_bound()
+            is_near = tol < bound <= _NEAR * tol
+            near = f"at most {bound:.2g} to gain (tol {tol:.2g})"
+            self.near = near if is_near else ""
+            return bool(bound <= tol)
         return False  # as long as the models fail
 
     def _standard_error(self) -> float:
@@ -353,6 +361,8 @@ class OptimizerSource:
             trials=self.trials,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
+            n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),
+            changed=self._journal.changed,
         )
 
 

@@ -309,7 +309,7 @@ class Branch:
             mu, sigma = models[_DEFAULT.map_model(models)].predict(X)
         return mu * models.scale + models.shift, sigma * models.scale
 
-    def bands(self, n_asked: int, delta: float) -> list[Band] | None:
+    def bands(self, n_asked: int, delta: float, **more: Any) -> list[Band] | None:
         """Return the bands of the plausible models, None without a model so far."""
         if self.state is None or not len(self.history):
             return None
@@ -320,6 +320,7 @@ class Branch:
             self.maximizer(n_asked, repeats=True),
             delta=delta,
             norm_bounded=self.policy.norm_bounded,
+            **more,
         )
 
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:

@@ -192,7 +192,7 @@ class Views:
             return (float(mean[0]), float(std[0])) if return_std else float(mean[0])
         return (mean, std) if return_std else mean
 
-    def regret_bound(self, delta: float = 0.05) -> float:
+    def regret_bound(self, delta: float = 0.05, *, calibrated: bool = False) -> float:
         """Return an upper bound on what is left to gain.
 
         With probability at least 1 - `delta`, the maximum of the objective exceeds its
@@ -206,6 +206,12 @@ class Views:
         ----------
         delta : float, default=0.05
             Probability that the bound may fail.
+        calibrated : bool, default=False
+            Whether to widen the band of a model that errs more than it expects: its
+            deviations are multiplied by the root mean square of its leave-one-out
+            errors, each in units of the deviation predicted for it, where that is more
+            than 1. `tol` of a search goes by the bound as it is, reports and displays
+            show the calibrated one.
 
         Returns
         -------
@@ -246,8 +252,8 @@ class Views:
         self._best()
         with self._lock, one_blas_thread():
             branches = [branch for branch in self._branches if not branch.is_empty]
-            share = delta / len(branches)
-            found = [branch.bands(self._n_asked, share) for branch in branches]
+            how = self._n_asked, delta / len(branches)
+            found = [branch.bands(*how, calibrated=calibrated) for branch in branches]
         known = [models for models in found if models is not None]
         return regret_bound(known) if len(known) == len(found) else math.inf
 

@@ -182,6 +182,11 @@ class Models(Fits):
         return self._cache.active_rows(self.X, self.values, self._view.start)
 
     @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which targets of posteriors are of values that are numbers, not failures."""
+        return np.isfinite(self.values[self._active])
+
+    @property
     def _fitted(self) -> tuple[Array, Array]:
         """The told points, and their targets, that hyperparameters are fitted to."""
         rows = self._active[self._fitted_rows]

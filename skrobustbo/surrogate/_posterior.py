@@ -247,6 +247,19 @@ class Posterior:
             for rows in blocks
         ]
 
+    @property
+    def left_out_errors(self) -> Array:
+        """Errors of each told target left out, in their own deviations, (n_told,).
+
+        With K^-1 of the model, noise included, and alpha = K^-1 z they are
+        alpha_i / sqrt(K^-1_ii): Rasmussen and Williams (2006, section 5.4.2).
+        """
+        n = self.n_told
+        inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
+        precision = np.einsum("ij,ij->j", inverse, inverse)
+        errors: Array = self._alpha[:n] / np.sqrt(precision)
+        return errors
+
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.
 

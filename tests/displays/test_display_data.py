@@ -250,7 +250,7 @@ class TestConvergence:
     def test_certificate_is_a_band_above_the_best(self, bound):
         optimizer = told([1.0, 2.0])
 
-        def regret_bound():
+        def regret_bound(calibrated):
             if bound is None:
                 raise ValueError("this policy has no bound")
             return bound
@@ -264,6 +264,29 @@ class TestConvergence:
             for box in bands
         ]
         assert drawn == ([pytest.approx((2.0, 2.5))] if bound == 0.5 else [])
+
+    @pytest.mark.parametrize(("largest", "top"), [(2.25, 2.25), (1.5, 2.0), (9, 2.5)])
+    def test_the_band_ends_at_the_largest_value_there_can_be(self, largest, top):
+        optimizer = told([1.0, 2.0])
+        optimizer.regret_bound = lambda calibrated: 0.5
+        for given in (largest, [largest]):
+            display = ConvergenceDisplay.from_optimizer(optimizer, largest=given)
+            assert 2.0 + display.curves[0].bound == top
+
+    def test_the_band_of_an_accuracy_ends_at_one(self):
+        X, y = np.arange(40.0).reshape(-1, 1), np.repeat([0, 1], 20)
+        search = RobustBayesSearchCV(
+            DecisionTreeClassifier(random_state=0),
+            {"max_depth": Integer(1, 5)},
+            n_iter=3,
+            random_state=0,
+        ).fit(X, y)
+        search.optimizer_.regret_bound = lambda calibrated: 10.0
+        (curve,) = ConvergenceDisplay.from_search(search).curves
+        assert curve.bound == pytest.approx(1 - search.best_score_)
+        search.set_params(scoring=lambda estimator, X, y: 0.5).fit(X, y)
+        search.optimizer_.regret_bound = lambda calibrated: 10.0
+        assert ConvergenceDisplay.from_search(search).curves[0].bound == 10.0
 
 
 def chosen(label, theta=None, alive=(), divisor=None):

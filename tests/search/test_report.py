@@ -345,16 +345,29 @@ def test_several_models_side_by_side():
 
 def test_certificate_only_where_the_optimizer_has_one():
     search = fitted(n_iter=5)
-    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: 0.0123
+    search.optimizer_.__dict__["regret_bound"] = lambda calibrated: 0.0123
     assert "at most 0.012 is left to gain" in section(search.report(), "Model")
-    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: math.inf
+    search.optimizer_.__dict__["regret_bound"] = lambda calibrated: math.inf
     assert "left to gain" not in search.report()
+
+
+def test_the_report_shows_the_calibrated_bound():
+    search = fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
+    asked = []
+
+    def bound(delta=0.05, *, calibrated=False):
+        asked.append(calibrated)
+        return 0.0
+
+    search.optimizer_.__dict__["regret_bound"] = bound
+    search.report()
+    assert set(asked) == {True}
 
 
 def bounded(bound, search=None):
     """Return a search of which a bound says how much is left to gain."""
     search = search or fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
-    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: bound
+    search.optimizer_.__dict__["regret_bound"] = lambda calibrated: bound
     return search
 
 
