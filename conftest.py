@@ -24,6 +24,11 @@ collect_ignore_glob = [
 if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
 
+# The examples of integrations use the package that they are about.
+for package in ("optuna", "ray"):
+    if importlib.util.find_spec(package) is None:
+        collect_ignore_glob.append(f"skrobustbo/integrations/{package}.py")
+
 
 #: Tests that start processes or take longer: those of these folders and files, and
 #: those so marked one by one. What is neither these nor slow is of the tier "unit".
@@ -38,6 +43,7 @@ PROCESS = [
     "tests/displays/test_display_data.py",
     "tests/displays/test_display_pictures.py",
     "tests/golden",
+    "tests/integrations",
     "tests/optimizer/test_branches.py",
     "tests/optimizer/test_constraints.py",
     "tests/optimizer/test_many_choices.py",

@@ -59,6 +59,14 @@ MAY_IMPORT = {
         "_names",
         "_trials",
     },
+    "integrations": {
+        "_arguments",
+        "_forms",
+        "acquisition",
+        "optimizer",
+        "policies",
+        "space",
+    },
 }
 #: These use public names of the others only.
 BESIDE = {"displays", "problems", "benchmarks", "datasets"}
