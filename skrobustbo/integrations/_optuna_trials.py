@@ -104,7 +104,7 @@ class Reader:
         found = self.proposals(trial)
         proposal = next((each for each in found if each["settings"] == settings), None)
         if point is None:
-            # A running trial may be about to use its proposal; one that is over did not.
+            # A running trial may yet use its proposal; one that is over did not.
             if proposal is None or value is not None:
                 return None
             point = proposal["point"]

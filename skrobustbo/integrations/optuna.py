@@ -126,7 +126,7 @@ class RobustSampler(_BaseSampler):
         return {key: v for key, v in vars(self).items() if key not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        self.__dict__.update(state)
         self._forget()
 
     # What Optuna calls ---------------------------------------------------------------

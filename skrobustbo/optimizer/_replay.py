@@ -1,8 +1,8 @@
 """An optimizer made of trials that somebody else keeps, again at each ask.
 
 Where several processes share one list of trials, none of them knows the whole history.
-What an ask adds to the state, beyond points and values, is written beside the point as a
-note: the policy's metadata, and its state at the first ask of a model. With these a
+What an ask adds to the state, beyond points and values, is written beside the point as
+a note: the policy's metadata, and its state at the first ask of a model. With these a
 rebuilt optimizer asks what one that was never stopped would ask.
 """
 
