@@ -13,7 +13,6 @@ import numpy as np
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.integrations._optional import optional_base
 from skrobustbo.integrations._optuna_space import (
     Axis,
     Group,
@@ -22,6 +21,7 @@ from skrobustbo.integrations._optuna_space import (
     single_value,
 )
 from skrobustbo.integrations._optuna_trials import CONSTRAINTS, Reader, split
+from skrobustbo.integrations._shared import checked_seed, optional_base
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.optimizer._replay import Memory, Noted, ask_noted, replay
 from skrobustbo.policies import Policy, make_policy
@@ -31,7 +31,6 @@ __all__ = ["RobustSampler"]
 Params = dict[str, Any]
 
 _BaseSampler: Any = optional_base("optuna.samplers", "BaseSampler", "Optuna", "optuna")
-_MOST_SEED = 2**32 - 1
 #: Proposals that other workers made at the same time are given up so many times; after
 #: that the point is drawn at random.
 _MOST_ATTEMPTS = 8
@@ -104,7 +103,9 @@ class RobustSampler(_BaseSampler):
     ) -> None:
         self._policy = make_policy(policy)
         self._policy.check()
-        self._seed = _fresh_seed() if seed is None else _checked_seed(seed)
+        self._seed = (
+            _fresh_seed() if seed is None else checked_seed(seed, "RobustSampler")
+        )
         self._n_startup_trials = _count("n_startup_trials", n_startup_trials)
         self._horizon = _count("horizon", horizon)
         if constraints_func is not None:
@@ -360,15 +361,6 @@ def _checked_constraints(values: Any) -> tuple[float, ...]:
 
 def _fresh_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
-
-
-def _checked_seed(seed: Any) -> int:
-    if checked_count("seed", seed, "RobustSampler", 0) > _MOST_SEED:
-        raise ValueError(
-            f"The 'seed' of RobustSampler must be an integer from 0 to 2**32 - 1. Got "
-            f"{seed!r} instead."
-        )
-    return int(seed)
 
 
 def _count(name: str, value: Any) -> int | None:

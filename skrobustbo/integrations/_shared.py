@@ -1,9 +1,12 @@
-"""Base classes of packages that may not be installed."""
+"""What the integrations share: base classes of other packages, seeds."""
 
 from __future__ import annotations
 
 import importlib
+from numbers import Integral
 from typing import Any
+
+_MOST_SEED = 2**32 - 1
 
 
 def optional_base(module: str, name: str, package: str, extra: str) -> Any:
@@ -35,3 +38,14 @@ def _placeholder(package: str, extra: str) -> type:
             )
 
     return Missing
+
+
+def checked_seed(seed: Any, owner: str) -> int:
+    """Return a seed as it is; ValueError for anything but an integer in range."""
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed <= _MOST_SEED:
+        raise ValueError(
+            f"The 'seed' of {owner} must be an integer from 0 to 2**32 - 1 or None. "
+            f"Got {seed!r} instead."
+        )
+    return int(seed)
