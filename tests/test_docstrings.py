@@ -20,6 +20,8 @@ from skrobustbo import (
     problems,
     surrogate,
 )
+from skrobustbo.integrations import optuna as integrations_optuna
+from skrobustbo.integrations import ray as integrations_ray
 
 FOR_USERS = [skrobustbo, datasets, displays, policies, problems]
 PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
@@ -38,6 +40,7 @@ NAMES = [
     for name in module.__all__
     if name != "__version__"
 ]
+NAMES += [integrations_optuna.RobustSampler, integrations_ray.RobustSearcher]
 NAMES.append(pytest.param(checkpoint.CheckpointError, id="CheckpointError"))
 
 
@@ -122,7 +125,7 @@ def test_methods_that_everybody_calls_have_all_sections(cls):
         assert section(text, "Returns") or not gives_something(plain), name
 
 
-@pytest.mark.parametrize("module", FOR_USERS)
+@pytest.mark.parametrize("module", [*FOR_USERS, integrations_optuna, integrations_ray])
 def test_what_users_call_has_an_example(module):
     for name in set(module.__all__) - NO_EXAMPLE - {"__version__"}:
         text = inspect.getdoc(getattr(module, name))

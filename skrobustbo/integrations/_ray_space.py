@@ -91,7 +91,7 @@ class Multiples(Axis):
 
     def inside(self, value: Any) -> int:
         """Return the factor of a value."""
-        return round(value / self.q)
+        return int(round(value / self.q))
 
     def outside(self, found: int) -> Any:
         """Return the multiple of a factor."""
