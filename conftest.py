@@ -24,10 +24,13 @@ collect_ignore_glob = [
 if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
 
-# The examples of integrations use the package that they are about.
-for package in ("optuna", "ray"):
+# The examples of integrations use the package that they are about, as do programs.
+for package, program in (("optuna", "share_study"), ("ray", "tune_locally")):
     if importlib.util.find_spec(package) is None:
-        collect_ignore_glob.append(f"skrobustbo/integrations/{package}.py")
+        collect_ignore_glob += [
+            f"skrobustbo/integrations/{package}.py",
+            f"tests/integrations/{program}.py",
+        ]
 
 
 #: Tests that start processes or take longer: those of these folders and files, and

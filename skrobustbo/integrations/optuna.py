@@ -85,7 +85,7 @@ class RobustSampler(_BaseSampler):
     >>> import optuna
     >>> from skrobustbo.integrations.optuna import RobustSampler
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-    >>> study = optuna.create_study(sampler=RobustSampler(seed=0))
+    >>> study = optuna.create_study(sampler=RobustSampler(seed=0, horizon=15))
     >>> study.optimize(lambda t: (t.suggest_float("x", -1, 1) - 0.3) ** 2, n_trials=15)
     >>> abs(study.best_params["x"] - 0.3) < 0.01
     True
