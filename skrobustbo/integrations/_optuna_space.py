@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -86,12 +87,20 @@ class Group:
     ----------
     axes : dict of str to Axis
         The parameters.
+
+    Attributes
+    ----------
+    space : Space
+        What is searched for them.
+    key : int
+        Tells the spaces of one study apart.
     """
 
     def __init__(self, axes: Mapping[str, Axis]) -> None:
         self.axes = dict(axes)
         self.names = tuple(self.axes)
         self.space = Space({name: axis.dimension for name, axis in axes.items()})
+        self.key = zlib.crc32(repr(self.space).encode())
 
     def inside(self, params: Mapping[str, Any]) -> Params | None:
         """Return a point of the space for a trial's params; None if it has none."""

@@ -15,6 +15,9 @@ Params = dict[str, Any]
 
 #: System attributes of a trial that hold the proposals made for it, in pieces.
 PREFIX = "skrobustbo:proposals:"
+#: What a proposal has: the space that it is a point of, what its note depends on, the
+#: point, and the note.
+_FORM = {"space": int, "settings": int, "point": dict, "note": dict}
 #: Some databases limit the length of an attribute.
 PIECE = 2000
 #: Where Optuna keeps the values of constraints: in one list, or one by one.
@@ -42,8 +45,7 @@ def joined(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _is_proposal(each: Any) -> bool:
     return isinstance(each, dict) and all(
-        isinstance(each.get(key), kind)
-        for key, kind in (("settings", int), ("point", dict), ("note", dict))
+        isinstance(each.get(key), kind) for key, kind in _FORM.items()
     )
 
 
@@ -80,7 +82,7 @@ class Reader:
         group : Group
             The parameters.
         settings : int
-            The key of what a note depends on; notes made with others are not used.
+            What a note depends on beside the space; notes of others are not used.
         sign : int
             1 if large values are good, -1 if small ones are.
         """
@@ -101,22 +103,25 @@ class Reader:
         self, trial: Any, group: Group, settings: int, value: float | None
     ) -> Noted | None:
         point = group.inside(trial.params)
-        found = self.proposals(trial)
-        proposal = next((each for each in found if each["settings"] == settings), None)
+        proposal = self._proposal(trial, group)
         if point is None:
             # A running trial may yet use its proposal; one that is over did not.
             if proposal is None or value is not None:
                 return None
             point = proposal["point"]
-        asked = proposal is not None and point == proposal["point"]
-        return Noted(point, value, proposal["note"] if proposal and asked else {})
-
-    def count(self, trials: Iterable[Any], settings: int) -> int:
-        """Return how many trials had a proposal for a group."""
-        return sum(
-            any(each["settings"] == settings for each in self.proposals(trial))
-            for trial in trials
+        if proposal is None or proposal["settings"] != settings:
+            return Noted(point, value, {})
+        return Noted(
+            point, value, proposal["note"] if point == proposal["point"] else {}
         )
+
+    def _proposal(self, trial: Any, group: Group) -> dict[str, Any] | None:
+        found = self.proposals(trial)
+        return next((each for each in found if each["space"] == group.key), None)
+
+    def count(self, trials: Iterable[Any], group: Group) -> int:
+        """Return how many trials had a proposal for a group."""
+        return sum(self._proposal(trial, group) is not None for trial in trials)
 
 
 def in_order_told(trials: Iterable[Any]) -> list[Any]:

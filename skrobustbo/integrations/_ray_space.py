@@ -91,7 +91,8 @@ class Multiples(Axis):
 
     def inside(self, value: Any) -> int:
         """Return the factor of a value."""
-        return int(round(value / self.q))
+        factor: int = round(value / self.q)
+        return factor
 
     def outside(self, found: int) -> Any:
         """Return the multiple of a factor."""

@@ -7,6 +7,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,8 @@ class RobustSampler(_BaseSampler):
             checked_callable(
                 "constraints_func", constraints_func, "RobustSampler", "a trial"
             )
+        # What a note depends on beside the space: workers may have other policies.
+        self._settings = zlib.crc32(f"{self._policy!r} {self._horizon}".encode())
         self._constraints_func = constraints_func
         self._independent_sampler = independent_sampler
         self._forget()
@@ -264,8 +267,7 @@ class RobustSampler(_BaseSampler):
     def _taken(self, new: Sequence[Params], others: Sequence[Any]) -> bool:
         """Tell whether a new point is another trial's as well."""
         return any(
-            proposal["settings"] == each["settings"]
-            and proposal["point"] == each["point"]
+            proposal["space"] == each["space"] and proposal["point"] == each["point"]
             for other in others
             for each in self._reader.proposals(other)
             for proposal in new
@@ -275,38 +277,26 @@ class RobustSampler(_BaseSampler):
         self, study: Any, trial: Any, group: Group, others: Sequence[Any], attempt: int
     ) -> tuple[Params, bool]:
         """Return what is noted on a trial for a group, and whether the point is new."""
-        described = f"{group.space!r} {self._policy!r} {self._horizon}"
-        settings = zlib.crc32(described.encode())
         sign = 1 if study.direction.name == "MAXIMIZE" else -1
-        noted = self._reader.noted(others, group, settings, sign)
-        n_asked = self._reader.count(others, settings)
+        noted = self._reader.noted(others, group, self._settings, sign)
+        n_asked = self._reader.count(others, group)
         told = [each for each in noted if each.value is not None]
-        is_new = True
-        try:
-            if attempt == _MOST_ATTEMPTS:
-                raise SpaceExhausted("too many workers want the same point")
-            point, note = self._ask(group, settings, noted, n_asked)
-        except SpaceExhausted:
-            is_new = False
-            point, note = self._again(group, settings, told, n_asked, trial.number)
-        return {"settings": settings, "point": point, "note": note}, is_new
-
-    def _again(
-        self, group: Group, settings: int, told: list[Noted], n_asked: int, number: int
-    ) -> tuple[Params, Params]:
-        """Return a point where none is new: one under way, or else a random one."""
-        try:
-            return self._ask(group, settings, told, n_asked)
-        except SpaceExhausted:
-            where = np.random.SeedSequence([self._seed, number])
-            seed = int(where.generate_state(1)[0])
-            return group.space.sample(1, random_state=seed)[0], {}
+        # Points under way may be had again where no others are left.
+        choices = [noted, told] if attempt < _MOST_ATTEMPTS else []
+        made = {"space": group.key, "settings": self._settings}
+        for known in choices:
+            with suppress(SpaceExhausted):
+                point, note = self._ask(group, known, n_asked)
+                return {**made, "point": point, "note": note}, known is noted
+        where = np.random.SeedSequence([self._seed, trial.number])
+        drawn = group.space.sample(1, random_state=int(where.generate_state(1)[0]))
+        return {**made, "point": drawn[0], "note": {}}, False
 
     def _ask(
-        self, group: Group, settings: int, noted: Sequence[Noted], n_asked: int
+        self, group: Group, noted: Sequence[Noted], n_asked: int
     ) -> tuple[Params, Params]:
-        key, memory = self._memories.get(group.names, (settings, None))
-        memory = memory if key == settings else None
+        key, memory = self._memories.get(group.names, (group.key, None))
+        memory = memory if key == group.key else None
         optimizer = self._new(group)
         try:
             memory = replay(optimizer, noted, n_asked=n_asked, memory=memory)
@@ -314,7 +304,7 @@ class RobustSampler(_BaseSampler):
             optimizer = self._new(group)
             bare = [Noted(each.params, each.value, {}) for each in noted]
             memory = replay(optimizer, bare, n_asked=n_asked)
-        self._memories[group.names] = settings, memory
+        self._memories[group.names] = group.key, memory
         return ask_noted(optimizer)
 
     def _new(self, group: Group) -> Optimizer:

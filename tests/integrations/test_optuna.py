@@ -1,5 +1,6 @@
 """The sampler in studies: what it asks, and what it makes of all kinds of trials."""
 
+import itertools
 import math
 import os
 import pickle
@@ -295,7 +296,8 @@ def test_damaged_notes_do_no_harm():
 
 
 def test_long_notes_are_split_and_joined():
-    proposals = [{"settings": 1, "point": {"x" * 5000: 1.5}, "note": {}}]
+    point = {"x" * 5000: 1.5}
+    proposals = [{"space": 1, "settings": 1, "point": point, "note": {}}]
     pieces = split(proposals)
     assert len(pieces) == 3
     assert joined(pieces) == proposals
@@ -354,6 +356,55 @@ def shared_points(folder, n_trials):
         for trial in study.trials
         if len(trial.params) == 2
     ]
+
+
+def imitated(study, n_times):
+    """Ask for a trial while another worker makes the same proposals, so many times."""
+    other = study.ask()
+    write, written = study._storage.set_trial_system_attr, []
+
+    def both(trial_id, key, value):
+        write(trial_id, key, value)
+        if len(written) < n_times:
+            written.append(joined({key: value})[0]["point"])
+            write(other._trial_id, key, value)
+
+    study._storage.set_trial_system_attr = both
+    return study.ask(DISTRIBUTIONS), written
+
+
+@pytest.mark.parametrize("policy", ["robust", "lb-gp-ucb"])
+@pytest.mark.parametrize("n_startup", [2, 20])
+def test_a_proposal_that_another_worker_has_made_is_given_up(policy, n_startup):
+    study = study_of(RobustSampler(seed=0, policy=policy, n_startup_trials=n_startup))
+    study.optimize(objective, n_trials=6)
+    trial, written = imitated(study, 3)
+    # The other worker has but the last of these now: earlier ones may come again.
+    proposed = [*written, trial.params]
+    assert len(proposed) == 4
+    assert all(a != b for a, b in itertools.pairwise(proposed))
+
+
+def test_a_worker_that_is_always_imitated_takes_a_random_point():
+    study = study_of(RobustSampler(seed=0))
+    study.optimize(objective, n_trials=6)
+    trial, written = imitated(study, 99)
+    assert len(written) == 9
+    assert all(a != b for a, b in itertools.pairwise(written))
+    assert trial.params == written[-1]
+
+
+def test_workers_of_other_policies_are_seen():
+    study = study_of(RobustSampler(seed=0))
+    study.optimize(objective, n_trials=8)
+    study.sampler = RobustSampler(seed=0, policy="random")
+    asked = [study.ask(DISTRIBUTIONS)]
+    study.sampler = RobustSampler(seed=0, policy="lb-gp-ucb")
+    asked += [study.ask(DISTRIBUTIONS) for _ in range(2)]
+    for trial in asked:
+        study.tell(trial, loss(trial.params))
+    study.optimize(objective, n_trials=3)
+    assert len({str(params) for params in params_of(study)}) == 14
 
 
 @pytest.mark.process
