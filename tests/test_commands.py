@@ -69,6 +69,12 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-train": "200",
         "--data": "digits",
     },
+    f"{STUDIES}/optuna_sampler.py": {
+        "--problems": "branin",
+        "--samplers": "RobustSampler",
+        "--seeds": "1",
+        "--n-trials": "6",
+    },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
     f"{STUDIES}/racing.py run": {
         "--seeds": "0",

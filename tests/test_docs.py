@@ -18,12 +18,16 @@ from skrobustbo import (
     problems,
     surrogate,
 )
+from skrobustbo.integrations import optuna as integrations_optuna
+from skrobustbo.integrations import ray as integrations_ray
 
 MODULES = [
     skrobustbo,
     acquisition,
     datasets,
     displays,
+    integrations_optuna,
+    integrations_ray,
     kernels,
     policies,
     problems,
@@ -39,6 +43,8 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if "skrobustbo.displays" in page.read_text():
         pytest.importorskip("matplotlib")
+    if "skrobustbo.integrations.optuna" in page.read_text():
+        pytest.importorskip("optuna")
     names = {"__name__": "__docs__"}  # a page is read from its top
     blocks = BLOCK.findall(page.read_text())
     assert len(blocks) == page.read_text().count("```python")  # none is left out

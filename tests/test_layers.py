@@ -63,6 +63,14 @@ MAY_IMPORT = {
     },
     "watching": {"checkpoint", "model_selection"},
     "__main__": {"watching"},
+    "integrations": {
+        "_arguments",
+        "_forms",
+        "acquisition",
+        "optimizer",
+        "policies",
+        "space",
+    },
 }
 #: These use public names of the others only.
 BESIDE = {"displays", "problems", "benchmarks", "datasets"}
