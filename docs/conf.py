@@ -41,7 +41,11 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    # The pages that begin with a wide table have the width for it.
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        **dict.fromkeys(("index", "benchmarks", "papers", "conformance"), ()),
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -53,6 +57,7 @@ autodoc_default_options = {
     "set_predict_request, set_score_request"
 }
 autodoc_typehints = "none"  # types stand in the docstrings
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 # Types in docstrings, and names in single backticks, are links where they can be.
 numpydoc_xref_param_type = True

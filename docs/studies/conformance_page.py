@@ -129,7 +129,9 @@ def _cell(answer):
     return text if answer.outcome == "yes" else f"**{text}**"
 
 
-def _table(heads, rows):
+def _table(estimators, rows):
+    # A name may be broken between its words, as columns are many.
+    heads = [re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", name) for name in estimators]
     lines = [("", *heads), ("---", *(":-:" for _ in heads))]
     lines += [(head, *cells) for head, cells in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
