@@ -52,19 +52,23 @@ OPTIONS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 
-# Elements beyond the right edge that are not in something that scrolls by itself.
+# The page, or a part of it that the theme would let scroll as a whole; and what is to
+# blame: elements beyond the right edge, not in something that scrolls by itself.
 _TOO_WIDE = """() => {
-  const page = document.documentElement;
-  if (page.scrollWidth <= page.clientWidth) return null;
+  const parts = [...document.querySelectorAll(
+    '.bd-container, .bd-main, .bd-content, .bd-article-container, .bd-article')];
+  const wide = [document.documentElement, ...parts].filter(
+    e => e.scrollWidth > e.clientWidth + 1);
+  if (!wide.length) return null;
+  const edge = document.documentElement.clientWidth;
   const scrolls = e => {
-    for (let p = e.parentElement; p && p !== document.body; p = p.parentElement)
+    for (let p = e.parentElement; p && !parts.includes(p); p = p.parentElement)
       if (getComputedStyle(p).overflowX !== 'visible') return true;
     return false;
   };
-  const found = [...document.body.querySelectorAll('*')].filter(e =>
-    e.getBoundingClientRect().right > page.clientWidth + 1 && !scrolls(e));
-  const last = found[found.length - 1];
-  return `${page.scrollWidth} pixels wide` + (last
+  const last = [...document.body.querySelectorAll('*')].filter(
+    e => e.getBoundingClientRect().right > edge + 1 && !scrolls(e)).pop();
+  return `${Math.max(...wide.map(e => e.scrollWidth))} pixels wide` + (last
     ? `, by ${last.tagName.toLowerCase()}.${last.className}: ` +
       last.textContent.trim().slice(0, 60)
     : '');
@@ -164,6 +168,7 @@ class Site:
             await tab.set_viewport_size({"width": width, "height": HEIGHT})
             await tab.emulate_media(color_scheme=mode)
             await tab.goto(f"{self.root}{name}.html", wait_until="load")
+            await tab.wait_for_timeout(500)  # colours change by degrees
             path = self.shots / f"{name.replace('/', '-')}-{kind}.png"
             await tab.screenshot(path=path, full_page=kind != "dark")
         await tab.close()
