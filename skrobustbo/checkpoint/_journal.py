@@ -56,6 +56,11 @@ class NoJournal:
         """Folds given back so far."""
         return sum(self.n_read_of.values())
 
+    @property
+    def noted(self) -> tuple[int, int]:
+        """Rounds that have been asked so far, and the candidates in them."""
+        return 0, 0
+
     def begin(
         self, describe: Callable[[], Parts], *, seed: int, n_iter: int, drawn: bool
     ) -> tuple[int, int]:
@@ -119,6 +124,11 @@ class Journal(NoJournal):
         self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
         self.n_read_of: dict[int, int] = {}
+
+    @property
+    def noted(self) -> tuple[int, int]:
+        """Rounds that have been asked so far, and the candidates in them."""
+        return self._n_rounds, self._n_candidates
 
     def close(self) -> None:
         """Close the file."""

@@ -59,7 +59,7 @@ _ADDED = {
 
 
 def prepared(
-    search: Any, journal: NoJournal, data: Mapping[str, Any]
+    search: Any, journal: NoJournal, data: Mapping[str, Any], n_iter: int
 ) -> Callable[[], Optimizer]:
     """Return what makes the optimizer of a search; all that needs no fit is checked.
 
@@ -71,6 +71,8 @@ def prepared(
         Knows the seed and the horizon of an earlier run.
     data : dict
         What is passed to `fit`, by name.
+    n_iter : int
+        Candidates in all.
     """
     check_estimator(search.estimator)
     check_scoring(search.scoring)
@@ -80,10 +82,12 @@ def prepared(
     check_names(space, search.estimator)
     seed = search.random_state
     drawn = not isinstance(seed, Integral)
+    # Data are described, which takes a while, where the description goes to a file.
+    described = {} if journal.path is None else data
     seed, horizon = journal.begin(
-        lambda: fingerprint(search, space, data),
+        lambda: fingerprint(search, space, described),
         seed=drawn_seed(seed, "RobustBayesSearchCV") if drawn else int(seed),
-        n_iter=search.n_iter,
+        n_iter=n_iter,
         drawn=drawn,
     )
     return partial(

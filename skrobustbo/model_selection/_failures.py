@@ -49,6 +49,8 @@ class Notes:
         Candidates without a finite score.
     n_planned : int
         Candidates planned.
+    n_asked : int
+        Candidates asked, those that were not finished included.
     trials : list of Trial
         The candidates, with their folds.
     n_read, n_read_failed : int
@@ -60,6 +62,7 @@ class Notes:
     failures: Sequence[Failure]
     n_failed: int
     n_planned: int
+    n_asked: int
     trials: Sequence[Trial] = ()
     n_read: int = 0
     n_read_failed: int = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -19,19 +18,15 @@ from skrobustbo._sklearn_compat import (
     StrOptions,
     fit_context,
 )
-from skrobustbo.checkpoint import NoJournal, open_journal
-from skrobustbo.evaluation import OutOfFold, Stops, run_search
-from skrobustbo.model_selection._before import prepared, score_metric
-from skrobustbo.model_selection._honest import collector, honest
+from skrobustbo.model_selection._going_on import GoingOnMixin
 from skrobustbo.model_selection._reported import ReportMixin
-from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
+class RobustBayesSearchCV(GoingOnMixin, ReportMixin, BaseSearchCV):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Used like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
@@ -343,51 +338,4 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         TimeoutError
             If no candidate was finished within `max_time`.
         """
-        stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
-        with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
-            source = self._source(journal, {"X": X, "y": y, **params})
-            kept = collector(self, source.optimizer.space, y)
-            on_start = partial(self._forget, source)
-            reason = run_search(
-                *(self, source, X, y, params, stops, journal, on_start),
-                schedule=source.schedule(),
-                predictions=kept,
-            )
-        if self.honest_score:
-            self._set_honest_score(source, kept, params.get("groups"))
-        self.optimizer_ = source.optimizer
-        self.n_iter_ = len(source.trials)
-        self.tuner_time_ = source.seconds
-        self.stop_reason_ = reason or source.reason
-        self._notes = source.notes()
-        return self
-
-    def _forget(self, source: OptimizerSource) -> None:
-        """Drop what an earlier fit left, once it is known that this one begins."""
-        honest = ("honest_score_", "honest_interval_", "honest_optimism_")
-        for name in ("_notes", "best_score_", *honest):
-            self.__dict__.pop(name, None)
-        self.optimizer_ = source.optimizer
-
-    def _set_honest_score(
-        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
-    ) -> None:
-        metrics = source.trials[0].metrics
-        found = honest(
-            source.trials,
-            kept,
-            metric=score_metric(self, metrics),
-            error_score=self.error_score,
-            groups=groups,
-            seed=source.optimizer._seed,
-        )
-        self.honest_score_, self.honest_interval_ = found.score, found.interval
-        if hasattr(self, "best_score_"):
-            self.honest_optimism_ = float(self.best_score_ - found.score)
-
-    def _source(
-        self, journal: NoJournal | None = None, data: Params | None = None
-    ) -> OptimizerSource:
-        """Return where candidates come from; all that needs no fit is checked."""
-        journal = journal or NoJournal()
-        return OptimizerSource(self, prepared(self, journal, data or {}), journal)
+        return self._run(X, y, params)

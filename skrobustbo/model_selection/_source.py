@@ -46,6 +46,8 @@ class OptimizerSource:
         Returns an optimizer that has not been asked yet.
     journal : NoJournal
         Knows what of the results comes from an earlier run.
+    n_iter : int
+        Candidates in all.
 
     Attributes
     ----------
@@ -62,7 +64,11 @@ class OptimizerSource:
     """
 
     def __init__(
-        self, search: Any, fresh: Callable[[], Optimizer], journal: NoJournal
+        self,
+        search: Any,
+        fresh: Callable[[], Optimizer],
+        journal: NoJournal,
+        n_iter: int,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
         self.optimizer = fresh()
@@ -72,11 +78,13 @@ class OptimizerSource:
                 f"regret has no bound. Got {search.tol!r} with "
                 f"{self.optimizer.policy!r} instead."
             )
-        self.n_planned: int = search.n_iter
+        self.n_planned = int(n_iter)
         #: Candidates asked for at once.
         self._at_once = int(search.batch_size) if search.schedule == "rounds" else 1
+        n_rounds, n_noted = journal.noted  # the last one may be smaller than others
+        n_new = max(self.n_planned - n_noted, 0)
         # Rounded up.
-        self.n_rounds: int | None = -(-int(search.n_iter) // self._at_once)
+        self.n_rounds: int | None = n_rounds - (-n_new // self._at_once)
         self.metric = metric_of(search)
         self.seconds = 0.0
         self.reason = "n_iter"
@@ -242,11 +250,14 @@ class OptimizerSource:
 
     def _start_over(self) -> None:
         if not self._journal.retries:
+            where = "earlier candidates"
+            if self._journal.path is not None:
+                where = "candidates in the checkpoint"
             warn(
-                "The candidates in the checkpoint are not those that would be asked "
-                "here, perhaps because versions of packages differ or failed folds "
-                "were fitted again: they are used as they are, and the rest of the "
-                "search may differ from what it would have been.",
+                f"The {where} are not those that would be asked here, perhaps because "
+                "versions of packages differ or failed folds were fitted again: they "
+                "are used as they are, and the rest of the search may differ from what "
+                "it would have been.",
                 stacklevel=2,
             )
         self._strayed, self.reason = True, "n_iter"
@@ -354,6 +365,7 @@ class OptimizerSource:
             failures=failures(self.trials, self.metric),
             n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=self.n_planned,
+            n_asked=len(self.trials) + len(self._in_flight),
             trials=self.trials,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
