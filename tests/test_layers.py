@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "surrogate",
         "space",
     },
+    "previous": {"optimizer", "space"},
     "checkpoint": {"_trials"},
     "evaluation": {"checkpoint", "_sklearn_compat", "_trials"},
     "functional": {
@@ -51,6 +52,7 @@ MAY_IMPORT = {
         "checkpoint",
         "optimizer",
         "policies",
+        "previous",
         "acquisition",
         "space",
         "surrogate",

@@ -51,6 +51,7 @@ _NOT_COMPARED = {
 #: Settings that older checkpoints do not know, and their defaults: described only where
 #: they are others.
 _ADDED = {
+    "previous": None,
     "schedule": "rounds",
     "racing": None,
     "racing_delta": 0.05,
@@ -59,9 +60,15 @@ _ADDED = {
 
 
 def prepared(
-    search: Any, journal: NoJournal, data: Mapping[str, Any], n_iter: int
-) -> Callable[[], Optimizer]:
-    """Return what makes the optimizer of a search; all that needs no fit is checked.
+    search: Any,
+    journal: NoJournal,
+    data: Mapping[str, Any],
+    n_iter: int,
+    known: Callable[[Space], Any],
+) -> tuple[Callable[[], Optimizer], Any]:
+    """Return what makes the optimizer of a search, and what is known before it.
+
+    All that needs no fit is checked.
 
     Parameters
     ----------
@@ -73,6 +80,8 @@ def prepared(
         What is passed to `fit`, by name.
     n_iter : int
         Candidates in all.
+    known : callable
+        Returns, for the space, the candidates of an earlier search; None without any.
     """
     check_estimator(search.estimator)
     check_scoring(search.scoring)
@@ -80,26 +89,39 @@ def prepared(
     space = search.param_space
     space = space if isinstance(space, Space) else Space(space)
     check_names(space, search.estimator)
+    before = known(space)
     seed = search.random_state
     drawn = not isinstance(seed, Integral)
     # Data are described, which takes a while, where the description goes to a file.
     described = {} if journal.path is None else data
     seed, horizon = journal.begin(
-        lambda: fingerprint(search, space, described),
+        lambda: fingerprint(search, space, described, before),
         seed=drawn_seed(seed, "RobustBayesSearchCV") if drawn else int(seed),
         n_iter=n_iter,
         drawn=drawn,
     )
-    return partial(
+    first = completed(search.initial_params, space, search.estimator)
+    if before is not None:
+        first, horizon = [*(first or []), *before.first], horizon + len(before.told)
+    make = partial(
         Optimizer,
         space,
         policy_of(search.policy, search.tol),
         n_initial_points=search.n_initial_points,
-        initial_params=completed(search.initial_params, space, search.estimator),
+        initial_params=first,
         constraints=search.constraints,
         horizon=int(min(horizon, space.size)),
         random_state=seed,
     )
+    return partial(_informed, make, before), before
+
+
+def _informed(make: Callable[[], Optimizer], before: Any) -> Optimizer:
+    """Return an optimizer that has been told what is known before the search."""
+    optimizer = make()
+    if before is not None:
+        optimizer._tell_before(before.told)
+    return optimizer
 
 
 def metric_of(search: Any) -> str | None:
@@ -291,7 +313,7 @@ def _complete(
 
 
 def fingerprint(
-    search: Any, space: Space, data: Mapping[str, Any]
+    search: Any, space: Space, data: Mapping[str, Any], before: Any
 ) -> dict[str, dict[str, str]]:
     """Return the descriptions of all that the results of a search depend on.
 
@@ -303,6 +325,8 @@ def fingerprint(
         What it searches.
     data : dict
         What is passed to `fit`, by name.
+    before : Before or None
+        What is known of an earlier search.
 
     Returns
     -------
@@ -311,6 +335,7 @@ def fingerprint(
     """
     settings = search.get_params(deep=False)
     settings["policy"] = policy_of(search.policy, search.tol)
+    settings["previous"] = None if before is None else before.description
     compared = {
         name: value
         for name, value in settings.items()
@@ -356,7 +381,7 @@ def _of_space(space: Space) -> dict[str, str]:
 
 
 def _of_branch(space: Space) -> dict[str, str]:
-    found = {name: _of_dimension(d) for name, d in space.dimensions.items()}
+    found = {name: of_dimension(d) for name, d in space.dimensions.items()}
     # The order of the parameters is that of the columns, and counts.
     whole = f"{type(space).__name__} of {', '.join(found)}"
     points = getattr(space, "points", None)
@@ -364,7 +389,8 @@ def _of_branch(space: Space) -> dict[str, str]:
     return {"": whole, **found}
 
 
-def _of_dimension(dimension: Any) -> str:
+def of_dimension(dimension: Any) -> str:
+    """Return the description of a dimension."""
     if not hasattr(dimension, "choices"):
         return repr(dimension)
     # Values of parameters stand as they are: candidates show them, too.

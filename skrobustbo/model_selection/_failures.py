@@ -53,6 +53,8 @@ class Notes:
         Candidates asked, those that were not finished included.
     trials : list of Trial
         The candidates, with their folds.
+    previous : str
+        What became of the candidates of an earlier search, "" without any.
     n_read, n_read_failed : int
         Folds that were in the checkpoint, and those of them that had failed.
     """
@@ -64,6 +66,7 @@ class Notes:
     n_planned: int
     n_asked: int
     trials: Sequence[Trial] = ()
+    previous: str = ""
     n_read: int = 0
     n_read_failed: int = 0
 

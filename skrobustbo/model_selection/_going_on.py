@@ -20,6 +20,7 @@ from skrobustbo.model_selection._before import prepared, score_metric
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._memory import Memory
+from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 
@@ -218,10 +219,12 @@ class GoingOnMixin:
     ) -> OptimizerSource:
         """Return where candidates come from; all that needs no fit is checked."""
         journal, n = journal or NoJournal(), n_iter or self.n_iter
-        fresh = prepared(self, journal, data or {}, n)
+        data = data or {}
+        known = partial(known_before, self, data, n)
+        fresh, before = prepared(self, journal, data, n, known)
         if n_iter is not None and self._is_where_it_was(journal):
-            return ContinuedSource(self, fresh, journal, n)
-        return OptimizerSource(self, fresh, journal, n)
+            return ContinuedSource(self, fresh, journal, n, before)
+        return OptimizerSource(self, fresh, journal, n, before)
 
     def _is_where_it_was(self, journal: NoJournal) -> bool:
         """Tell whether the optimizer is where a longer search would have it now.
@@ -232,7 +235,8 @@ class GoingOnMixin:
         if not isinstance(journal, Memory) or search.racing is not None:
             return False
         trials, n_told = self.optimizer_._trials, len(self._notes.trials)
-        same = len(trials.trials) == journal.noted[1] and len(trials) == n_told
+        n = trials.n_before
+        same = len(trials.trials) == journal.noted[1] + n and len(trials) == n_told + n
         return search.schedule == "rounds" and same
 
 
@@ -245,14 +249,16 @@ class ContinuedSource(OptimizerSource):
         fresh: Callable[[], Optimizer],
         journal: NoJournal,
         n_iter: int,
+        before: Any,
     ) -> None:
-        super().__init__(search, fresh, journal, n_iter)
+        super().__init__(search, fresh, journal, n_iter, before)
         self.optimizer, self.seconds = search.optimizer_, search.tuner_time_
 
     def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
         """Return the candidates of a round, which the optimizer has already."""
-        first = len(self.trials) + len(self._in_flight)
-        trials = self.optimizer._trials.trials[first : first + len(noted)]
+        every = self.optimizer._trials
+        first = every.n_before + len(self.trials) + len(self._in_flight)
+        trials = every.trials[first : first + len(noted)]
         self._in_flight += trials
         return trials
 

@@ -26,6 +26,8 @@ class Memory(NoJournal):
     ----------
     rounds : list of list of dict
         The candidates asked, round by round, as the source writes them.
+    shape : (int, int or None)
+        Rows and columns of the data; None before the end of the first run.
     """
 
     def __init__(self) -> None:
@@ -33,7 +35,7 @@ class Memory(NoJournal):
         self.n_read_of: dict[int, int] = {}
         self._n_replayed = 0
         self._begun: tuple[Parts, int, int] | None = None
-        self._shape: tuple[int, int | None] | None = None
+        self.shape: tuple[int, int | None] | None = None
         self._splits: list[_Split] = []
         self._results: dict[FoldId, FoldResult] = {}
         self._turns: dict[FoldId, int] = {}
@@ -51,10 +53,10 @@ class Memory(NoJournal):
     def go_on(self, X: Any) -> None:
         """Begin the next run; ValueError if the data cannot be those of the last."""
         now = shape_of(X)
-        if now != self._shape:
+        if now != self.shape:
             raise ValueError(
                 "The 'X' of RobustBayesSearchCV.resume must be that of fit, with "
-                f"{_shown(self._shape)}. Got {_shown(now)} instead; call fit for other "
+                f"{_shown(self.shape)}. Got {_shown(now)} instead; call fit for other "
                 "data, with previous= to make use of this search."
             )
         self._n_replayed, self.n_read_of = 0, {}
@@ -98,7 +100,7 @@ class Memory(NoJournal):
 
     def note_data(self, X: Any) -> None:
         """Take note of the size of the data."""
-        self._shape = shape_of(X)
+        self.shape = shape_of(X)
 
     def next_round(self, source: Any) -> list[Trial]:
         """Return the next candidates: those noted, then new ones, which are noted."""

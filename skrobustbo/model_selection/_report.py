@@ -46,6 +46,7 @@ def _sections(found: Findings) -> list[tuple[str, list[str]]]:
         ("Failures", _failures(found)),
         ("Races", _races(found)),
         ("Read", _read(found)),
+        ("Previous", [found.notes.previous] if found.notes.previous else []),
         ("Time", _time(found)),
         ("Ended", [_end(found)]),
         ("Next", [f"- {line}" for line in advice(found)]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -14,13 +14,17 @@ from sklearn.utils import get_tags
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
+    HasMethods,
     Interval,
     StrOptions,
+    clone_parametrized,
     fit_context,
+    nested_params,
 )
 from skrobustbo.model_selection._going_on import GoingOnMixin
 from skrobustbo.model_selection._reported import ReportMixin
 from skrobustbo.policies import Policy
+from skrobustbo.previous import PreviousCandidates
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
@@ -54,6 +58,13 @@ class RobustBayesSearchCV(GoingOnMixin, ReportMixin, BaseSearchCV):
     initial_params : list of dict, default=None
         Candidates to try first. What a dict leaves out is taken from the estimator's
         present settings.
+    previous : search, str, dict, DataFrame or PreviousCandidates, default=None
+        Candidates of an earlier search, such as of a narrower space: a fitted search,
+        the path of a checkpoint, a ``cv_results_`` (also of `GridSearchCV`), a table of
+        it, or what `skrobustbo.previous` makes of others. Those that fit the space are
+        told to the model, at no cost; only the best is evaluated again, as the first
+        candidate. The fitted attributes are of the candidates of this call alone. See
+        the notes.
     batch_size : int, default=1
         Candidates evaluated side by side with their folds. More of them keep more
         workers busy, and the search learns a little less from each.
@@ -192,6 +203,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     several metrics the race is on `search_metric`. A fold that fails ends its
     candidate.
 
+    The scores of `previous` must be of the same data, estimator and metric: the model
+    learns from them as if they were its own. As the best of them is evaluated again,
+    the winner has been fitted in this call, and is hardly worse than what was known.
+    For scores of other data, pass a `PreviousCandidates` with ``same_data=False``: the
+    best of its candidates are tried first, at most five and a quarter of `n_iter`, and
+    nothing else is made of them. The search finds out by itself where a checkpoint has
+    other data, or a fitted search another number of rows or columns.
+
     The honest score is of the metric of `best_score_`; where `refit` names none of
     several, of `search_metric`. It is about the candidate of the highest score, also if
     a callable `refit` chooses another, and about models fitted to as many rows as in
@@ -219,6 +238,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
+        "previous": [
+            *(str, os.PathLike, Mapping, PreviousCandidates, HasMethods("fit")),
+            *(HasMethods(["keys", "to_dict"]), None),
+        ],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "schedule": [StrOptions({"rounds", "window", "free"})],
         "racing": [StrOptions({"confident"}), None],
@@ -245,6 +268,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         policy: str | Policy = "robust",
         n_initial_points: int | None = None,
         initial_params: Sequence[Mapping[str, Any]] | None = None,
+        previous: Any = None,
         batch_size: int = 1,
         schedule: str = "rounds",
         racing: str | None = None,
@@ -285,6 +309,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.policy = policy
         self.n_initial_points = n_initial_points
         self.initial_params = initial_params
+        self.previous = previous
         self.batch_size = batch_size
         self.schedule = schedule
         self.racing = racing
@@ -300,6 +325,33 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.honest_score = honest_score
         self.on_trial = on_trial
         self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the settings, and with `deep` those of estimators among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return the settings of `estimator`, too. What `previous` was
+            fitted with is none of ours.
+
+        Returns
+        -------
+        params : dict
+        """
+        found: Params = super().get_params(deep=False)
+        if deep:
+            own = {**found, "previous": None}
+            found |= nested_params(own)
+        return found
+
+    def __sklearn_clone__(self) -> Any:
+        bare = copy(self)
+        bare.previous = None
+        cloned = clone_parametrized(bare)
+        # Clones of fitted searches are not fitted.
+        cloned.previous = self.previous
+        return cloned
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

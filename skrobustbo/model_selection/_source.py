@@ -48,6 +48,8 @@ class OptimizerSource:
         Knows what of the results comes from an earlier run.
     n_iter : int
         Candidates in all.
+    before : Before or None, default=None
+        What is known of an earlier search.
 
     Attributes
     ----------
@@ -69,6 +71,7 @@ class OptimizerSource:
         fresh: Callable[[], Optimizer],
         journal: NoJournal,
         n_iter: int,
+        before: Any = None,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
         self.optimizer = fresh()
@@ -78,7 +81,7 @@ class OptimizerSource:
                 f"regret has no bound. Got {search.tol!r} with "
                 f"{self.optimizer.policy!r} instead."
             )
-        self.n_planned = int(n_iter)
+        self.n_planned, self._before = int(n_iter), before
         #: Candidates asked for at once.
         self._at_once = int(search.batch_size) if search.schedule == "rounds" else 1
         n_rounds, n_noted = journal.noted  # the last one may be smaller than others
@@ -168,7 +171,7 @@ class OptimizerSource:
             racing = Racing(
                 search.racing_delta,
                 search.racing_margin,
-                self.optimizer.horizon or self.n_planned,  # that of the first run
+                self._n_raced(),
                 score=self._score,
                 beliefs=self._beliefs,
             )
@@ -178,6 +181,11 @@ class OptimizerSource:
             in_order=search.schedule != "free",
             racing=racing,
         )
+
+    def _n_raced(self) -> int:
+        """Return the candidates planned in the first run."""
+        told = 0 if self._before is None else len(self._before.told)
+        return (self.optimizer.horizon or self.n_planned) - told
 
     def _score(self, result: FoldResult) -> float:
         """Return the score that candidates race by, nan for a fold that failed."""
@@ -330,8 +338,10 @@ class OptimizerSource:
         """Return the best so far and the count of candidates, for callbacks."""
         told: dict[str, Any] = {"n_candidates": len(self.trials)}
         if self.found:
-            told["best_score"] = self.optimizer.best_value_
-            told["best_params"] = self.optimizer.best_params_
+            found = [t for t in self.trials if math.isfinite(t.mean_score(self.metric))]
+            best = max(found, key=lambda t: t.mean_score(self.metric))
+            told["best_score"] = best.mean_score(self.metric)
+            told["best_params"] = dict(best.params)
         return told
 
     def columns(self) -> Mapping[str, Any]:
@@ -367,6 +377,7 @@ class OptimizerSource:
             n_planned=self.n_planned,
             n_asked=len(self.trials) + len(self._in_flight),
             trials=self.trials,
+            previous="" if self._before is None else self._before.says,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
         )
