@@ -49,6 +49,8 @@ class Notes:
         Candidates without a finite score.
     n_planned : int
         Candidates planned.
+    is_resumed : bool
+        Whether there are more than the setting `n_iter` says, by `resume`.
     n_asked : int
         Candidates asked, those that were not finished included.
     trials : list of Trial
@@ -64,6 +66,7 @@ class Notes:
     failures: Sequence[Failure]
     n_failed: int
     n_planned: int
+    is_resumed: bool
     n_asked: int
     trials: Sequence[Trial] = ()
     previous: str = ""

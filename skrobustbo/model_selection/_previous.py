@@ -20,12 +20,14 @@ from skrobustbo.checkpoint._store import Store, damaged, exists
 from skrobustbo.model_selection._before import completed, metric_of, of_dimension
 from skrobustbo.model_selection._memory import shape_of
 from skrobustbo.previous import PreviousCandidates, from_cv_results
-from skrobustbo.space import Constraint, Space
+from skrobustbo.space import Constraint, Space, from_json
 
 Params = dict[str, Any]
 
 #: Candidates of other data that are tried first: at most, and of `n_iter`.
 _FIRST, _SHARE = 5, 4
+#: Stands for a value that cannot be read, and is none of any space.
+_UNREADABLE = "a choice of a list that has changed"
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def _of_search(search: Any, data: Mapping[str, Any]) -> PreviousCandidates:
         )
     results = previous.cv_results_
     metric = _metric(search, results)
-    if f"mean_test_{metric}" not in results:
+    if "mean_test_score" in results and f"mean_test_{metric}" not in results:
         before = getattr(previous, "scoring", None)
         _check_scoring(describe(before), describe(search.scoring))
     memory = getattr(previous, "_memory", None)
@@ -270,26 +272,23 @@ def _of_checkpoint(
 def _decoded(
     record: Mapping[str, Any], described: Mapping[str, str], space: Space
 ) -> Params:
-    """Return the point that a checkpoint has, without what cannot be read.
+    """Return the point that a checkpoint has.
 
-    It has choices by their places, which tell nothing in a list that has changed.
+    It has choices by their places, which tell nothing where the list has changed.
     """
     i = record.get("$branch")
     values = record if i is None else record["params"]
     prefix = "" if i is None else f"branch {i} "
     found = {}
     for name, value in values.items():
-        for branch in space.branches:
-            dimension = branch.dimensions.get(name)
-            listed = hasattr(dimension, "choices")
-            was = described.get(f"{prefix}{name}", "")
-            if dimension is None or (listed and of_dimension(dimension) != was):
-                continue
-            was_listed = "Categorical" in was
-            if listed == was_listed:
-                found[name] = dimension.value_from_json(value)
-                break
-    return found if len(found) == len(values) else {"": None}
+        was = described.get(f"{prefix}{name}", "")
+        if "Categorical" not in was:
+            found[name] = from_json(value)
+            continue
+        here = (branch.dimensions.get(name) for branch in space.branches)
+        same = [d for d in here if d is not None and of_dimension(d) == was]
+        found[name] = same[0].value_from_json(value) if same else _UNREADABLE
+    return found
 
 
 def read_file(

@@ -375,6 +375,7 @@ class OptimizerSource:
             failures=failures(self.trials, self.metric),
             n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=self.n_planned,
+            is_resumed=self.n_planned != self._search.n_iter,
             n_asked=len(self.trials) + len(self._in_flight),
             trials=self.trials,
             previous="" if self._before is None else self._before.says,

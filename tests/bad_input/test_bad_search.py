@@ -71,6 +71,7 @@ ONLY = {
         [{1: 2}],
         [{"a": 0.1}, {"a": [0.1]}],
     ],
+    "previous": [3, b"x", ["a"], [{"a": 0.1}], np.array(3), True],
     "constraints": [3, "x", [len], np.array(3), {"a": 1}],
     "search_metric": [3, ["a"], "accuracy", ""],
     "max_time": SECONDS,
