@@ -412,7 +412,8 @@ def test_studies_of_optuna(direction):
 def test_results_of_skopt():
     skopt = pytest.importorskip("skopt")
     space = [skopt.space.Real(-1.0, 0.0, name="a")]
-    result = skopt.dummy_minimize(lambda x: (x[0] - 0.3) ** 2, space, n_calls=7)
+    settings = {"n_calls": 7, "n_initial_points": 5, "random_state": 0}
+    result = skopt.gp_minimize(lambda x: (x[0] - 0.3) ** 2, space, **settings)
     found = from_skopt(result)
     assert max(found.scores) == -result.fun
     ours = make(previous=found).fit(X, y)
