@@ -15,6 +15,7 @@ from skrobustbo import (
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 )
@@ -26,6 +27,7 @@ MODULES = [
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 ]

@@ -17,11 +17,12 @@ from skrobustbo import (
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 )
 
-FOR_USERS = [skrobustbo, datasets, displays, policies, problems]
+FOR_USERS = [skrobustbo, datasets, displays, policies, previous, problems]
 PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
 #: Not packages of public names: the package's own workings, and a command.
 INSIDE = {"checkpoint", "evaluation", "benchmarks"}

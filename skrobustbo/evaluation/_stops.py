@@ -215,7 +215,7 @@ class Stops:
                 f"The search was interrupted after {n_done} of {n_planned} candidates "
                 "and goes on with the best of these; interrupt again to abort.",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 from warnings import warn
@@ -15,7 +16,7 @@ from skrobustbo._arguments import checked_count
 from skrobustbo._sklearn_compat import fit_context
 from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
-from skrobustbo.evaluation import OutOfFold, Stops, run_search
+from skrobustbo.evaluation import OutOfFold, Schedule, Stops, run_search
 from skrobustbo.model_selection._before import prepared, score_metric
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._honest import collector, honest
@@ -27,12 +28,30 @@ from skrobustbo.optimizer import Optimizer
 Params = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Run:
+    """What a call of `fit` or `resume` searches with."""
+
+    source: OptimizerSource
+    stops: Stops
+    journal: NoJournal
+    on_start: Callable[[], None] | None
+    schedule: Schedule
+    predictions: OutOfFold | None
+
+    @property
+    def settings(self) -> Params:
+        """What `run_search` takes besides the source and the data."""
+        return {name: value for name, value in vars(self).items() if name != "source"}
+
+
 class GoingOnMixin:
     """Runs a search, and lets it go on with more candidates."""
 
     n_iter: int
     batch_size: int
     checkpoint: Any
+    honest_score: bool | str
     _notes: Notes
     #: What is kept for `resume`; None where the checkpoint has it.
     _memory: Memory | None = None
@@ -115,7 +134,11 @@ class GoingOnMixin:
         kept = self._memory
         n_asked = self._notes.n_asked if kept is None else kept.noted[1]
         try:
-            self._run(X, y, params, n_iter=max(n_done + more, n_asked), goes_on=True)
+            data = {"X": X, "y": y, **params}
+            total = max(n_done + more, n_asked)
+            with self._set_up(data, total, goes_on=True) as run:
+                reason = run_search(self, run.source, X, y, params, **run.settings)
+            self._conclude(run, reason, data)
         except BaseException:
             self._restore(before)
             raise
@@ -143,39 +166,37 @@ class GoingOnMixin:
             )
         self._memory.go_on(X)
 
-    def _run(
+    @contextmanager
+    def _set_up(
         self,
-        X: Any,
-        y: Any,
-        params: Params,
+        data: Params,
         n_iter: int | None = None,
         *,
         goes_on: bool = False,
-    ) -> Self:
-        """Search, and set the fitted attributes."""
+    ) -> Iterator[_Run]:
+        """Return a context with all that a run needs; what needs no fit is checked."""
         search: Any = self
         stops = Stops(search.max_time, search.fit_timeout, interruptible=True)
         with self._open_journal(goes_on) as journal:
-            source = self._source(journal, {"X": X, "y": y, **params}, n_iter)
-            kept = collector(self, source.optimizer.space, y)
+            source = self._source(journal, data, n_iter)
+            kept = collector(self, source.optimizer.space, data["y"])
             # What an earlier run has found stays until there is more.
             on_start = None if goes_on else partial(self._forget, source)
-            reason = run_search(
-                *(search, source, X, y, params, stops, journal, on_start),
-                schedule=source.schedule(),
-                predictions=kept,
-            )
-        if isinstance(journal, Memory):
-            journal.note_data(X)
-        self._memory = journal if isinstance(journal, Memory) else None
-        if search.honest_score:
-            self._set_honest_score(source, kept, params.get("groups"))
+            yield _Run(source, stops, journal, on_start, source.schedule(), kept)
+
+    def _conclude(self, run: _Run, reason: str, data: Params) -> None:
+        """Set the fitted attributes that `run_search` does not."""
+        source = run.source
+        self._memory = run.journal if isinstance(run.journal, Memory) else None
+        if self._memory is not None:
+            self._memory.note_data(data["X"])
+        if self.honest_score:
+            self._set_honest_score(source, run.predictions, data.get("groups"))
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
         self._notes = source.notes()
-        return self
 
     @contextmanager
     def _open_journal(self, goes_on: bool) -> Iterator[NoJournal]:

@@ -21,6 +21,7 @@ from skrobustbo._sklearn_compat import (
     fit_context,
     nested_params,
 )
+from skrobustbo.evaluation import run_search
 from skrobustbo.model_selection._going_on import GoingOnMixin
 from skrobustbo.model_selection._reported import ReportMixin
 from skrobustbo.policies import Policy
@@ -390,4 +391,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         TimeoutError
             If no candidate was finished within `max_time`.
         """
-        return self._run(X, y, params)
+        data = {"X": X, "y": y, **params}
+        with self._set_up(data) as run:
+            reason = run_search(self, run.source, X, y, params, **run.settings)
+        self._conclude(run, reason, data)
+        return self

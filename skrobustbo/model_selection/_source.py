@@ -166,12 +166,13 @@ class OptimizerSource:
     def schedule(self) -> Schedule:
         """Return when candidates are asked for and told, and how they are raced."""
         search = self._search
-        racing = None
+        racing, n_before = None, self.optimizer._trials.n_before
         if search.racing is not None:
             racing = Racing(
                 search.racing_delta,
                 search.racing_margin,
-                self._n_raced(),
+                # Those of the first run.
+                (self.optimizer.horizon or self.n_planned) - n_before,
                 score=self._score,
                 beliefs=self._beliefs,
             )
@@ -181,11 +182,6 @@ class OptimizerSource:
             in_order=search.schedule != "free",
             racing=racing,
         )
-
-    def _n_raced(self) -> int:
-        """Return the candidates planned in the first run."""
-        told = 0 if self._before is None else len(self._before.told)
-        return (self.optimizer.horizon or self.n_planned) - told
 
     def _score(self, result: FoldResult) -> float:
         """Return the score that candidates race by, nan for a fold that failed."""

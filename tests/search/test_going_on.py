@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from fake_estimators import Fake, Noisy
 from skrobustbo import Real, RobustBayesSearchCV
 from skrobustbo.checkpoint import CheckpointError
+from skrobustbo.evaluation import Stops
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"a": Real(-1, 1)}
@@ -313,3 +314,27 @@ def test_splits_are_kept_in_little_space():
     overlapping = [(np.arange(8), np.arange(4, 12)), (np.arange(3, 15), [0, 1, 2])]
     ours = make(4, cv=overlapping).fit(X, y).resume(X, y, n_iter=3)
     assert_equal(ours, make(7, cv=overlapping).fit(X, y))
+
+
+def test_too_little_time_leaves_the_results(monkeypatch):
+    ours = make(schedule="window").fit(X, y)
+    before = ours.cv_results_
+    ours.set_params(max_time=1e-9)
+    with pytest.raises(TimeoutError, match="No candidate was finished"):
+        ours.resume(X, y, n_iter=3)
+    assert ours.cv_results_ is before
+    asked = []
+
+    def over(stops):
+        asked.append(stops)
+        stops._out_of_time = len(asked) > 5
+        return bool(stops.reason)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Stops, "over", over)
+        with pytest.warns(UserWarning, match="its results are those of before"):
+            ours.resume(X, y, n_iter=3)
+    assert ours.cv_results_ is before
+    assert (ours.n_iter_, ours.stop_reason_) == (9, "max_time")
+    ours.set_params(max_time=None).resume(X, y, n_iter=3)
+    assert_equal(ours, make(12).fit(X, y))
