@@ -241,7 +241,7 @@ class GoingOnMixin:
         """Return where candidates come from; all that needs no fit is checked."""
         journal, n = journal or NoJournal(), n_iter or self.n_iter
         data = data or {}
-        known = partial(known_before, self, data, n)
+        known = partial(known_before, self, data)
         fresh, before = prepared(self, journal, data, n, known)
         if n_iter is not None and self._is_where_it_was(journal):
             return ContinuedSource(self, fresh, journal, n, before)

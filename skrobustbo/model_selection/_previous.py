@@ -24,8 +24,9 @@ from skrobustbo.space import Constraint, Space, from_json
 
 Params = dict[str, Any]
 
-#: Candidates of other data that are tried first: at most, and of `n_iter`.
-_FIRST, _SHARE = 5, 4
+#: Candidates that are tried first, of other data. It does not depend on `n_iter`, which
+#: may grow while the candidates have to stay the same.
+_FIRST = 3
 #: Stands for a value that cannot be read, and is none of any space.
 _UNREADABLE = "a choice of a list that has changed"
 
@@ -52,9 +53,7 @@ class Before:
     says: str
 
 
-def known_before(
-    search: Any, data: Mapping[str, Any], n_iter: int, space: Space
-) -> Before | None:
+def known_before(search: Any, data: Mapping[str, Any], space: Space) -> Before | None:
     """Return what `previous` says that is of use in a space; None without it.
 
     Parameters
@@ -63,8 +62,6 @@ def known_before(
         The search.
     data : dict
         What is passed to `fit`, by name.
-    n_iter : int
-        Candidates of the search.
     space : Space
         What it searches.
 
@@ -77,8 +74,7 @@ def known_before(
         return None
     given = _read(search, data, space)
     found = _fitting(given, space, search.estimator)
-    n_first = 1 if given.same_data else max(1, min(_FIRST, n_iter // _SHARE))
-    first = _best(found, search.constraints, n_first)
+    first = _best(found, search.constraints, 1 if given.same_data else _FIRST)
     places = {point.place for point in first}
     told = [point for point in found if point.place not in places]
     return Before(

@@ -207,9 +207,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     The scores of `previous` must be of the same data, estimator and metric: the model
     learns from them as if they were its own. As the best of them is evaluated again,
     the winner has been fitted in this call, and is hardly worse than what was known.
-    For scores of other data, pass a `PreviousCandidates` with ``same_data=False``: the
-    best of its candidates are tried first, at most five and a quarter of `n_iter`, and
-    nothing else is made of them. The search finds out by itself where a checkpoint has
+    For scores of other data, pass a `PreviousCandidates` with ``same_data=False``: its
+    best three candidates are tried first, and nothing else is made of them. The search finds out by itself where a checkpoint has
     other data, or a fitted search another number of rows or columns.
 
     The honest score is of the metric of `best_score_`; where `refit` names none of

@@ -446,3 +446,14 @@ def test_candidates_are_checked(arguments, says):
         PreviousCandidates(*arguments)
     with pytest.raises(ValueError, match="'same_data' of PreviousCandidates"):
         PreviousCandidates([], [], same_data="no")
+
+
+def test_candidates_of_other_data_stay_first_in_a_longer_search(narrow, tmp_path):
+    other = from_cv_results(narrow.cv_results_, same_data=False)
+    path = tmp_path / "search.ckpt"
+    with pytest.warns(UserWarning, match="of other data"):
+        short = make(n_iter=4, previous=other, checkpoint=path).fit(X, y)
+    with pytest.warns(UserWarning, match="of other data") as said:
+        longer = make(n_iter=12, previous=other, checkpoint=path).fit(X, y)
+    assert len(said) == 1
+    assert longer.cv_results_["params"][:4] == short.cv_results_["params"]
