@@ -65,6 +65,7 @@ PROCESS = [
     "tests/search/test_callbacks.py",
     "tests/search/test_evaluation.py",
     "tests/search/test_failures.py",
+    "tests/search/test_going_on.py",
     "tests/search/test_interruption.py",
     "tests/search/test_metrics.py",
     "tests/search/test_numerical_failures.py",

@@ -160,6 +160,9 @@ class Trials:
 
     Attributes
     ----------
+    n_before : int
+        Trials, the first ones, that are of an earlier search; those after them are
+        numbered from 0 on.
     best : int or None
         Index of the best finite value among the told, None if there is none. A value
         that is an estimate is best only where there are no others.
@@ -170,6 +173,7 @@ class Trials:
         self.told: list[Trial] = []
         #: Trials asked and not told, in the order asked.
         self.pending: list[Trial] = []
+        self.n_before = 0
         self.best: int | None = None
         self._values = np.empty(16)
         self._has_estimates = False

@@ -16,6 +16,7 @@ from skrobustbo import (
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 )
@@ -31,6 +32,7 @@ MODULES = [
     integrations_ray,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 ]

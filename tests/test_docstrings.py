@@ -17,13 +17,14 @@ from skrobustbo import (
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 )
 from skrobustbo.integrations import optuna as integrations_optuna
 from skrobustbo.integrations import ray as integrations_ray
 
-FOR_USERS = [skrobustbo, datasets, displays, policies, problems]
+FOR_USERS = [skrobustbo, datasets, displays, policies, previous, problems]
 PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
 #: Not packages of public names: the package's own workings, and a command.
 INSIDE = {"checkpoint", "evaluation", "benchmarks", "watching"}

@@ -37,6 +37,7 @@ MAY_IMPORT = {
         "surrogate",
         "space",
     },
+    "previous": {"optimizer", "space"},
     "checkpoint": {"_trials"},
     "evaluation": {"checkpoint", "_sklearn_compat", "_threads", "_trials"},
     "functional": {
@@ -53,6 +54,7 @@ MAY_IMPORT = {
         "checkpoint",
         "optimizer",
         "policies",
+        "previous",
         "acquisition",
         "space",
         "surrogate",

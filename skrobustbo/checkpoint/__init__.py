@@ -3,7 +3,8 @@
 from skrobustbo.checkpoint._beside import CheckpointError
 from skrobustbo.checkpoint._describe import describe, describe_data, shortened
 from skrobustbo.checkpoint._header import TEXT
-from skrobustbo.checkpoint._journal import Journal, NoJournal, open_journal
+from skrobustbo.checkpoint._journal import Journal, NoJournal
+from skrobustbo.checkpoint._open import open_journal
 from skrobustbo.checkpoint._reader import Contents, read_contents
 
 __all__ = [

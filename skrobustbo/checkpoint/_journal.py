@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +13,7 @@ from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import CheckpointError, locked
+from skrobustbo.checkpoint._beside import CheckpointError
 from skrobustbo.checkpoint._compare import (
     Parts,
     compare_versions,
@@ -61,6 +61,11 @@ class NoJournal:
     def n_read(self) -> int:
         """Folds given back so far."""
         return sum(self.n_read_of.values())
+
+    @property
+    def noted(self) -> tuple[int, int]:
+        """Rounds that have been asked so far, and the candidates in them."""
+        return 0, 0
 
     def begin(
         self,
@@ -141,6 +146,11 @@ class Journal(NoJournal):
         """Write that this run ended with an error, if it has written anything."""
         if self._store is not None and self._run.is_begun:
             self._run.end(self._store, "error")
+
+    @property
+    def noted(self) -> tuple[int, int]:
+        """Rounds that have been asked so far, and the candidates in them."""
+        return self._n_rounds, self._n_candidates
 
     def close(self) -> None:
         """Close the file."""
@@ -374,27 +384,3 @@ class Journal(NoJournal):
         if self._store is None:
             raise RuntimeError("Expected the splits to be set before the first fold.")
         return self._store
-
-
-@contextmanager
-def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[NoJournal]:
-    """Return a context that gives the journal at a path, locked until it ends.
-
-    Parameters
-    ----------
-    path : str, path or None
-        The file; None for a journal that keeps nothing.
-    retry_failed : bool, default=False
-        Whether folds that failed are fitted again.
-    """
-    if path is None:
-        yield NoJournal()
-        return
-    name = store.real_path(path)  # one lock for all names of a file
-    store.exists(name)  # looked at before anything is put beside it
-    with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:
-        try:
-            yield journal
-        except BaseException:
-            journal.fail()
-            raise

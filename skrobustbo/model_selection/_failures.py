@@ -45,8 +45,14 @@ class Notes:
         The metric searched for where there are several.
     n_planned : int
         Candidates planned.
+    is_resumed : bool
+        Whether there are more than the setting `n_iter` says, by `resume`.
+    n_asked : int
+        Candidates asked, those that were not finished included.
     trials : list of Trial
         The candidates, with their folds.
+    previous : str
+        What became of the candidates of an earlier search, "" without any.
     n_read, n_read_failed : int
         Folds that were in the checkpoint, and those of them that had failed.
     n_candidates_read : int
@@ -58,7 +64,10 @@ class Notes:
     optimizer: Any
     metric: str | None
     n_planned: int
+    is_resumed: bool = False
+    n_asked: int = 0
     trials: Sequence[Trial] = ()
+    previous: str = ""
     n_read: int = 0
     n_read_failed: int = 0
     n_candidates_read: int = 0

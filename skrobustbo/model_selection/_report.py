@@ -46,6 +46,7 @@ def _sections(found: Findings) -> list[tuple[str, list[str]]]:
         ("Failures", _failures(found)),
         ("Races", _races(found)),
         ("Read", _read(found)),
+        ("Previous", [found.notes.previous] if found.notes.previous else []),
         ("Time", _time(found)),
         ("Ended", [_end(found)]),
         ("Next", [f"- {line}" for line in advice(found)]),
@@ -236,7 +237,10 @@ def _time(found: Findings) -> list[str]:
 
 def _end(found: Findings) -> str:
     reason = found.search.stop_reason_
-    says = _ENDS.get(reason, str(reason)).format(n=len(found.scores))
+    n = len(found.scores)
+    says = _ENDS.get(reason, str(reason)).format(n=n)
+    if reason == "n_iter" and found.notes.is_resumed:
+        says = f"all {n} candidates were evaluated"
     left = found.notes.n_planned - len(found.scores)
     return f"{says}, {left} short of n_iter" if left > 0 else says
 
@@ -283,12 +287,15 @@ def _look_at_failures(found: Findings) -> list[str]:
 
 
 def _widen(found: Findings) -> list[str]:
-    return [
+    lines = [
         f"{edge.name}: try {'larger' if edge.side == 'upper' else 'smaller'} values "
         f"than {short(edge.bound)}, if they make sense"
         for edge in found.edges
         if edge.name not in _irrelevant(found)
     ]
+    if lines:
+        lines[-1] += "; with previous=, the next search learns from these candidates"
+    return lines
 
 
 def _irrelevant(found: Findings) -> list[str]:

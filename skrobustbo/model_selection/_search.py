@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from functools import partial
+from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,23 +14,24 @@ from sklearn.utils import get_tags
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
+    HasMethods,
     Interval,
     StrOptions,
+    clone_parametrized,
     fit_context,
+    nested_params,
 )
-from skrobustbo.checkpoint import NoJournal, open_journal
-from skrobustbo.evaluation import OutOfFold, Stops, run_search
-from skrobustbo.model_selection._before import prepared, score_metric
-from skrobustbo.model_selection._honest import collector, honest
+from skrobustbo.evaluation import run_search
+from skrobustbo.model_selection._going_on import GoingOnMixin
 from skrobustbo.model_selection._reported import ReportMixin
-from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.policies import Policy
+from skrobustbo.previous import PreviousCandidates
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
+class RobustBayesSearchCV(GoingOnMixin, ReportMixin, BaseSearchCV):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
@@ -58,6 +58,13 @@ class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
     initial_params : list of dict, default=None
         Candidates to try first. Parameters missing from a dict keep the current values
         of the estimator.
+    previous : search, str, dict, DataFrame or PreviousCandidates, default=None
+        Candidates of an earlier search, for example of a narrower space: a fitted
+        search, the path of a checkpoint, a ``cv_results_`` (also of `GridSearchCV`), a
+        table of it, or the result of a function of `skrobustbo.previous`. The model
+        learns from those that fit the space, at no cost. Only the best one is evaluated
+        again, as the first candidate. The fitted attributes contain the candidates of
+        this call only. See the notes.
     batch_size : int, default=1
         Number of candidates evaluated in parallel, each with its folds. A larger value
         keeps more workers busy, but the search learns less from each candidate.
@@ -197,6 +204,13 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     several metrics the race uses `search_metric`. If a fold fails, its candidate
     ends.
 
+    The scores of `previous` must come from the same data, estimator and metric, because
+    the model treats them like its own. The best of the earlier candidates is evaluated
+    again, so the winner is always fitted in this call. For scores of other data, pass a
+    `PreviousCandidates` with ``same_data=False``. The search then only tries its best
+    three candidates first. It detects by itself if a checkpoint belongs to other data,
+    or if a fitted search had another number of rows or columns.
+
     The honest score uses the metric of `best_score_`, or `search_metric` if `refit`
     names none of several metrics. It estimates the score of the candidate with the
     highest score, even if a callable `refit` chooses another one, for models fitted to
@@ -224,6 +238,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
+        "previous": [
+            *(str, os.PathLike, Mapping, PreviousCandidates, HasMethods("fit")),
+            *(HasMethods(["keys", "to_dict"]), None),
+        ],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "schedule": [StrOptions({"rounds", "window", "free"})],
         "racing": [StrOptions({"confident"}), None],
@@ -250,6 +268,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         policy: str | Policy = "robust",
         n_initial_points: int | None = None,
         initial_params: Sequence[Mapping[str, Any]] | None = None,
+        previous: Any = None,
         batch_size: int = 1,
         schedule: str = "rounds",
         racing: str | None = None,
@@ -290,6 +309,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.policy = policy
         self.n_initial_points = n_initial_points
         self.initial_params = initial_params
+        self.previous = previous
         self.batch_size = batch_size
         self.schedule = schedule
         self.racing = racing
@@ -305,6 +325,33 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.honest_score = honest_score
         self.on_trial = on_trial
         self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the settings, and with `deep` those of estimators among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return the settings of `estimator`, too. What `previous` was
+            fitted with is none of ours.
+
+        Returns
+        -------
+        params : dict
+        """
+        found: Params = super().get_params(deep=False)
+        if deep:
+            own = {**found, "previous": None}
+            found |= nested_params(own)
+        return found
+
+    def __sklearn_clone__(self) -> Any:
+        bare = copy(self)
+        bare.previous = None
+        cloned = clone_parametrized(bare)
+        # Clones of fitted searches are not fitted.
+        cloned.previous = self.previous
+        return cloned
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -343,52 +390,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         TimeoutError
             If no candidate was finished within `max_time`.
         """
-        stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
-        with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
-            source = self._source(journal, {"X": X, "y": y, **params})
-            kept = collector(self, source.optimizer.space, y)
-            on_start = partial(self._forget, source)
-            reason = run_search(
-                *(self, source, X, y, params, stops, journal, on_start),
-                schedule=source.schedule(),
-                predictions=kept,
-            )
-            journal.end(reason or source.reason)
-        if self.honest_score:
-            self._set_honest_score(source, kept, params.get("groups"))
-        self.optimizer_ = source.optimizer
-        self.n_iter_ = len(source.trials)
-        self.tuner_time_ = source.seconds
-        self.stop_reason_ = reason or source.reason
-        self._notes = source.notes()
+        data = {"X": X, "y": y, **params}
+        with self._set_up(data) as run:
+            reason = run_search(self, run.source, X, y, params, **run.settings)
+            run.journal.end(reason or run.source.reason)
+        self._conclude(run, reason, data)
         return self
-
-    def _forget(self, source: OptimizerSource) -> None:
-        """Drop what an earlier fit left, once it is known that this one begins."""
-        honest = ("honest_score_", "honest_interval_", "honest_optimism_")
-        for name in ("_notes", "best_score_", *honest):
-            self.__dict__.pop(name, None)
-        self.optimizer_ = source.optimizer
-
-    def _set_honest_score(
-        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
-    ) -> None:
-        metrics = source.trials[0].metrics
-        found = honest(
-            source.trials,
-            kept,
-            metric=score_metric(self, metrics),
-            error_score=self.error_score,
-            groups=groups,
-            seed=source.optimizer._seed,
-        )
-        self.honest_score_, self.honest_interval_ = found.score, found.interval
-        if hasattr(self, "best_score_"):
-            self.honest_optimism_ = float(self.best_score_ - found.score)
-
-    def _source(
-        self, journal: NoJournal | None = None, data: Params | None = None
-    ) -> OptimizerSource:
-        """Return where candidates come from; all that needs no fit is checked."""
-        journal = journal or NoJournal()
-        return OptimizerSource(self, prepared(self, journal, data or {}), journal)

@@ -221,7 +221,7 @@ class Optimizer(Views):
             self._add(trial)
 
     def _add(self, trial: Trial) -> None:
-        trial.number = len(self._trials.trials)
+        trial.number = len(self._trials.trials) - self._trials.n_before
         self._trials.add(trial)
         self._branches[trial.branch].history.add(trial)
 
@@ -266,6 +266,12 @@ class Optimizer(Views):
             self._record(trial, value, time.time())
             self._branches[trial.branch].learn(trial)
             self._turns.learn(trial)
+
+    def _tell_before(self, found: Sequence[tuple[Params, float]]) -> None:
+        """Record values of an earlier search; trials are numbered from 0 after them."""
+        self._trials.n_before = len(found)
+        for params, value in found:
+            self._tell_trial(self._place(params), value)
 
     def _record(self, trial: Trial, value: float, when: float) -> None:
         self._trials.tell(trial, value, when)

@@ -108,7 +108,7 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
         "states": states,
         "balancer": to_json_state(optimizer._turns.balancer.state) if several else None,
         "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
-        "told": [trial.number for trial in trials.told],
+        "told": [trial.number + trials.n_before for trial in trials.told],
     }
 
 

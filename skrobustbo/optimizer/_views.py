@@ -78,7 +78,8 @@ class Views:
         """
         with self._lock:
             kept = [trial for b in self._branches for trial in b.remembered]
-            return sorted(trial.number for trial in kept)
+            first = self._trials.n_before
+            return sorted(trial.number + first for trial in kept)
 
     def recommend(self) -> Params:
         """Return the point to deploy: for most policies the told one of best mean.
