@@ -208,8 +208,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     learns from them as if they were its own. As the best of them is evaluated again,
     the winner has been fitted in this call, and is hardly worse than what was known.
     For scores of other data, pass a `PreviousCandidates` with ``same_data=False``: its
-    best three candidates are tried first, and nothing else is made of them. The search finds out by itself where a checkpoint has
-    other data, or a fitted search another number of rows or columns.
+    best three candidates are tried first, and nothing else is made of them. The search
+    finds out by itself where a checkpoint has other data, or a fitted search another
+    number of rows or columns.
 
     The honest score is of the metric of `best_score_`; where `refit` names none of
     several, of `search_metric`. It is about the candidate of the highest score, also if
