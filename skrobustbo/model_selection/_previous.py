@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
@@ -82,9 +82,16 @@ def known_before(search: Any, data: Mapping[str, Any], space: Space) -> Before |
     return Before(
         first=[point.params for point in first],
         told=[(p.params, p.score) for p in told] if given.same_data else [],
-        description=describe([given.params, given.scores, given.same_data]),
+        description=_described(given),
         says=_account(given, len(found), len(first)),
     )
+
+
+def _described(given: PreviousCandidates) -> str:
+    with warnings.catch_warnings():
+        # Of functions that are known by name only, as the space has them.
+        warnings.simplefilter("ignore")
+        return describe([given.params, given.scores, given.same_data])
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ def _account(given: PreviousCandidates, n_fitting: int, n_first: int) -> str:
     """Return what the report says of earlier candidates; warn if few are of use."""
     says = f"{n_fitting} of {len(given)} earlier candidates fit the space"
     if not given.same_data:
-        warn(
+        warnings.warn(
             f"The 'previous' of RobustBayesSearchCV has candidates of other data: the "
             f"best {n_first} that fit the space are tried first, and their scores are "
             "not used.",
@@ -119,7 +126,7 @@ def _account(given: PreviousCandidates, n_fitting: int, n_first: int) -> str:
         )
         return f"{says}; as they are of other data, only {n_first} were tried first"
     if not n_fitting:
-        warn(
+        warnings.warn(
             "The 'previous' of RobustBayesSearchCV has no candidate that fits the "
             f"space, of {len(given)}: the search begins as without it.",
             stacklevel=2,
