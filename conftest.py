@@ -24,6 +24,14 @@ collect_ignore_glob = [
 if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
 
+# The examples of integrations use the package that they are about, as do programs.
+for package, program in (("optuna", "share_study"), ("ray", "tune_locally")):
+    if importlib.util.find_spec(package) is None:
+        collect_ignore_glob += [
+            f"skrobustbo/integrations/{package}.py",
+            f"tests/integrations/{program}.py",
+        ]
+
 
 #: Tests that start processes or take longer: those of these folders and files, and
 #: those so marked one by one. What is neither these nor slow is of the tier "unit".
@@ -40,6 +48,7 @@ PROCESS = [
     "tests/displays/test_display_data.py",
     "tests/displays/test_display_pictures.py",
     "tests/golden",
+    "tests/integrations",
     "tests/optimizer/test_branches.py",
     "tests/optimizer/test_constraints.py",
     "tests/optimizer/test_many_choices.py",
@@ -60,6 +69,7 @@ PROCESS = [
     "tests/search/test_metrics.py",
     "tests/search/test_numerical_failures.py",
     "tests/search/test_parallel.py",
+    "tests/search/test_progress.py",
     "tests/search/test_report.py",
     "tests/search/test_search.py",
     "tests/search/test_stops.py",

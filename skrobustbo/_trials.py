@@ -248,6 +248,11 @@ class BranchTrials(Trials):
         """Encoded told points, shape (n, n_columns)."""
         return self._X[: len(self.told)]
 
+    @property
+    def chosen(self) -> NDArray[np.intp]:
+        """Which of the told points a policy has chosen, in the order told."""
+        return np.flatnonzero([trial.metadata is not None for trial in self.told])
+
     def seen(self, x: Array) -> bool:
         """Tell whether an encoded point has been asked or told."""
         return x.tobytes() in self._seen

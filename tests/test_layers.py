@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "_names": set(),
     "_sobol": set(),
     "_sklearn_compat": set(),
+    "_threads": set(),
     "_trials": {"_forms"},
     "kernels": set(),
     "space": {"_arguments", "_names", "_sobol"},
@@ -29,6 +30,7 @@ MAY_IMPORT = {
         "_arguments",
         "_forms",
         "_sobol",
+        "_threads",
         "_trials",
         "policies",
         "acquisition",
@@ -36,7 +38,7 @@ MAY_IMPORT = {
         "space",
     },
     "checkpoint": {"_trials"},
-    "evaluation": {"checkpoint", "_sklearn_compat", "_trials"},
+    "evaluation": {"checkpoint", "_sklearn_compat", "_threads", "_trials"},
     "functional": {
         "_arguments",
         "_trials",
@@ -61,6 +63,14 @@ MAY_IMPORT = {
     },
     "watching": {"checkpoint", "model_selection"},
     "__main__": {"watching"},
+    "integrations": {
+        "_arguments",
+        "_forms",
+        "acquisition",
+        "optimizer",
+        "policies",
+        "space",
+    },
 }
 #: These use public names of the others only.
 BESIDE = {"displays", "problems", "benchmarks", "datasets"}

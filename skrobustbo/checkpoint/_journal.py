@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from skrobustbo.checkpoint._compare import (
     Parts,
     compare_versions,
     difference,
+    resumption,
     versions_here,
 )
 from skrobustbo.checkpoint._header import Outline, read_header
@@ -44,9 +44,15 @@ class NoJournal:
         Those of them that failed.
     retries : bool
         Whether there are folds that failed and are fitted again.
+    changed : list of str
+        Which settings differ from those of the call before, in words.
+    resumed : str or None
+        What the file held when this run began; None if there was none.
     """
 
     path: str | None = None
+    changed: Sequence[str] = ()
+    resumed: str | None = None
     n_read_failed = 0
     n_read_of: Mapping[int, int] = MappingProxyType({})
     retries = False
@@ -64,6 +70,7 @@ class NoJournal:
         n_iter: int,
         drawn: bool,
         outline: Callable[[], Outline] = dict,
+        call: Callable[[], Mapping[str, str]] = dict,
     ) -> tuple[int, int]:
         """Return the seed and the horizon to search with."""
         return seed, n_iter
@@ -155,6 +162,7 @@ class Journal(NoJournal):
         n_iter: int,
         drawn: bool,
         outline: Callable[[], Outline] = dict,
+        call: Callable[[], Mapping[str, str]] = dict,
     ) -> tuple[int, int]:
         """Return the seed and the horizon to search with: those of the first run.
 
@@ -168,8 +176,10 @@ class Journal(NoJournal):
             Whether the seed was drawn rather than chosen.
         outline : callable
             Returns what those are shown of the search who only read the file.
+        call : callable
+            Returns descriptions of the settings that may change from call to call.
         """
-        self._run = runs.Note(n_iter)
+        self._run = runs.Note(n_iter, call())
         parts = describe()
         if self._store is None:
             self._header = {"search": parts, "seed": seed, "horizon": n_iter}
@@ -183,20 +193,21 @@ class Journal(NoJournal):
             other = f"the setting random_state was {header['seed']} and is now {seed}"
         if other is not None:
             raise CheckpointError(
-                f"The checkpoint {self.path!r} is of another search, as {other}: "
-                "repeat the call that wrote it, or give another path."
+                f"The checkpoint {self.path!r} belongs to another search, because "
+                f"{other}: repeat the call that wrote it, or give another path."
             )
         self._read_rounds(self._store, n_iter)
         compare_versions(self.path, header["versions"])
+        self.changed = self._run.changes
         return header["seed"], header["horizon"]
 
     def _read_rounds(self, file: store.Store, n_iter: int) -> None:
         rows = file.rows("candidate", 2**31, records.MAX_BODY)
         if len(rows) > n_iter:
             raise CheckpointError(
-                f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, as "
-                f"the checkpoint {self.path!r} has so many candidates. Got {n_iter} "
-                "instead; raise it, or give another path."
+                f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, "
+                f"the number of candidates in the checkpoint {self.path!r}. Got "
+                f"{n_iter} instead; raise it, or give another path."
             )
         with self._reading():
             numbers = [number for number, _ in rows]
@@ -246,7 +257,15 @@ class Journal(NoJournal):
         with self._reading():
             for (_, split), fold in self._done.items():
                 records.check_predictions(fold, sizes[split], n_classes)
+        self._take_up()
         return found
+
+    def _take_up(self) -> None:
+        """Say what the file holds."""
+        n_failed = sum(map(records.has_failed, self._done.values()))
+        counts = self._n_candidates, len(self._done), n_failed
+        again = bool(self._again)
+        self.resumed = resumption(self.path, *counts, self.changed, again=again)
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
         rows = [(i, records.write_split(split)) for i, split in enumerate(splits)]
@@ -282,7 +301,8 @@ class Journal(NoJournal):
             }
             records.check_folds(list(self._done.values()), metrics, train=train)
             if self._retry_failed:
-                self._again = {k for k, fold in self._done.items() if has_failed(fold)}
+                failed = records.has_failed
+                self._again = {k for k, fold in self._done.items() if failed(fold)}
                 self.retries = bool(self._again)
             self._turns = {k: r.pop("turn", 0) for k, r in self._done.items()}
 
@@ -324,7 +344,7 @@ class Journal(NoJournal):
             if key in self._done and key not in self._again
         ]
         self.n_read_of[candidate] = len(found)
-        self.n_read_failed += sum(has_failed(result) for _, _, result in found)
+        self.n_read_failed += sum(records.has_failed(result) for _, _, result in found)
         return found
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
@@ -354,13 +374,6 @@ class Journal(NoJournal):
         if self._store is None:
             raise RuntimeError("Expected the splits to be set before the first fold.")
         return self._store
-
-
-def has_failed(fold: FoldResult) -> bool:
-    """Tell whether a fold has raised, or has a score that is no number."""
-    scores = fold["test_scores"]
-    each = scores.values() if isinstance(scores, dict) else [scores]
-    return bool(fold["fit_error"]) or not all(map(math.isfinite, each))
 
 
 @contextmanager

@@ -7,18 +7,23 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._beside import CheckpointError
+from skrobustbo.checkpoint._compare import changes, is_parts
 
 Run = dict[str, Any]
 
 #: Runs that a checkpoint may have, and characters of one.
-MAX_RUNS, MAX_RUN = 1_000_000, 10_000
-_PARTS = {"started", "pid", "machine", "n_iter", "ended", "reason"}
+MAX_RUNS, MAX_RUN = 1_000_000, 1_000_000
+_PARTS = {"started", "pid", "machine", "n_iter", "settings", "ended", "reason"}
+#: What is noted of a run only if it differs from the run before.
+_TOLD = ("n_iter", "settings", "reason")
 
 
 class Note:
@@ -32,6 +37,8 @@ class Note:
     ----------
     n_iter : int, default=0
         Candidates planned.
+    settings : dict of str to str, default={}
+        Descriptions of the settings that may change from run to run.
 
     Attributes
     ----------
@@ -41,7 +48,9 @@ class Note:
         Whether the run is in the file.
     """
 
-    def __init__(self, n_iter: int = 0) -> None:
+    def __init__(
+        self, n_iter: int = 0, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.earlier: list[Run] = []
         self.is_begun = False
         self._run: Run = {
@@ -49,9 +58,16 @@ class Note:
             "pid": os.getpid(),
             "machine": _machine(),
             "n_iter": int(n_iter),
+            "settings": dict(settings),
             "ended": None,
             "reason": None,
         }
+
+    @property
+    def changes(self) -> list[str]:
+        """Which settings differ from those of the run before, in words."""
+        before = self.earlier[-1]["settings"] if self.earlier else {}
+        return changes(before, self._run["settings"])
 
     def row(self) -> store.Row:
         """Return the row of the run for a file that is about to be written."""
@@ -67,7 +83,7 @@ class Note:
         """Write why the run ended, unless it has only read what is there already."""
         self._run |= {"ended": time.time(), "reason": reason}
         last = {} if self.is_begun or not self.earlier else self.earlier[-1]
-        if any(last.get(name) != self._run[name] for name in ("n_iter", "reason")):
+        if any(last.get(name) != self._run[name] for name in _TOLD):
             self._write(file)
 
     def _write(self, file: store.Store) -> None:
@@ -84,6 +100,7 @@ def read_run(body: str) -> Run:
     records.require(records.is_count(run["pid"], 2**31), "the process of a run")
     records.require(records.is_count(run["n_iter"]), "the n_iter of a run")
     records.require(isinstance(run["machine"], str), "the machine of a run")
+    records.require(is_parts({"": run["settings"]}), "the settings of a run")
     reason = run["reason"]
     records.require(reason is None or isinstance(reason, str), "the end of a run")
     records.require((reason is None) == (run["ended"] is None), "the end of a run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
@@ -49,6 +50,17 @@ _NOT_COMPARED = {
 }
 
 
+#: Of these, the ones whose change is said when a checkpoint is resumed.
+_OF_A_CALL = _NOT_COMPARED - {
+    "estimator",
+    "param_space",
+    "scoring",
+    "cv",
+    "checkpoint",
+    "random_state",
+    "search_metric",
+}
+
 #: Settings that older checkpoints do not know, and their defaults: described only where
 #: they are others.
 _ADDED = {
@@ -87,6 +99,7 @@ def prepared(
         n_iter=search.n_iter,
         drawn=drawn,
         outline=lambda: outline(search, space, metric_of(search)),
+        call=lambda: call_of(search),
     )
     return partial(
         Optimizer,
@@ -148,8 +161,8 @@ def check_scoring(scoring: Any) -> None:
     if known and scoring:
         return
     raise ValueError(
-        "The 'scoring' of RobustBayesSearchCV must, where there are several metrics, "
-        f"be a list of names or a dict of names or callables. Got {scoring!r} instead; "
+        "The 'scoring' of RobustBayesSearchCV must, for several metrics, be a list of "
+        f"names or a dict of names or callables. Got {scoring!r} instead; "
         "leave it out for the estimator's own score."
     )
 
@@ -220,7 +233,7 @@ def _check_inside(name: str, component: str, branch: Space) -> None:
         raise ValueError(
             f"Invalid parameter {name!r} in 'param_space': {kind}, a value of "
             f"{component!r}, has no {inside!r}. Write a list of dicts, one for each "
-            "kind of value with the parameters that it has."
+            "kind of value, with the parameters of that kind."
         )
 
 
@@ -326,6 +339,15 @@ def fingerprint(
         "scoring": {"": describe(search.scoring)},
         "settings": _described({**compared, "search_metric": metric_of(search)}),
     }
+
+
+def call_of(search: Any) -> dict[str, str]:
+    """Return the descriptions of the settings that may change from call to call."""
+    settings = search.get_params(deep=False)
+    with warnings.catch_warnings():
+        # That functions are described by their names only is no harm here.
+        warnings.simplefilter("ignore", UserWarning)
+        return _described({k: v for k, v in settings.items() if k in _OF_A_CALL})
 
 
 def _kept_predictions(search: Any) -> Params:

@@ -282,7 +282,7 @@ class Findings:
         if bound is None or self.best is None:
             return None
         try:
-            found = float(bound())
+            found = float(bound(calibrated=True))
         # No model yet, one that fails, or no certificate.
         except (ValueError, NotImplementedError, ArithmeticError):
             return None

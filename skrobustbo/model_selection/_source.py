@@ -21,7 +21,6 @@ from skrobustbo.model_selection._failures import (
     FRAME,
     Notes,
     exception_line,
-    failures,
 )
 from skrobustbo.model_selection._listening import tell_listener
 from skrobustbo.model_selection._refit import standard_error
@@ -31,6 +30,8 @@ from skrobustbo.surrogate._cholesky import NUMERICAL
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
+#: Multiple of the tolerance from which on what is left to gain counts as near it.
+_NEAR = 2.0
 #: Columns of the results, and the part of a trial that each is.
 _COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
@@ -59,6 +60,8 @@ class OptimizerSource:
         What ends the candidates.
     trials : list of Trial
         Those told, with their folds.
+    near : str
+        Says so where the tolerance is nearly reached, else "".
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class OptimizerSource:
         self.n_rounds: int | None = -(-int(search.n_iter) // self._at_once)
         self.metric = metric_of(search)
         self.seconds = 0.0
-        self.reason = "n_iter"
+        self.reason, self.near = "n_iter", ""
         self.trials: list[Trial] = []
         #: Those asked and not told.
         self._in_flight: list[Trial] = []
@@ -97,15 +100,15 @@ class OptimizerSource:
         """Raise a ValueError if it is not clear which metric to search for."""
         if not metrics and self._search.search_metric is not None:
             raise ValueError(
-                "The 'search_metric' of RobustBayesSearchCV must be None where "
-                f"'scoring' does not give several metrics. Got {self.metric!r} instead."
+                "The 'search_metric' of RobustBayesSearchCV must be None if 'scoring' "
+                f"does not give several metrics. Got {self.metric!r} instead."
             )
         if len(metrics) == 1 and self.metric is None:
             self.metric = metrics[0]
         if metrics and self.metric not in metrics:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be one of the metrics "
-                f"{sorted(metrics)}, where 'refit' names none of them. Got "
+                f"{sorted(metrics)}, if 'refit' names none of them. Got "
                 f"{self.metric!r} instead."
             )
 
@@ -141,7 +144,11 @@ class OptimizerSource:
         if isinstance(tol, str):
             tol = self._standard_error()
         with self._timed(), suppress(*NUMERICAL):
-            return bool(self.optimizer.regret_bound() <= tol)
+            bound = self.optimizer.regret_bound()
+            is_near = tol < bound <= _NEAR * tol
+            near = f"at most {bound:.2g} to gain (tol {tol:.2g})"
+            self.near = near if is_near else ""
+            return bool(bound <= tol)
         return False  # as long as the models fail
 
     def _standard_error(self) -> float:
@@ -244,8 +251,8 @@ class OptimizerSource:
         if not self._journal.retries:
             warn(
                 "The candidates in the checkpoint are not those that would be asked "
-                "here, perhaps because versions of packages differ or failed folds "
-                "were fitted again: they are used as they are, and the rest of the "
+                "here, perhaps because package versions differ or failed folds were "
+                "fitted again: they are used as they are, and the rest of the "
                 "search may differ from what it would have been.",
                 stacklevel=2,
             )
@@ -307,7 +314,7 @@ class OptimizerSource:
         return (
             f"All {n_folds} fits of the first {n} candidates failed{read} the last "
             f"with {error!r}: fix {name}, the data or 'param_space'{again}; "
-            "error_score='raise' shows the traceback, with a number the search goes on."
+            "error_score='raise' shows the traceback, a number lets the search go on."
         )
 
     @property
@@ -347,16 +354,15 @@ class OptimizerSource:
 
     def notes(self) -> Notes:
         """Return what the report needs, once all candidates are told."""
-        means = [t.mean_score(self.metric) for t in self.trials if t.estimate is None]
         return Notes(
             optimizer=self.optimizer,
             metric=self.metric,
-            failures=failures(self.trials, self.metric),
-            n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=self.n_planned,
             trials=self.trials,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
+            n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),
+            changed=self._journal.changed,
         )
 
 

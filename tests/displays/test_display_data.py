@@ -33,6 +33,9 @@ from skrobustbo.displays import (
     SensitivityDisplay,
 )
 
+#: Those made from a search; BranchesDisplay holds one of them for each branch.
+NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
+
 
 def told(values, space=None, policy="random"):
     optimizer = Optimizer(space or {"x": Real(0, 10)}, policy, random_state=0)
@@ -100,7 +103,7 @@ def search():
 
 
 class TestConvention:
-    @pytest.mark.parametrize("name", displays.__all__)
+    @pytest.mark.parametrize("name", NAMES)
     def test_from_search_draws_at_once_and_plot_again(self, search, name):
         import matplotlib.pyplot as plt
 
@@ -118,7 +121,33 @@ class TestConvention:
         assert first is not figure
         assert len(figure.axes) > (0 if hasattr(display, "ax_") else 1)
 
-    @pytest.mark.parametrize("name", displays.__all__)
+    @pytest.mark.parametrize(
+        ("settings", "name"),
+        [
+            ({}, "score"),
+            ({"scoring": "neg_log_loss"}, "neg_log_loss"),
+            ({"scoring": lambda est, X, y: est.score(X, y)}, "score"),
+            ({"scoring": ["accuracy", "f1"], "refit": "f1"}, "f1"),
+            (
+                {
+                    "scoring": {"mine": "accuracy", "f1": "f1"},
+                    "refit": "f1",
+                    "search_metric": "mine",
+                },
+                "mine",
+            ),
+        ],
+    )
+    def test_values_have_the_name_of_the_metric(self, settings, name):
+        tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}
+        X, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
+        search = RobustBayesSearchCV(
+            tree, space, n_iter=2, cv=2, random_state=0, **settings
+        ).fit(X, y)
+        display = ConvergenceDisplay.from_search(search)
+        assert display.value_name == display.ax_.get_ylabel() == name
+
+    @pytest.mark.parametrize("name", NAMES)
     def test_unfitted_searches_and_untold_optimizers_are_refused(self, name):
         cls = getattr(displays, name)
         space = {"max_depth": Integer(1, 3)}
@@ -221,7 +250,7 @@ class TestConvergence:
     def test_certificate_is_a_band_above_the_best(self, bound):
         optimizer = told([1.0, 2.0])
 
-        def regret_bound():
+        def regret_bound(calibrated):
             if bound is None:
                 raise ValueError("this policy has no bound")
             return bound
@@ -235,6 +264,29 @@ class TestConvergence:
             for box in bands
         ]
         assert drawn == ([pytest.approx((2.0, 2.5))] if bound == 0.5 else [])
+
+    @pytest.mark.parametrize(("largest", "top"), [(2.25, 2.25), (1.5, 2.0), (9, 2.5)])
+    def test_the_band_ends_at_the_largest_value_there_can_be(self, largest, top):
+        optimizer = told([1.0, 2.0])
+        optimizer.regret_bound = lambda calibrated: 0.5
+        for given in (largest, [largest]):
+            display = ConvergenceDisplay.from_optimizer(optimizer, largest=given)
+            assert 2.0 + display.curves[0].bound == top
+
+    def test_the_band_of_an_accuracy_ends_at_one(self):
+        X, y = np.arange(40.0).reshape(-1, 1), np.repeat([0, 1], 20)
+        search = RobustBayesSearchCV(
+            DecisionTreeClassifier(random_state=0),
+            {"max_depth": Integer(1, 5)},
+            n_iter=3,
+            random_state=0,
+        ).fit(X, y)
+        search.optimizer_.regret_bound = lambda calibrated: 10.0
+        (curve,) = ConvergenceDisplay.from_search(search).curves
+        assert curve.bound == pytest.approx(1 - search.best_score_)
+        search.set_params(scoring=lambda estimator, X, y: 0.5).fit(X, y)
+        search.optimizer_.regret_bound = lambda calibrated: 10.0
+        assert ConvergenceDisplay.from_search(search).curves[0].bound == 10.0
 
 
 def chosen(label, theta=None, alive=(), divisor=None):
