@@ -49,7 +49,9 @@ def build_parser():
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument(
-        "--problems", nargs="+", default=["branin", "levy4", "hartmann6"]
+        "--problems",
+        nargs="+",
+        default=["branin", "levy4", "hartmann6", "berkenkamp", "michalewicz5"],
     )
     parser.add_argument(
         "--samplers", nargs="+", choices=SAMPLERS, default=list(SAMPLERS)

@@ -6,9 +6,13 @@ import sys
 from pathlib import Path
 
 import ray
-from ray import tune
+from ray import train, tune
 
 from skrobustbo.integrations.ray import RobustSearcher
+
+# Older versions of Ray have these with the trainers.
+RunConfig = getattr(tune, "RunConfig", None) or train.RunConfig
+report = tune.report if hasattr(tune, "RunConfig") else train.report
 
 SPACE = {
     "lr": tune.loguniform(1e-4, 1.0),
@@ -27,7 +31,7 @@ def loss(config):
 def trainable(config):
     if config["net"]["width"] == 12:
         raise ArithmeticError
-    tune.report({"loss": loss(config)})
+    report({"loss": loss(config)})
 
 
 def run(folder):
@@ -43,7 +47,7 @@ def run(folder):
             num_samples=N,
             max_concurrent_trials=2,
         ),
-        run_config=tune.RunConfig(name="run", storage_path=folder, verbose=0),
+        run_config=RunConfig(name="run", storage_path=folder, verbose=0),
     )
     results = tuner.fit()
     (saved,) = Path(folder, "run").glob("searcher-state-*")
