@@ -97,6 +97,8 @@ INSTEAD = {
     "python -m pytest": "",
     ".ci/run": "bash -n .ci/run",
     ".ci/release": "bash -n .ci/release",
+    ".ci/check_release.py": "python .ci/check_release.py",
+    ".ci/conda/": "",  # a file that is named
     f"{STUDIES}/conformance.py": (
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
         "--page docs/conformance.md"
