@@ -108,6 +108,8 @@ INSTEAD = {
     "python -m skrobustbo watch": "python -m skrobustbo watch --help",
     ".ci/run": "bash -n .ci/run",
     ".ci/release": "bash -n .ci/release",
+    ".ci/check_release.py": "python .ci/check_release.py",
+    ".ci/conda/": "",  # a file that is named
     f"{STUDIES}/conformance.py": (
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
         "--page docs/conformance.md"
