@@ -263,6 +263,44 @@ class Title:
         return self.most < before
 
 
+@dataclass
+class Key:
+    """A legend below all panels, in as many columns as there is room for."""
+
+    figure: Any
+    handles: Sequence[Any]
+    labels: Sequence[str]
+    size: float
+    legend: Any = None
+
+    def __post_init__(self) -> None:
+        self.n_columns = len(self.labels)
+        self._apply()
+
+    def _apply(self) -> None:
+        if self.legend is not None:
+            self.legend.remove()
+        self.legend = self.figure.legend(
+            self.handles,
+            self.labels,
+            loc="outside lower left",
+            ncols=self.n_columns,
+            frameon=False,
+            fontsize=self.size,
+            handlelength=1.3,
+            handletextpad=0.5,
+            columnspacing=1.2,
+        )
+
+    def loosen(self) -> bool:
+        """Use fewer columns while the legend is wider than the figure."""
+        before, room = self.n_columns, 0.98 * self.figure.bbox.width
+        while self.n_columns > 1 and self.legend.get_window_extent().width > room:
+            self.n_columns -= 1
+            self._apply()
+        return self.n_columns < before
+
+
 def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) -> None:
     """Draw a colour bar beside `ax`, or lying in `cax`."""
     if cax is None:

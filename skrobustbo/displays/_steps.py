@@ -215,14 +215,14 @@ class ConvergenceDisplay(Display):
         alone = before + len(self.curves) == 1
         low, high = self._limits(before > 0)
         if not alone:
-            self._draw_key(look, low)
+            self._draw_marks(look, low)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
         last = max(line.get_xdata()[-1] for line in lines)
         finish(self.ax_, look, last, (low, high), self.value_name)
 
-    def _draw_key(self, look: Look, floor: float) -> None:
+    def _draw_marks(self, look: Look, floor: float) -> None:
         """Explain the marks where colours say of which search they are."""
         mark = {"color": look.ink, "ls": "none", "mew": 0, "ms": look.dot}
         self.ax_.plot([], [], color=look.ink, lw=1.3 * look.line, label=BEST)

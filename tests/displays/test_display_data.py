@@ -430,6 +430,30 @@ class TestObjective:
         )
         assert len(display.axes_) == 2
 
+    def test_both_maps_of_a_pair_are_in_one_row(self):
+        display = self.make(parameters=["C", ("n", "kind")])
+        rows = [ax.get_subplotspec().rowspan.start for ax in display.axes_]
+        assert rows == [0, 1, 1]
+
+    def test_marks_are_explained(self):
+        def texts(display):
+            (legend,) = display.figure_.legends
+            return [text.get_text() for text in legend.get_texts()]
+
+        line = "expected \N{PLUS-MINUS SIGN} 2 deviations"
+        assert texts(self.make()) == [line, "a trial", "recommended"]
+        pairs = self.make(parameters=[("n", "kind")])
+        assert texts(pairs) == ["a trial", "recommended"]
+        failed = ObjectiveDisplay.from_optimizer(told([1.0, math.nan]))
+        assert texts(failed)[-1] == "failed"
+
+    def test_figures_of_others_get_no_legend(self):
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(1, 2)
+        ObjectiveDisplay.from_optimizer(told([1.0, 2.0]), ax=axes[0])
+        assert not figure.legends
+
     def test_predictions_are_the_optimizers(self):
         optimizer = told([1.0, 3.0, 2.0, 0.5])
         (one,) = ObjectiveDisplay.from_optimizer(optimizer, parameters="x").slices
