@@ -23,8 +23,9 @@ _SMALL = 0.6
 #: What lines and dots are where their colours say of which search they are.
 FIRST = "end of the initial design"
 BEST, EACH = "line: best so far", "dot: a candidate"
+BAND = "band: what may be left to gain"
 #: Legend entries that come after all others, whatever was drawn last.
-LAST = (BEST, EACH, FIRST, "below the axis", "failed")
+LAST = (BEST, EACH, BAND, FIRST, "below the axis", "failed")
 
 
 @dataclass

@@ -240,7 +240,10 @@ class ObjectiveDisplay(Display):
         key["recommended"] = dash if single else star
         if single and any(len(one.names) == 2 for one in self.slices):
             key["recommended"] = (dash, star)
-        if np.isnan(drawable(self.values)).any():
+        values = drawable(self.values)
+        if single and (values < self._limits()[0]).any():
+            key["below the axis"] = Line2D([], [], marker="v", color=look.ink, **mark)
+        if np.isnan(values).any():
             key["failed"] = Line2D([], [], color=look.failure, **cross)
         look.parts.append(Key(figure, list(key.values()), list(key), 0.9 * look.size))
 

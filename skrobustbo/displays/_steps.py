@@ -23,7 +23,7 @@ from skrobustbo.displays._base import (
     values_of,
 )
 from skrobustbo.displays._branches import ALL, branch_names, checked_branch
-from skrobustbo.displays._fit import BEST, EACH, FIRST, Legend, Ticks
+from skrobustbo.displays._fit import BAND, BEST, EACH, FIRST, Legend, Ticks
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
 from skrobustbo.displays._style import Look, panels
@@ -227,6 +227,11 @@ class ConvergenceDisplay(Display):
         mark = {"color": look.ink, "ls": "none", "mew": 0, "ms": look.dot}
         self.ax_.plot([], [], color=look.ink, lw=1.3 * look.line, label=BEST)
         self.ax_.plot([], [], "o", label=EACH, alpha=0.6, **mark)
+        if any(
+            math.isfinite(curve.bound or 0) and curve.bound for curve in self.curves
+        ):
+            shade = {"color": look.ink, "alpha": 0.15, "lw": 0}
+            self.ax_.fill_between([], [], label=BAND, **shade)
         if any((drawable(curve.values) < floor).any() for curve in self.curves):
             self.ax_.plot([], [], "v", label="below the axis", **mark)
 

@@ -237,6 +237,18 @@ class TestConvergence:
         assert low < 0
         assert high > 4
 
+    def test_marks_of_several_searches_are_explained(self):
+        def texts(*optimizers):
+            display = ConvergenceDisplay.from_optimizer(list(optimizers))
+            labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+            return [label.replace("\n", "") for label in labels][2:]
+
+        plain, low = told([1.0, 2.0]), told([1.0, 1.1, 1.2, 1.3, -1e6])
+        assert texts(plain, plain) == ["line: best so far", "dot: a candidate"]
+        assert texts(plain, low)[-1] == "below the axis"
+        plain.regret_bound = lambda: 0.5
+        assert texts(plain, plain)[-1] == "band: what may be left to gain"
+
     def test_equal_policies_get_different_names(self):
         display = ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])])
         names = [curve.name for curve in display.curves]
@@ -446,6 +458,8 @@ class TestObjective:
         assert texts(pairs) == ["a trial", "recommended"]
         failed = ObjectiveDisplay.from_optimizer(told([1.0, math.nan]))
         assert texts(failed)[-1] == "failed"
+        low = ObjectiveDisplay.from_optimizer(told([1.0, 1.1, 1.2, 1.3, -1e6]))
+        assert texts(low)[-1] == "below the axis"
 
     def test_figures_of_others_get_no_legend(self):
         import matplotlib.pyplot as plt
