@@ -74,6 +74,8 @@ class Display:
         look = look_of(ax)
         with look.settings():
             self._draw(look, ax)
+            if ax is None:
+                self._draw_key(look, self.figure_)
             if self.branch_name and ax is None:
                 look.parts.append(Title(self.figure_, self.branch_name, look.size))
             settle(self.figure_, look.parts)
@@ -87,6 +89,9 @@ class Display:
     def _height(self, look: Look) -> float:
         """Return the height of a new figure, in shares of its width."""
         raise NotImplementedError
+
+    def _draw_key(self, look: Look, figure: Any) -> None:
+        """Explain the marks in a figure of its own, where the panels have no legend."""
 
     def _draw(self, look: Look, ax: Any) -> None:
         """Draw the data; what is to be fitted into the figure are the look's parts."""

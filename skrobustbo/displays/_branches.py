@@ -81,6 +81,8 @@ class BranchesDisplay(Display):
             display._draw(look, part.subplots())
             drawn = getattr(display, "axes_", None)
             found += [display.ax_] if drawn is None else list(np.ravel(drawn))
+        if ax is None:
+            display._draw_key(look, parts[-1])
         self.axes_ = np.array([one for one in found if one is not None], dtype=object)
 
 

@@ -144,7 +144,7 @@ class EvaluationsDisplay(Display):
         for row in range(n):
             for column in range(row + 1):
                 self._draw_panel(look, row, column)
-        self._draw_key(look)
+        self._draw_corner(look)
         self.axes_[np.triu_indices(n, 1)] = None
         self.figure_.align_ylabels(list(self.axes_[:, 0]))
         self.figure_.align_xlabels(list(self.axes_[-1]))
@@ -179,7 +179,7 @@ class EvaluationsDisplay(Display):
         """Return the rough width of a panel in points."""
         return 72 * 0.7 * look.width / len(self.names)
 
-    def _draw_key(self, look: Look) -> None:
+    def _draw_corner(self, look: Look) -> None:
         """Explain colours and marks in the corner above the diagonal."""
         n = len(self.names)
         for unused in self.axes_[np.triu_indices(n, 1)]:

@@ -23,8 +23,9 @@ _SMALL = 0.6
 #: What lines and dots are where their colours say of which search they are.
 FIRST = "end of the initial design"
 BEST, EACH = "line: best so far", "dot: a candidate"
+BAND = "band: what may be left to gain"
 #: Legend entries that come after all others, whatever was drawn last.
-LAST = (BEST, EACH, FIRST, "below the axis", "failed")
+LAST = (BEST, EACH, BAND, FIRST, "below the axis", "failed")
 
 
 @dataclass
@@ -261,6 +262,44 @@ class Title:
             self.most -= 1
             self.title.set_text(broken(self.text, self.most))
         return self.most < before
+
+
+@dataclass
+class Key:
+    """A legend below all panels, in as many columns as there is room for."""
+
+    figure: Any
+    handles: Sequence[Any]
+    labels: Sequence[str]
+    size: float
+    legend: Any = None
+
+    def __post_init__(self) -> None:
+        self.n_columns = len(self.labels)
+        self._apply()
+
+    def _apply(self) -> None:
+        if self.legend is not None:
+            self.legend.remove()
+        self.legend = self.figure.legend(
+            self.handles,
+            self.labels,
+            loc="outside lower left",
+            ncols=self.n_columns,
+            frameon=False,
+            fontsize=self.size,
+            handlelength=1.3,
+            handletextpad=0.5,
+            columnspacing=1.2,
+        )
+
+    def loosen(self) -> bool:
+        """Use fewer columns while the legend is wider than the figure."""
+        before, room = self.n_columns, 0.98 * self.figure.bbox.width
+        while self.n_columns > 1 and self.legend.get_window_extent().width > room:
+            self.n_columns -= 1
+            self._apply()
+        return self.n_columns < before
 
 
 def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) -> None:

@@ -23,7 +23,7 @@ from skrobustbo.displays._base import (
     varying,
 )
 from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Ticks, colour_bar
+from skrobustbo.displays._fit import Key, Ticks, colour_bar
 from skrobustbo.displays._plotly import objective
 from skrobustbo.displays._scales import (
     Scale,
@@ -176,38 +176,77 @@ class ObjectiveDisplay(Display):
         """
         return objective(self, self._limits())
 
-    def _grid(self, look: Look) -> tuple[int, int]:
-        """Return the numbers of rows and columns of panels."""
+    def _grid(self, look: Look) -> tuple[int, int, list[int]]:
+        """Return the numbers of rows and columns, and the place of each slice."""
         n = sum(len(one.names) for one in self.slices)
         pairs = any(len(one.names) == 2 for one in self.slices)
         n_columns = min(n, 3 if look.width >= _WIDE and not pairs else 2)
-        most = max(
-            len(self.scales[name].labels) for s in self.slices for name in s.names
-        )
+        labels = [self.scales[name].labels for s in self.slices for name in s.names]
         # Upright labels of many categories need a panel as wide as all of them.
-        while n_columns > 1 and most * look.size / 72 > 0.9 * look.width / n_columns:
+        most = max(map(len, labels)) * look.size / 72
+        while n_columns > 1 and most > 0.9 * look.width / n_columns:
             n_columns -= 1
-        return math.ceil(n / n_columns), n_columns
+        places, end = [], 0
+        for one in self.slices:
+            if len(one.names) == 2:  # both maps in one row
+                end += end % n_columns
+            places.append(end)
+            end += len(one.names)
+        return math.ceil(end / n_columns), n_columns, places
 
     def _height(self, look: Look) -> float:
-        n_rows, n_columns = self._grid(look)
-        return (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * n_rows
+        n_rows, n_columns, places = self._grid(look)
+        height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * n_rows
+        longest = [0] * n_rows  # characters of categories that may stand upright
+        for one, place in zip(self.slices, places, strict=True):
+            labels = self.scales[one.names[0]].labels
+            row = place // n_columns
+            longest[row] = max([longest[row], *map(len, labels)])
+        return height + look.lines(1.5 + 0.25 * sum(min(n, 26) for n in longest))
 
     def _draw(self, look: Look, ax: Any) -> None:
-        n_rows, n_columns = self._grid(look)
-        n, height = sum(len(one.names) for one in self.slices), self._height(look)
-        self.figure_, axes = panels(ax, n_rows, n_columns, height=height)
-        for unused in axes.ravel()[n:]:
-            unused.set_axis_off()
-        self.axes_ = axes.ravel()[:n]
-        limits, place = self._limits(), 0
-        for one in self.slices:
+        n_rows, n_columns, places = self._grid(look)
+        self.figure_, grid = panels(ax, n_rows, n_columns, height=self._height(look))
+        axes, limits = grid.ravel(), self._limits()
+        used: list[int] = []
+        for one, place in zip(self.slices, places, strict=True):
+            own = range(place, place + len(one.names))
+            left = [i % n_columns == 0 for i in own]
+            used += own
             if len(one.names) == 2:
-                self._draw_pair(look, self.axes_[place : place + 2], one)
+                self._draw_pair(look, axes[own[0] : own[-1] + 1], one, left)
             else:
-                left = place % n_columns == 0
-                self._draw_single(look, self.axes_[place], one, limits, left)
-            place += len(one.names)
+                self._draw_single(look, axes[place], one, limits, left[0])
+        for i in set(range(len(axes))).difference(used):
+            axes[i].set_axis_off()
+        self.axes_ = axes[used]
+
+    def _draw_key(self, look: Look, figure: Any) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        single = any(len(one.names) == 1 for one in self.slices)
+        mark: dict[str, Any] = {"ls": "none", "mew": 0, "ms": look.dot}
+        line = Line2D([], [], color=look.palette[0], lw=1.3 * look.line)
+        band = Patch(color=look.palette[0], alpha=0.2, lw=0)
+        dash = Line2D([], [], color=look.ink, ls="--", lw=0.7 * look.line)
+        star = Line2D([], [], color=look.palette[1], marker="*", **mark)
+        star.set_markersize(2 * look.dot)
+        cross = {**mark, "marker": "x", "mew": look.line}
+        key: dict[str, Any] = {
+            "a trial": Line2D([], [], marker="o", color=look.ink, **mark)
+        }
+        if single:
+            key = {"expected \N{PLUS-MINUS SIGN} 2 deviations": (band, line), **key}
+        key["recommended"] = dash if single else star
+        if single and any(len(one.names) == 2 for one in self.slices):
+            key["recommended"] = (dash, star)
+        values = drawable(self.values)
+        if single and (values < self._limits()[0]).any():
+            key["below the axis"] = Line2D([], [], marker="v", color=look.ink, **mark)
+        if np.isnan(values).any():
+            key["failed"] = Line2D([], [], color=look.failure, **cross)
+        look.parts.append(Key(figure, list(key.values()), list(key), 0.9 * look.size))
 
     def _limits(self) -> tuple[float, float]:
         """Return the range of values that all panels share."""
@@ -253,7 +292,9 @@ class ObjectiveDisplay(Display):
         look.rug(ax, at[below], "v", look.ink, ms=size)
         look.rug(ax, at[failed], "x", look.failure, ms=size)
 
-    def _draw_pair(self, look: Look, axes: Any, one: Slice) -> None:
+    def _draw_pair(
+        self, look: Look, axes: Any, one: Slice, lefts: Sequence[bool]
+    ) -> None:
         """Draw maps of mean and deviation."""
         across, up = (self.scales[name] for name in one.names)
         edges = [
@@ -265,7 +306,7 @@ class ObjectiveDisplay(Display):
             (one.mean, self.value_name, look.colours),
             (one.std, "deviation", greys),
         )
-        for ax, (surface, label, cmap) in zip(axes, maps, strict=True):
+        for ax, left, (surface, label, cmap) in zip(axes, lefts, maps, strict=True):
             norm = filled_range(surface)
             mesh = ax.pcolormesh(
                 *edges,
@@ -276,7 +317,6 @@ class ObjectiveDisplay(Display):
                 vmax=norm[1],
             )
             self._draw_places(look, ax, across, up)
-            left = ax is axes[0]
             look.dress(ax, x=across.short, y=up.short if left else "", grid="")
             look.parts += [
                 Ticks(ax.xaxis, across, 5, _WRAP),

@@ -23,7 +23,7 @@ from skrobustbo.displays._base import (
     values_of,
 )
 from skrobustbo.displays._branches import ALL, branch_names, checked_branch
-from skrobustbo.displays._fit import BEST, EACH, FIRST, Legend, Ticks
+from skrobustbo.displays._fit import BAND, BEST, EACH, FIRST, Legend, Ticks
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
 from skrobustbo.displays._style import Look, panels
@@ -222,18 +222,23 @@ class ConvergenceDisplay(Display):
         alone = before + len(self.curves) == 1
         low, high = self._limits(before > 0)
         if not alone:
-            self._draw_key(look, low)
+            self._draw_marks(look, low)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
         last = max(line.get_xdata()[-1] for line in lines)
         finish(self.ax_, look, last, (low, high), self.value_name)
 
-    def _draw_key(self, look: Look, floor: float) -> None:
+    def _draw_marks(self, look: Look, floor: float) -> None:
         """Explain the marks where colours say of which search they are."""
         mark = {"color": look.ink, "ls": "none", "mew": 0, "ms": look.dot}
         self.ax_.plot([], [], color=look.ink, lw=1.3 * look.line, label=BEST)
         self.ax_.plot([], [], "o", label=EACH, alpha=0.6, **mark)
+        if any(
+            math.isfinite(curve.bound or 0) and curve.bound for curve in self.curves
+        ):
+            shade = {"color": look.ink, "alpha": 0.15, "lw": 0}
+            self.ax_.fill_between([], [], label=BAND, **shade)
         if any((drawable(curve.values) < floor).any() for curve in self.curves):
             self.ax_.plot([], [], "v", label="below the axis", **mark)
 

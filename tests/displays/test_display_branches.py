@@ -154,9 +154,8 @@ class TestOneBranch:
     @pytest.mark.parametrize("branch", [1, np.int64(1), NAMES[1]])
     def test_only_its_candidates(self, branch, optimizer):
         own = [r["value"] for r in of_branch(optimizer, 1)]
-        for cls in (EvaluationsDisplay, ParallelCoordinatesDisplay, ResetDisplay):
-            display = cls.from_optimizer(optimizer, branch=branch)
-            np.testing.assert_array_equal(display.values, own)
+        display = ResetDisplay.from_optimizer(optimizer, branch=branch)
+        np.testing.assert_array_equal(display.values, own)
 
     def test_its_own_range_and_choices(self, optimizer):
         for i, low, choices, cls in (
@@ -270,8 +269,20 @@ class TestAllTogether:
         assert not display.axes_[1, 0].texts
 
 
+#: Of the displays in panels, those that are drawn in every run of the tests.
+FAST = (ConvergenceDisplay, ObjectiveDisplay, ParallelCoordinatesDisplay)
+
+
+def some(classes):
+    """Mark all classes but some as slow."""
+    return [
+        cls if cls in FAST else pytest.param(cls, marks=pytest.mark.slow)
+        for cls in classes
+    ]
+
+
 class TestPanels:
-    @pytest.mark.parametrize("cls", [*IN_PANELS, ConvergenceDisplay])
+    @pytest.mark.parametrize("cls", some([*IN_PANELS, ConvergenceDisplay]))
     def test_texts_do_not_collide_in_one_column(self, cls, panels_of):
         figure = panels_of(cls).figure_
         assert collisions(figure) == []
@@ -285,7 +296,7 @@ class TestPanels:
         assert collisions(display.figure_) == []
         assert outside(display.figure_) == []
 
-    @pytest.mark.parametrize("cls", IN_PANELS)
+    @pytest.mark.parametrize("cls", some(IN_PANELS))
     def test_each_is_the_display_of_its_branch(self, cls, panels_of, optimizer):
         display = panels_of(cls)
         assert isinstance(display, BranchesDisplay)

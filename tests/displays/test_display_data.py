@@ -237,6 +237,18 @@ class TestConvergence:
         assert low < 0
         assert high > 4
 
+    def test_marks_of_several_searches_are_explained(self):
+        def texts(*optimizers):
+            display = ConvergenceDisplay.from_optimizer(list(optimizers))
+            labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+            return [label.replace("\n", "") for label in labels][2:]
+
+        plain, low = told([1.0, 2.0]), told([1.0, 1.1, 1.2, 1.3, -1e6])
+        assert texts(plain, plain) == ["line: best so far", "dot: a candidate"]
+        assert texts(plain, low)[-1] == "below the axis"
+        plain.regret_bound = lambda: 0.5
+        assert texts(plain, plain)[-1] == "band: what may be left to gain"
+
     def test_equal_policies_get_different_names(self):
         display = ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])])
         names = [curve.name for curve in display.curves]
@@ -452,6 +464,32 @@ class TestObjective:
             one.mean, [[10 * n + 100 * kind for kind in (0, 1)] for n in range(1, 6)]
         )
         assert len(display.axes_) == 2
+
+    def test_both_maps_of_a_pair_are_in_one_row(self):
+        display = self.make(parameters=["C", ("n", "kind")])
+        rows = [ax.get_subplotspec().rowspan.start for ax in display.axes_]
+        assert rows == [0, 1, 1]
+
+    def test_marks_are_explained(self):
+        def texts(display):
+            (legend,) = display.figure_.legends
+            return [text.get_text() for text in legend.get_texts()]
+
+        line = "expected \N{PLUS-MINUS SIGN} 2 deviations"
+        assert texts(self.make()) == [line, "a trial", "recommended"]
+        pairs = self.make(parameters=[("n", "kind")])
+        assert texts(pairs) == ["a trial", "recommended"]
+        failed = ObjectiveDisplay.from_optimizer(told([1.0, math.nan]))
+        assert texts(failed)[-1] == "failed"
+        low = ObjectiveDisplay.from_optimizer(told([1.0, 1.1, 1.2, 1.3, -1e6]))
+        assert texts(low)[-1] == "below the axis"
+
+    def test_figures_of_others_get_no_legend(self):
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(1, 2)
+        ObjectiveDisplay.from_optimizer(told([1.0, 2.0]), ax=axes[0])
+        assert not figure.legends
 
     def test_predictions_are_the_optimizers(self):
         optimizer = told([1.0, 3.0, 2.0, 0.5])

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ SPACE = {
     "n": Integer(1, 9),
     "scaler": [StandardScaler(), RobustScaler(with_centering=False), "a<b"],
 }
-BOTH = (ConvergenceDisplay, ObjectiveDisplay, ParallelCoordinatesDisplay)
+THREE = (ConvergenceDisplay, ObjectiveDisplay, ParallelCoordinatesDisplay)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +36,15 @@ def optimizer():
     return made
 
 
-@pytest.mark.parametrize("cls", BOTH)
-def test_missing_plotly_names_the_remedy(cls, optimizer, monkeypatch):
-    display = cls.from_optimizer(optimizer)
+@pytest.fixture(scope="module")
+def shown(optimizer):
+    """Return the displays, each drawn once."""
+    return {cls: cls.from_optimizer(optimizer) for cls in THREE}
+
+
+@pytest.mark.parametrize("cls", THREE)
+def test_missing_plotly_names_the_remedy(cls, shown, monkeypatch):
+    display = shown[cls]
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     with pytest.raises(ImportError, match=r'pip install "skrobustbo\[interactive\]"'):
@@ -49,8 +56,8 @@ class TestFigures:
     def _plotly(self):
         pytest.importorskip("plotly")
 
-    def test_convergence(self, optimizer):
-        display = ConvergenceDisplay.from_optimizer(optimizer)
+    def test_convergence(self, shown, optimizer):
+        display = shown[ConvergenceDisplay]
         line, dots, failed = display.to_plotly().data
         np.testing.assert_array_equal(line.y, display.best)
         assert line.line.shape == "hv"
@@ -65,12 +72,12 @@ class TestFigures:
         assert f"clf__C = {params['clf__C']:.6g}" in lines
         assert f"n = {params['n']}" in lines
 
-    def test_band(self, optimizer):
-        display = ConvergenceDisplay.from_optimizer(optimizer)
+    def test_band(self, shown):
+        display = shown[ConvergenceDisplay]
         assert not display.to_plotly().layout.shapes
         (curve,) = display.curves
-        display.curves = [type(curve)(**{**vars(curve), "bound": 0.25})]
-        (band,) = display.to_plotly().layout.shapes
+        bounded = ConvergenceDisplay(curves=[replace(curve, bound=0.25)])
+        (band,) = bounded.to_plotly().layout.shapes
         assert (band.y0, band.y1) == (curve.best[-1], curve.best[-1] + 0.25)
 
     def test_curves_by_branch(self):
@@ -83,8 +90,8 @@ class TestFigures:
         assert "y = 0.1" in data[3].text[0]
         assert data[2].name == "m=b: best so far"
 
-    def test_slices(self, optimizer):
-        display = ObjectiveDisplay.from_optimizer(optimizer)
+    def test_slices(self, shown):
+        display = shown[ObjectiveDisplay]
         figure = display.to_plotly()
         lines = [trace for trace in figure.data if trace.customdata is not None]
         for one, line in zip(display.slices, lines, strict=True):
@@ -117,8 +124,8 @@ class TestFigures:
         np.testing.assert_array_equal(std.z, display.slices[1].std.T)
         np.testing.assert_array_equal(mean.x, display.slices[1].positions[0])
 
-    def test_parallel_coordinates(self, optimizer):
-        display = ParallelCoordinatesDisplay.from_optimizer(optimizer)
+    def test_parallel_coordinates(self, shown):
+        display = shown[ParallelCoordinatesDisplay]
         figure = display.to_plotly()
         found = {t.name: t for t in figure.data if t.mode == "lines+markers"}
         assert len(found) == 9
@@ -135,8 +142,8 @@ class TestFigures:
         assert drawn[0] == "candidate 5"  # failures below all
         assert display.values[int(drawn[-1].split()[1]) - 1] == display.values[best]
 
-    def test_categories_stand_at_their_places(self, optimizer):
-        display = ParallelCoordinatesDisplay.from_optimizer(optimizer)
+    def test_categories_stand_at_their_places(self, shown):
+        display = shown[ParallelCoordinatesDisplay]
         (rail,) = [t for t in display.to_plotly().data if t.name == "scaler"]
         assert list(rail.text) == ["StandardScaler", "RobustScaler", "a&lt;b"]
         np.testing.assert_allclose(rail.x, [1 / 6, 0.5, 5 / 6])
@@ -163,9 +170,9 @@ class TestFigures:
             assert part in text.replace("<br>", "")
         assert max(len(line) for line in text.split("<br>")) <= 60
 
-    @pytest.mark.parametrize("cls", BOTH)
-    def test_figures_are_whole_documents_on_any_background(self, cls, optimizer):
-        figure = cls.from_optimizer(optimizer).to_plotly()
+    @pytest.mark.parametrize("cls", THREE)
+    def test_figures_are_whole_documents_on_any_background(self, cls, shown):
+        figure = shown[cls].to_plotly()
         found = json.loads(figure.to_json())
         assert found["layout"]["paper_bgcolor"] == "rgba(0,0,0,0)"
         assert found["layout"]["font"]["color"] == "#7a7a7a"
