@@ -69,6 +69,12 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-train": "200",
         "--data": "digits",
     },
+    f"{STUDIES}/noise_stop.py": {
+        "--tunings": "enet-diabetes",
+        "--seeds": "0",
+        "--n-iter": "8",
+        "--cv": "2",
+    },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
     f"{STUDIES}/racing.py run": {
         "--seeds": "0",
