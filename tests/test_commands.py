@@ -75,6 +75,12 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--seeds": "1",
         "--n-trials": "6",
     },
+    f"{STUDIES}/noise_stop.py": {
+        "--tunings": "enet-diabetes",
+        "--seeds": "0",
+        "--n-iter": "8",
+        "--cv": "2",
+    },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
     f"{STUDIES}/racing.py run": {
         "--seeds": "0",
