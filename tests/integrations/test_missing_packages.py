@@ -8,7 +8,6 @@ import pytest
 
 from skrobustbo.integrations._shared import optional_base
 
-
 CODE = """
 import sys
 sys.modules.update(optuna=None, ray=None)
