@@ -90,12 +90,12 @@ def test_pending_points_count_as_the_optimizers():
             optimizer.tell(trial.params, -loss(trial.params))
 
 
-def test_nothing_is_kept_that_the_storage_does_not_have(tmp_path):
+def test_nothing_is_kept_that_the_storage_does_not_have():
     settings = {"seed": 1, "n_startup_trials": 3}
     study = study_of(RobustSampler(**settings))
     study.optimize(objective, n_trials=9)
 
-    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    storage = optuna.storages.InMemoryStorage()
     other = study_of(RobustSampler(**settings), storage=storage)
     for _ in range(9):
         again = optuna.load_study(
@@ -173,7 +173,7 @@ def test_conditional_parameters_have_models_of_their_own():
         return abs(y - 0.75) + z
 
     study = study_of(RobustSampler(seed=0))
-    study.optimize(branches, n_trials=40)
+    study.optimize(branches, n_trials=30)
     found = {tuple(p["point"]) for p in joined(study.trials[-1].system_attrs)}
     assert found == {("kind",), ("x",), ("y", "z")}
     assert study.best_params["kind"] == "b"
