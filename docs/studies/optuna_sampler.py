@@ -146,13 +146,18 @@ def distribution(dimension):
     return kind(dimension.low, dimension.high, log=dimension.log)
 
 
+def two_digits(number):
+    """Return a number to two digits, 100 rather than 1e+02."""
+    return format(float(format(number, ".2g")), "g")
+
+
 def markdown(runs):
     """Return one table line per problem and sampler, in the order of the runs."""
     rows = []
     kinds = pd.DataFrame(runs).groupby(["problem", "sampler"], sort=False)
     for (problem, sampler), own in kinds:
         numbers = (own["regret"].median(), own["regret"].max(), own["cpu_ms"].median())
-        rows.append((problem, sampler, *(format(number, ".2g") for number in numbers)))
+        rows.append((problem, sampler, *map(two_digits, numbers)))
     return table(HEADER, rows, n_left=2)
 
 

@@ -31,7 +31,7 @@ def test_medians_and_the_worst():
     ]
     a, b = markdown(runs).splitlines()[2:]
     assert a == "| p | A | 2 | 9 | 20 |"
-    assert b == "| p | B | 20 | 30 | 2e+02 |"
+    assert b == "| p | B | 20 | 30 | 200 |"
 
 
 def test_command(tmp_path, capsys):
