@@ -7,6 +7,7 @@ from pathlib import Path
 from sphinx_gallery.sorting import ExplicitOrder
 
 sys.path.insert(0, str(Path(__file__).parent))
+import elsewhere
 import gallery_setup
 
 project = "skrobustbo"
@@ -22,14 +23,32 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
+    "elsewhere",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "optunahub"]
 html_theme = "pydata_sphinx_theme"
 html_title = "skrobustbo"
 html_show_sourcelink = False
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
+html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
+html_sidebars = {"index": []}
+html_theme_options = {
+    "show_prev_next": False,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 5,
+    "navigation_with_keys": False,
+    # The pages that begin with a wide table have the width for it.
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        **dict.fromkeys(("index", "benchmarks", "papers", "conformance"), ()),
+    },
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
 
 autosummary_generate = True
 # scikit-learn adds these to every estimator; its documentation explains them.
@@ -38,8 +57,13 @@ autodoc_default_options = {
     "set_predict_request, set_score_request"
 }
 autodoc_typehints = "none"  # types stand in the docstrings
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
+# Types in docstrings, and names in single backticks, are links where they can be.
+numpydoc_xref_param_type = True
+numpydoc_xref_aliases = elsewhere.aliases()
+numpydoc_xref_ignore = "all"
+default_role = "py:obj"
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 

@@ -1,6 +1,6 @@
 """What the documentation says is what the package does."""
 
-import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -9,23 +9,30 @@ from pathlib import Path
 import pytest
 
 import skrobustbo
+from pages import contents
 from skrobustbo import (
     acquisition,
     datasets,
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 )
+from skrobustbo.integrations import optuna as integrations_optuna
+from skrobustbo.integrations import ray as integrations_ray
 
 MODULES = [
     skrobustbo,
     acquisition,
     datasets,
     displays,
+    integrations_optuna,
+    integrations_ray,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 ]
@@ -39,10 +46,14 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if "skrobustbo.displays" in page.read_text():
         pytest.importorskip("matplotlib")
+    if "skrobustbo.integrations.optuna" in page.read_text():
+        pytest.importorskip("optuna")
     names = {"__name__": "__docs__"}  # a page is read from its top
     blocks = BLOCK.findall(page.read_text())
     assert len(blocks) == page.read_text().count("```python")  # none is left out
     for block in blocks:
+        if "to_plotly" in block and not importlib.util.find_spec("plotly"):
+            continue
         exec(compile(block, str(page), "exec"), names)
 
 
@@ -64,7 +75,7 @@ def test_every_public_name_is_under_its_module_on_the_api_page():
 # Links --------------------------------------------------------------------------------
 
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
-TEXTS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+TEXTS = [*PAGES, *(ROOT / f"{n}.md" for n in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
 
 
 def anchors(page):
@@ -121,8 +132,8 @@ def test_links_of_built_pages_that_lead_nowhere_are_found(tmp_path):
 
 
 def test_every_page_is_in_the_table_of_contents():
-    text = (ROOT / "docs" / "index.md").read_text()
-    listed = set(re.findall(r"^(\w+)$", text, flags=re.MULTILINE))
+    entries = [entry for page in PAGES[1:] for entry in contents(page)]
+    listed = {entry for _, entry in entries}
     assert {page.stem for page in PAGES[1:]} - {"index"} <= listed
 
 

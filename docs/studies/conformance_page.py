@@ -10,9 +10,12 @@ _INTRODUCTION = """\
 # Conformance
 
 What scikit-learn's searches promise, asked of ours, of scikit-learn's own two and of
-other packages' searches by small programs that run each promise. A search that has no
-parameter for what a row asks does not meet it. Nothing here says which search finds the
-better candidate; the [benchmarks](benchmarks.md) do.
+other packages' searches by small programs that run each promise. The cells count the
+promises kept, of those that apply. Nothing here says which search finds the better
+candidate; the [benchmarks](benchmarks.md) do.
+"""
+_COMMANDS = """\
+## How the table is made
 
 Where a package is installed, its column is made again by
 
@@ -32,9 +35,10 @@ python docs/studies/conformance.py --estimators HyperoptEstimator \\
 ```
 
 Every row runs in a process of its own with a time limit; columns of packages that an
-environment lacks are kept ([all answers](conformance.csv)). Two are no drop-in searches
-by design: `GASearchCV` counts generations, not candidates, and `HyperoptEstimator`, the
-nearest that hyperopt has, takes estimators in hyperopt's own notation.
+environment lacks are kept ([all answers](conformance.csv)). A search that has no
+parameter for what a row asks does not meet it. Two are no drop-in searches by design:
+`GASearchCV` counts generations, not candidates, and `HyperoptEstimator`, the nearest
+that hyperopt has, takes estimators in hyperopt's own notation.
 """
 _SUITE = """\
 ## scikit-learn's own tests
@@ -55,15 +59,21 @@ another one.
 
 
 def page(answers):
-    """Return the page."""
+    """Return the page: the counts first, then each row, folded, and the reasons."""
     asked = {estimator for _, estimator in answers}
     estimators = [name for name in PEERS if name in asked]
-    parts = [_INTRODUCTION, *_versions(answers, estimators)]
-    parts += ["## Rows met\n", _totals(answers, estimators)]
+    parts = [_INTRODUCTION, _counts(answers, estimators)]
     for section, probes in SECTIONS.items():
-        parts += [f"## {section}\n", _section(answers, estimators, probes)]
-    parts += [_SUITE, "## Reasons\n", *_reasons(answers, estimators)]
+        rows = _section(answers, estimators, probes)
+        parts += [f"## {section}\n", *_folded(f"{len(probes)} rows", rows)]
+    parts += [_SUITE, "## Reasons\n", *_reasons(answers, estimators), _COMMANDS]
+    parts += _versions(answers, estimators)
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _folded(summary, text):
+    """Return lines that show a text on a click; a heading must not be in it."""
+    return ["<details>", f"<summary>{summary}</summary>\n", text, "</details>\n"]
 
 
 def _versions(answers, estimators):
@@ -76,12 +86,29 @@ def _versions(answers, estimators):
     yield ""
 
 
-def _totals(answers, estimators):
-    outcomes = Counter((a.estimator, a.outcome) for a in answers.values())
+def _counts(answers, estimators):
+    """Return the rows met, of those that apply: in all and in each section."""
+    rows = [("rows met, of those that apply", _met(answers, estimators, PROBES))]
+    for section, probes in SECTIONS.items():
+        names = [probe.__name__ for probe in probes]
+        rows.append(
+            (f"[{section}](#{_slug(section)})", _met(answers, estimators, names))
+        )
+    return _table(estimators, rows)
+
+
+def _met(answers, estimators, probes):
+    outcomes = Counter(
+        (a.estimator, a.outcome) for a in answers.values() if a.probe in probes
+    )
     met = [outcomes[name, "yes"] for name in estimators]
     asked = [n + outcomes[name, "no"] for n, name in zip(met, estimators, strict=True)]
-    cells = [f"{n}/{of}" for n, of in zip(met, asked, strict=True)]
-    return _table(estimators, [("rows met, of those that apply", cells)])
+    return [f"{n}/{of}" for n, of in zip(met, asked, strict=True)]
+
+
+def _slug(title):
+    """Return the anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-")
 
 
 def _section(answers, estimators, probes):
@@ -102,7 +129,9 @@ def _cell(answer):
     return text if answer.outcome == "yes" else f"**{text}**"
 
 
-def _table(heads, rows):
+def _table(estimators, rows):
+    # A name may be broken between its words, as columns are many.
+    heads = [re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", name) for name in estimators]
     lines = [("", *heads), ("---", *(":-:" for _ in heads))]
     lines += [(head, *cells) for head, cells in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
@@ -113,8 +142,8 @@ def _reasons(answers, estimators):
         told = [a for a in answers.values() if a.estimator == name and a.reason]
         if told:
             yield f"### `{name}`\n"
-            yield from (f"- {_sentence(answer)}" for answer in told)
-            yield ""
+            lines = "\n".join(f"- {_sentence(answer)}" for answer in told)
+            yield from _folded(f"{len(told)} rows", f"{lines}\n")
 
 
 def _sentence(answer):

@@ -63,8 +63,15 @@ without any claim reproduced could be *partly*.
 _HEAD = """\
 # The papers' experiments
 
-Do the implementations give the published results? Each figure and table below was made
-by
+Do the implementations give the published results? Each paper makes claims about its
+experiments; [rules that were fixed before the runs](#how-a-verdict-is-reached) say
+whether a claim is reproduced.
+"""
+
+_COMMANDS = """\
+## How it is made
+
+Each figure and table was made by
 
 ```sh
 python -m skrobustbo.benchmarks reproduce NAME
@@ -143,8 +150,8 @@ def detail_path(folder, experiment):
 def page_text(path, folder):
     """Return the page that belongs at `path`, from the runs and figures in `folder`."""
     results = read_results(folder, quick=False)
-    parts = [_HEAD, _summary(results), _hours(results)]
-    parts += [*_papers(results, path, folder), _RULES]
+    parts = [_HEAD, _in_all(results), _summary(results)]
+    parts += [*_papers(results, path, folder), _RULES, _COMMANDS, _hours(results)]
     if notes := versions_of(folder).read():
         parts.append(f"{made_with(notes)}\n")
     details = "\n".join(
@@ -172,6 +179,22 @@ def _link(target, page):
     return Path(os.path.relpath(target, page.parent)).as_posix()
 
 
+def _in_all(results):
+    """Return in a sentence how many experiments and claims have which verdict."""
+    found = [experiment.findings(results) for experiment in EXPERIMENTS.values()]
+    experiments = [overall(findings) for findings in found]
+    claims = [finding.verdict for findings in found for finding in findings]
+    return (
+        f"**Of {len(experiments)} experiments {_counted(experiments)}; "
+        f"of their {len(claims)} claims {_counted(claims)}.**\n"
+    )
+
+
+def _counted(verdicts):
+    numbers = [f"{verdicts.count(word)} are {word}" for word in ("reproduced", "not")]
+    return f"{numbers[0]}, {verdicts.count('partly')} partly, and {numbers[1]}"
+
+
 def _summary(results):
     rows = []
     for name, experiment in EXPERIMENTS.items():
@@ -185,7 +208,7 @@ def _summary(results):
             (link, f"**{overall(found)}**", counts, _seeds(experiment, results))
         )
     header = ("experiment", "verdict", "claims: reproduced / partly / not", "seeds")
-    return "\n## Summary\n\n" + table(header, rows, n_left=4) + "\n"
+    return table(header, rows, n_left=4) + "\n"
 
 
 def _hours(results):
@@ -221,7 +244,9 @@ def _section(experiment, results, path, folder):
     yield f"({experiment.name})=\n\n### {experiment.title}\n"
     details = _link(detail_path(folder, experiment), path)
     yield f"`reproduce {experiment.name}`: **{overall(found)}**"
-    yield f" ({_seeds(experiment, results)} seeds; [details]({details})).\n"
+    yield f" ({_seeds(experiment, results)} seeds; [all runs]({details})).\n"
+    # On a click; a heading must not be inside.
+    yield "<details>\n<summary>What the paper reports, and what comes out</summary>\n"
     yield f"*The paper:* {experiment.reports}\n"
     figure = path_of(folder, experiment, quick=False)
     if figure.exists():
@@ -230,6 +255,7 @@ def _section(experiment, results, path, folder):
     remarks = folder / f"{experiment.name}.txt"
     if remarks.exists():
         yield remarks.read_text(encoding="utf-8")
+    yield "</details>\n"
 
 
 def _panel(experiment, panel, results):

@@ -109,7 +109,7 @@ def compare_versions(path: str, written: Mapping[str, str]) -> None:
     if changed:
         warn(
             f"The checkpoint {path!r} was written with other versions "
-            f"({', '.join(changed)}): what is in it is used, but the rest of the "
-            "search may differ from what it would have been.",
+            f"({', '.join(changed)}): its contents are used, but the rest of "
+            "the search may differ from what it would have been.",
             stacklevel=2,
         )

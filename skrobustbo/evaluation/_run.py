@@ -206,8 +206,9 @@ class _Fit:
             self.stops.plan(n_splits * beside, pool.n_workers)
             flight = Flight(_Ground(self, task), self.schedule, n_splits)
             while flight.fill():
+                ran = pool.run(flight.waiting, flight.needs)
                 line.begin()
-                for key, result in self.stops.guard(pool.run(flight.waiting)):
+                for key, result in self.stops.guard(ran):
                     if not isinstance(result, Exception):
                         self._keep(key, result)
                     flight.take(key, result)
@@ -234,8 +235,7 @@ class _Fit:
 
     def tell(self, candidate: Candidate) -> None:
         """Tell the source a candidate that is over."""
-        trial = candidate.trial
-        complete = candidate.n_used == len(self.job.splits)
+        trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
         results = candidate.folds if complete else candidate.results.values()
         self.predictions.take(trial.number, results, complete=complete)
         take_folds(trial, candidate.folds)

@@ -215,7 +215,7 @@ class Stops:
         if self._n_signals:
             warnings.warn(
                 f"The search was interrupted after {n_done} of {n_planned} candidates "
-                "and goes on with the best of these; interrupt again to abort.",
+                "and continues with the best of these; interrupt again to abort.",
                 UserWarning,
                 stacklevel=5,
             )

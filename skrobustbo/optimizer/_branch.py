@@ -49,8 +49,8 @@ _MOST_LISTED, _SAMPLE = 4096, 512
 def warn_of_failure(error: Exception) -> None:
     """Warn that a query is not the model's."""
     warnings.warn(
-        f"A model failed ({error}): the query is a point of the initial design "
-        "instead. If this goes on, give another kernel or more noise.",
+        f"A model failed ({error}): a point of the initial design is used instead. "
+        "If this happens repeatedly, use another kernel or more noise.",
         stacklevel=2,
     )
 
@@ -60,6 +60,7 @@ class _Measured:
     """A history in which only values that were measured in full count."""
 
     values: Array
+    chosen: NDArray[np.intp]
 
 
 def _measured(history: BranchTrials) -> Told:
@@ -67,7 +68,7 @@ def _measured(history: BranchTrials) -> Told:
     values, stds = history.values, history.value_stds
     if stds is None or not np.isfinite(values[stds == 0]).any():
         return history
-    return _Measured(np.where(stds > 0, np.nan, values))
+    return _Measured(np.where(stds > 0, np.nan, values), history.chosen)
 
 
 class Branch:

@@ -183,7 +183,7 @@ def test_every_policy_has_a_bound_or_says_why_not(name):
         assert optimizer.regret_bound() == math.inf
         assert 0 <= told(name, n=9).regret_bound() < math.inf
     else:
-        with pytest.raises(ValueError, match="maximum of one fixed objective"):
+        with pytest.raises(ValueError, match="maximum of a fixed objective"):
             optimizer.regret_bound()
 
 

@@ -262,7 +262,7 @@ def test_a_resume_says_what_is_read_and_what_has_changed(in_pipe, tmp_path):
     ]
     assert resumed(lines) == "; ".join([held, *changed])
     report = " ".join(again.report().split())
-    said = f"18 folds from the checkpoint, not fitted, {n_failed} of them failed: of "
+    said = f"18 folds read from the checkpoint, {n_failed} of them failed: of "
     assert " ".join([said + "6 candidates", *changed]) in report
 
     third = search_of(n_iter=8, max_time=600, pre_dispatch=1, **space)
