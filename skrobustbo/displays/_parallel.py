@@ -38,8 +38,8 @@ class ParallelCoordinatesDisplay(Display):
     """Every candidate as a line through the parameters, coloured by its value.
 
     The best lie on top. Each parameter has its own axis, on its own scale, one below
-    the other, so that names and categories are read without turning the head. A line is
-    interrupted where a candidate lacks the parameter. Failures are thin and dotted.
+    the other, in a grey band that no line crosses: a line goes on straight below its dot.
+    It is interrupted where a candidate lacks the parameter. Failures are thin and dotted.
 
     Parameters
     ----------
