@@ -38,8 +38,9 @@ class ParallelCoordinatesDisplay(Display):
     """Every candidate as a line through the parameters, coloured by its value.
 
     The best candidates are drawn on top. Each parameter has its own axis with its own
-    scale. The axes are stacked, so names and categories are horizontal. A line is
-    interrupted where a candidate lacks the parameter. Failures are thin and dotted.
+    scale. The axes are stacked, and each lies in a grey band that no line crosses: a
+    line continues straight below its dot. A line is interrupted where a candidate lacks
+    the parameter. Failures are thin and dotted.
 
     Parameters
     ----------
