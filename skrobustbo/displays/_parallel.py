@@ -38,8 +38,9 @@ class ParallelCoordinatesDisplay(Display):
     """Every candidate as a line through the parameters, coloured by its value.
 
     The best lie on top. Each parameter has its own axis, on its own scale, one below
-    the other, in a grey band that no line crosses: a line goes on straight below its dot.
-    It is interrupted where a candidate lacks the parameter. Failures are thin and dotted.
+    the other, in a grey band that no line crosses: a line goes on straight below its
+    dot. It is interrupted where a candidate lacks the parameter. Failures are thin and
+    dotted.
 
     Parameters
     ----------
