@@ -24,6 +24,14 @@ collect_ignore_glob = [
 if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
 
+# The examples of integrations use the package that they are about, as do programs.
+for package, program in (("optuna", "share_study"), ("ray", "tune_locally")):
+    if importlib.util.find_spec(package) is None:
+        collect_ignore_glob += [
+            f"skrobustbo/integrations/{package}.py",
+            f"tests/integrations/{program}.py",
+        ]
+
 
 #: Tests that start processes or take longer: those of these folders and files, and
 #: those so marked one by one. What is neither these nor slow is of the tier "unit".
@@ -33,11 +41,14 @@ PROCESS = [
     "tests/benchmarks",
     "tests/checkpoint/test_beside.py",
     "tests/checkpoint/test_hostile.py",
+    "tests/checkpoint/test_loading.py",
     "tests/checkpoint/test_resume.py",
+    "tests/checkpoint/test_watch.py",
     "tests/conformance",
     "tests/displays/test_display_data.py",
     "tests/displays/test_display_pictures.py",
     "tests/golden",
+    "tests/integrations",
     "tests/optimizer/test_branches.py",
     "tests/optimizer/test_constraints.py",
     "tests/optimizer/test_many_choices.py",
@@ -54,10 +65,12 @@ PROCESS = [
     "tests/search/test_callbacks.py",
     "tests/search/test_evaluation.py",
     "tests/search/test_failures.py",
+    "tests/search/test_going_on.py",
     "tests/search/test_interruption.py",
     "tests/search/test_metrics.py",
     "tests/search/test_numerical_failures.py",
     "tests/search/test_parallel.py",
+    "tests/search/test_progress.py",
     "tests/search/test_report.py",
     "tests/search/test_search.py",
     "tests/search/test_stops.py",

@@ -27,7 +27,7 @@ extensions = [
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "optunahub"]
 html_theme = "pydata_sphinx_theme"
 html_title = "skrobustbo"
 html_show_sourcelink = False

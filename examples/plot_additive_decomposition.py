@@ -3,20 +3,20 @@
 Which parameters belong together
 ================================
 
-Six parameters are many for a Gaussian process: in six dimensions everything is far away
-from everything else. If the objective is a sum of functions of two parameters each, the
-task is hardly harder than three tasks in two dimensions, provided that the model is
-such a sum too. But which parameters belong together?
+Six parameters are many for a Gaussian process: in six dimensions, all points are far
+from each other. If the objective is a sum of functions of two parameters each, the
+problem is hardly harder than three two-dimensional ones, provided that the model is
+such a sum as well. But which parameters belong together?
 
-``AdditiveKernel`` is the model of a sum over groups of parameters, and ``HEGPUCB``
-takes a list of candidate models and eliminates those that the values contradict.
+``AdditiveKernel`` models a sum over groups of parameters. ``HEGPUCB`` takes a list of
+candidate models and eliminates those that the values contradict.
 """
 
 # %%
 # Sums of three functions
 # -----------------------
-# Objectives are drawn at random: three functions of two parameters each, drawn from a
-# Gaussian process with length scale 0.3 by random features.
+# The objectives are random. Each is a sum of three functions of two parameters, drawn
+# from a Gaussian process with length scale 0.3 by random features.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,8 +56,8 @@ class ThreePairs:
 # %%
 # Four decompositions
 # -------------------
-# Groups are columns, from 0, of the encoded points: one for each number. (For other
-# parameters, ``Space.columns(name)`` tells.)
+# Groups are columns, counted from 0, of the encoded points. Each number has one column.
+# (For other parameters, use ``Space.columns(name)``.)
 
 groups = {
     "(12)(34)(56)": [(0, 1), (2, 3), (4, 5)],
@@ -98,9 +98,9 @@ runs = {
 # %%
 # What became of the candidates
 # -----------------------------
-# One run: a line for as long as a candidate survives, a dot for each evaluation that it
-# asked for, a cross where it is eliminated. Of the six runs, the true decomposition
-# survives in all.
+# The plot shows one run. A line shows how long a candidate survives, a dot is an
+# evaluation that it asked for, and a cross marks its elimination. The true
+# decomposition survives in all six runs.
 
 optimizer, _ = runs["one of four"][2]
 told = optimizer.history_
@@ -122,7 +122,8 @@ for seed, (optimizer, _) in enumerate(runs["one of four"]):
 # %%
 # What it is worth
 # ----------------
-# The regret, optimum minus best value so far: medians of six objectives.
+# The plot shows the regret, the optimum minus the best value so far, as the median over
+# six objectives.
 
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 colours = ("#009e73", "#0072b2", "#d55e00", "#cc79a7")
@@ -135,10 +136,10 @@ ax.legend()
 plt.show()
 
 # %%
-# To know the decomposition is worth a lot, and a list with the right one in it is worth
-# nearly as much, after some evaluations that went to the others. To assume a wrong one
-# is worse than to assume none.
+# Knowing the decomposition helps a lot. A list that contains the right one is nearly as
+# good, after some evaluations for the other candidates. A wrong decomposition is worse
+# than none.
 #
-# There is one model that should not be on such a list: that of all parameters together.
-# It allows for everything, so it promises more than any other nearly everywhere, asks
-# nearly all the time, and is never contradicted.
+# Do not put the model of all parameters together on such a list. It can explain
+# anything, so its upper bound is the highest nearly everywhere. It asks for nearly all
+# points, and is never contradicted.

@@ -3,17 +3,17 @@
 Which model, and how to tune it
 ===============================
 
-A support vector machine, nearest neighbours, logistic regression or a decision tree,
-each with parameters of its own? A list of dicts is one search over all of them, with
-one budget. The dicts are its branches, and the more a branch promises, the more of the
-budget it gets.
+Should you use a support vector machine, nearest neighbours, logistic regression or a
+decision tree? Each of them has its own parameters. With a list of dicts, one search
+covers all of them with one budget. The dicts are its branches, and more promising
+branches get more of the budget.
 """
 
 # %%
 # One search, four models
 # -----------------------
 # The model is a parameter like any other: a step of the pipeline that is replaced. A
-# list with one element is a constant, which tells the branches apart.
+# list with one element is a constant. It distinguishes the branches.
 
 from collections import Counter
 
@@ -61,9 +61,10 @@ print(search.report())
 # %%
 # Where the budget went
 # ---------------------
-# Every branch has its share of the initial design. After it the balancer goes by what a
-# model of each branch still promises: the tree and logistic regression fall short and
-# get a handful of candidates each, the two close rivals share what is left.
+# Every branch gets a share of the initial design. After that, the balancer uses a model
+# of each branch to estimate what is still possible there. The tree and logistic
+# regression fall behind and get a handful of candidates each. The two close rivals
+# share the rest.
 
 
 def names(search):
@@ -93,7 +94,8 @@ plt.show()
 # %%
 # Instead of four searches
 # ------------------------
-# Four searches of ten candidates each have the same budget. Three seeds of both:
+# Four searches with ten candidates each have the same budget. We run both with three
+# seeds:
 
 print(f"{'':<10}{'one search':>14}{'four searches':>16}   candidates of the winner")
 for seed in range(3):
@@ -108,7 +110,7 @@ for seed in range(3):
     print(f"seed {seed:<5}{joint.best_score_:>14.3f}{best:>16.3f}   {counts}")
 
 # %%
-# The best scores are about equal here, as ten candidates are nearly enough for each of
-# these small models. What the joint search saves is the budget of the hopeless ones. It
-# goes to the winner, or, where that is in doubt, to a rival as good; and nobody had to
-# decide how to share.
+# The best scores are about equal here, because ten candidates are nearly enough for
+# each of these small models. The joint search saves the budget of the branches that
+# cannot win. It goes to the winner, or to an equally good rival if the winner is in
+# doubt. You do not have to decide how to divide the budget.

@@ -3,16 +3,17 @@
 Grid, random and Bayesian, compared
 ===================================
 
-The same estimator, the same folds, the same 25 candidates for everybody: what do
-``GridSearchCV``, ``RandomizedSearchCV`` and ``RobustBayesSearchCV`` make of them? One
-run says little, as all but the grid depend on luck, so there are eight of each.
+This example compares ``GridSearchCV``, ``RandomizedSearchCV`` and
+``RobustBayesSearchCV`` with the same estimator, the same folds, and 25 candidates each.
+A single run shows little, because all but the grid depend on luck. We therefore run
+each of them eight times.
 """
 
 # %%
 # The task
 # --------
-# A support vector machine on noisy data in 20 columns, of which some are of no use. The
-# ranges are as wide as somebody would write them who does not know the answer.
+# We tune a support vector machine on noisy data in 20 columns, some of which are
+# useless. The ranges are as wide as you would choose them without knowing the answer.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,8 +39,8 @@ same = {"scoring": "roc_auc", "cv": 3}
 # %%
 # Three searches
 # --------------
-# The grid has five values for each parameter. It has no seed, but the order in which it
-# goes through its candidates is arbitrary: eight random orders stand for it.
+# The grid has five values for each parameter. It has no seed, but the order of its
+# candidates is arbitrary. We use eight random orders.
 
 grid = GridSearchCV(SVC(), {p: np.geomspace(*r, 5) for p, r in ranges.items()}, **same)
 on_grid = grid.fit(X, y).cv_results_["mean_test_score"]
@@ -77,8 +78,8 @@ scores = {
 # %%
 # Best so far
 # -----------
-# Lines are medians over the eight runs, bands hold the middle six. The right-hand plot
-# has the end of every run.
+# Lines are medians over the eight runs, and bands contain the middle six. The plot on
+# the right shows the end of every run.
 
 best = {name: np.maximum.accumulate(s, axis=1) for name, s in scores.items()}
 fig, (left, right) = plt.subplots(
@@ -106,11 +107,11 @@ ahead = best["RobustBayesSearchCV"][:, -1] > best["RandomizedSearchCV"][:, -1]
 print(f"RobustBayesSearchCV ends above random search in {ahead.sum()} of {len(SEEDS)}")
 
 # %%
-# The grid ends where its nearest corner is: no order helps. In its first six
-# candidates, the initial design, the Bayesian search has nothing to go by, and random
-# search is ahead. What it learns pays afterwards: seven of its eight runs end at the
-# upper end of what random search reaches by luck.
+# The grid ends at its nearest corner, in whatever order. In the first six candidates,
+# the initial design, the Bayesian search has no information yet, and random search is
+# ahead. Afterwards, what it learns pays off: seven of its eight runs end at the upper
+# end of what random search reaches by luck.
 #
-# Seven, not all. One run climbs a plateau of large ``C`` to the end, stays there, and
-# ends below all others; 25 candidates are not many, and no tuner is safe from that.
-# Where it matters, search with two seeds.
+# One run does not. It climbs a plateau of large ``C`` to the end, stays there, and ends
+# below all others. 25 candidates are not many, and this can happen with any tuner. If
+# the result is important, search with two seeds.

@@ -4,16 +4,17 @@ The same search, on a cluster
 =============================
 
 The folds of :class:`~skrobustbo.RobustBayesSearchCV` run wherever joblib runs them.
-With Dask's backend that is a cluster: here one of two processes on this machine,
-elsewhere any that a ``distributed.Client`` can be connected to. Nothing else changes,
-and neither do the candidates: they depend on the scores only.
+With Dask's backend, this is a cluster. Here it consists of two processes on this
+machine, but you can use any cluster that a ``distributed.Client`` can connect to.
+Nothing else changes. The candidates are the same, because they depend only on the
+scores.
 
-A single candidate has no more folds than ``cv`` says, and more workers than that would
-be idle. So a cluster wants ``batch_size``: that many candidates are proposed together
-and their folds share the workers.
+A single candidate has no more folds than ``cv`` says, so additional workers would be
+idle. On a cluster, set ``batch_size``: this many candidates are proposed together, and
+their folds share the workers.
 
-This example needs Dask: ``pip install "skrobustbo[dask]"``. As a script, it has
-options, ``--help`` shows them. ``--figure`` is for where there is no display::
+This example needs Dask: ``pip install "skrobustbo[dask]"``. You can also run it as a
+script; ``--help`` shows its options. Use ``--figure`` if there is no display::
 
     python plot_dask_cluster.py --quick --figure folds.png
 """
@@ -41,8 +42,8 @@ parser.add_argument("--figure", metavar="FILE", help="write the plot into this f
 # %%
 # The search
 # ----------
-# ``parallel_config`` sends the folds to the cluster of the client at hand. Dask keeps
-# note of what its workers do, which makes the picture below.
+# ``parallel_config`` sends the folds to the cluster of the current client. Dask records
+# what its workers do, and the plot below uses these records.
 
 
 def search_on_cluster(client, n_iter, seed):
@@ -60,8 +61,8 @@ def search_on_cluster(client, n_iter, seed):
 # %%
 # Who did what
 # ------------
-# A row for each worker, a bar for each fold. The gaps between the rounds are the
-# tuner's: it waits for the last fold of a round before it proposes the next one.
+# Each row is a worker, and each bar is a fold. The gaps are between the rounds: the
+# tuner waits for the last fold of a round before it proposes the next one.
 
 
 def bars(tasks):
@@ -103,8 +104,8 @@ def draw(bars_of, figure):
 # %%
 # Run it
 # ------
-# Workers are processes that import this file, too: the guard keeps them from starting
-# clusters of their own.
+# The workers are processes that import this file as well. The guard keeps them from
+# starting clusters of their own.
 
 
 def main():

@@ -3,17 +3,17 @@
 What score may I quote?
 =======================
 
-``best_score_`` is the best of many noisy scores, so it promises too much. Labels that
-have nothing to do with the data show how much: nothing predicts them, and yet the best
-candidate seems to do better than chance. ``honest_score=True`` tells what is left when
-the luck of the choice is taken off.
+``best_score_`` is the best of many noisy scores, so it is too optimistic. Random labels
+show by how much: nothing can predict them, but the best candidate still seems to be
+better than chance. ``honest_score=True`` estimates the score after a correction for
+this effect.
 """
 
 # %%
 # Searches where there is nothing to find
 # ---------------------------------------
-# Twenty data sets of 100 rows, with labels that were drawn by lot. Whatever a model
-# says, half of its answers on new rows will be right.
+# We make twenty data sets of 100 rows with random labels. Any model predicts half of
+# the labels of new rows correctly.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,8 +41,8 @@ for seed in range(20):
 # %%
 # Two answers for each search
 # ---------------------------
-# The best scores lie above the line of chance. The honest ones lie about it, and most
-# of their intervals cover it.
+# The best scores are above the chance level. The honest scores are around it, and most
+# of their intervals contain it.
 
 order = np.argsort(honest)
 low, high = np.array(ends)[order].T
@@ -58,7 +58,7 @@ ax.legend()
 plt.show()
 
 # %%
-# On average:
+# The averages are:
 
 print(f"best_score_    {np.mean(best):.3f}")
 print(f"honest_score_  {np.mean(honest):.3f}")

@@ -3,19 +3,19 @@
 An optimum that nobody can stand on
 ===================================
 
-The best settings are of little use if they cannot be met: the oven is off by some
-degrees, the valve by some tenths of a bar. Here a narrow peak is higher than a broad
-hill, but a miss by as much as the machine misses leaves little of it.
+The best settings are of little use if you cannot meet them exactly: the oven is off by
+some degrees, the valve by some tenths of a bar. Here, a narrow peak is higher than a
+broad hill. If you miss the peak by the tolerance of the machine, little of it is left.
 
-``StableOpt`` searches for the point whose *worst* perturbation is best. ``GPUCB`` has
-the same model and asks the usual question.
+``StableOpt`` searches for the point with the best *worst-case* perturbation. ``GPUCB``
+has the same model and searches for the maximum.
 """
 
 # %%
 # A process with a knife edge
 # ---------------------------
-# ``eps`` says how far each parameter may be off, with ``units="user"`` in units of the
-# parameter.
+# ``eps`` sets how far each parameter may be off. With ``units="user"``, it is in units
+# of the parameter.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,9 +57,9 @@ def run(policy, seed):
 # %%
 # Two questions, two answers
 # --------------------------
-# The answer is ``recommend()``, not the best value seen: ``StableOpt`` evaluates the
-# worst that can happen to a point, so the point itself need not be among what it asked.
-# The square around an answer is where it may end up.
+# The answer is ``recommend()``, not the best value seen. ``StableOpt`` evaluates the
+# worst case of a point, so the point itself may not be among the evaluated ones. The
+# square around an answer shows where the settings may end up.
 
 model = RBF(0.12)
 policies = {
@@ -96,9 +96,9 @@ fig.colorbar(levels, ax=axes, label="quality")
 plt.show()
 
 # %%
-# What will be had
-# ----------------
-# A thousand attempts to meet each answer, off by as much as the machine is.
+# The result in practice
+# ----------------------
+# We simulate a thousand attempts to meet each answer, with the errors of the machine.
 
 shifts = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
 fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
@@ -118,9 +118,10 @@ for name, answer in answers.items():
     print(f"{name:<12}{exactly:>10.3f}{mean:>10.3f}{worst:>10.3f}")
 
 # %%
-# Met exactly, the edge is better; met as well as it can be, it is a little worse on
-# average and much worse at times. Other seeds say the same of ``StableOpt``. ``GPUCB``
-# ends on the hill, too, where it has not found the edge.
+# If it is met exactly, the narrow peak is better. With the errors of the machine, it is
+# a little worse on average, and much worse in some cases. Other seeds give the same
+# result for ``StableOpt``. ``GPUCB`` also ends on the hill if it has not found the
+# peak.
 
 print("worst case of the answer, seeds 1 to 4")
 for name, policy in policies.items():

@@ -3,16 +3,17 @@
 Tuning logistic regression on MNIST, in a pipeline
 ==================================================
 
-Four hyperparameters of logistic regression, trained by stochastic gradient descent, are
-tuned: the learning rate, the constant of the L2 penalty, the batch size and the dropout
-rate. The search space is a published one (Klein et al. 2016; Berkenkamp et al. 2019,
-section 5.2). Most of it is poor ground, so that it matters where a search looks.
+We tune four hyperparameters of logistic regression, trained by stochastic gradient
+descent: the learning rate, the constant of the L2 penalty, the batch size and the
+dropout rate. Klein et al. (2016) and Berkenkamp et al. (2019, section 5.2) tune the
+same four. The ranges are wide, as they are when little is known. Most of the space
+gives poor scores, so it matters where a search looks.
 
-:class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier and
+:class:`~skrobustbo.RobustBayesSearchCV` is compared with the untuned classifier, and
 with :class:`~sklearn.model_selection.RandomizedSearchCV` on the same budget.
 
-As a script, this example has options, ``--help`` shows them. ``--figure`` is for where
-there is no display::
+You can also run this example as a script; ``--help`` shows its options. Use
+``--figure`` if there is no display::
 
     python plot_mnist_logistic_regression.py --quick --figure best.png
 """
@@ -25,7 +26,7 @@ import argparse
 from time import perf_counter
 
 import numpy as np
-from scipy.stats import loguniform, randint, uniform
+from scipy.stats import loguniform, uniform
 from sklearn.datasets import load_digits
 from sklearn.model_selection import (
     RandomizedSearchCV,
@@ -50,26 +51,26 @@ parser.add_argument(
     "--data",
     choices=("auto", "mnist", "digits"),
     default="auto",
-    help="auto (the default) takes scikit-learn's digits if MNIST cannot be had",
+    help="auto (the default) takes scikit-learn's digits if MNIST is not available",
 )
 parser.add_argument("--no-download", action="store_true", help="take data on disk only")
 parser.add_argument("--figure", metavar="FILE", help="write the plot into this file")
 args = parser.parse_args()
 
 n_iter = args.n_iter or (30 if args.quick else 40)
-n_train = args.n_train or (3_000 if args.quick else 10_000)
+n_train = args.n_train or (1_500 if args.quick else 10_000)
 
 # %%
 # Data
 # ----
-# MNIST is 70,000 images of handwritten digits, 28 x 28 pixels each. It is taken from
-# disk or else downloaded; without a connection, the 1,797 digits of 8 x 8 pixels that
-# come with scikit-learn stand in for it.
+# MNIST has 70,000 images of handwritten digits with 28 x 28 pixels each. The example
+# reads it from disk, or downloads it. Without a connection, it uses the 1,797 digits of
+# 8 x 8 pixels that come with scikit-learn.
 
 
 def load_mnist():
     """Return a random choice of training images, and all test images."""
-    # A short timeout: a machine without a connection shall not keep us waiting.
+    # A short timeout: do not wait long on a machine without a connection.
     how = {"return_X_y": True, "download": not args.no_download, "timeout": 3}
     X, y = fetch_mnist("train", **how)
     X_test, y_test = fetch_mnist("test", **how)
@@ -94,8 +95,8 @@ def load():
         return *load_mnist(), "MNIST"
     except OSError as error:
         if args.data == "mnist":
-            raise SystemExit(f"MNIST is not to be had. {error}") from error
-        print(f"MNIST is not to be had. {error}\n")
+            raise SystemExit(f"MNIST is not available. {error}") from error
+        print(f"MNIST is not available. {error}\n")
         return *load_small_digits(), "the digits of scikit-learn, in place of MNIST"
 
 
@@ -109,37 +110,37 @@ print(f"{len(X)} images to tune on, {len(X_test)} held out, {X.shape[1]} pixels 
 # %%
 # Pipeline and search space
 # -------------------------
-# The classifier is a step of a pipeline, hence the prefix ``clf__`` of the names. As
-# published, only the learning rate is searched on a log scale. Good values of ``l2``
-# are close to the low end of its range: random draws seldom come near it.
+# The classifier is a step of a pipeline, so the parameter names have the prefix
+# ``clf__``. All parameters except the dropout rate are searched on a log scale.
 #
-# ``Integer`` includes its upper end, ``randint`` leaves it out; ``uniform`` takes the
-# start and the width of its range.
+# Random search draws from the same ranges. ``loguniform`` is continuous, so the batch
+# sizes are a list of powers of two. ``uniform`` takes the start and the width of its
+# range.
 
 pipeline = Pipeline(
     [
         ("scale", MinMaxScaler()),
-        ("clf", SoftmaxRegression(n_epochs=10, random_state=args.seed)),
+        ("clf", SoftmaxRegression(n_epochs=20, random_state=args.seed)),
     ]
 )
 space = {
     "clf__learning_rate": Real(1e-6, 1.0, log=True),
-    "clf__l2": Real(0.0, 1.0),
-    "clf__batch_size": Integer(20, 2000),
+    "clf__l2": Real(1e-6, 1.0, log=True),
+    "clf__batch_size": Integer(4, 512, log=True),
     "clf__dropout": Real(0.0, 0.75),
 }
 distributions = {
     "clf__learning_rate": loguniform(1e-6, 1.0),
-    "clf__l2": uniform(0.0, 1.0),
-    "clf__batch_size": randint(20, 2001),
+    "clf__l2": loguniform(1e-6, 1.0),
+    "clf__batch_size": [4, 8, 16, 32, 64, 128, 256, 512],
     "clf__dropout": uniform(0.0, 0.75),
 }
 
 # %%
 # The two searches
 # ----------------
-# Both evaluate the same number of candidates, each by threefold cross-validation, and
-# then fit the best one to all images they were given.
+# Both searches evaluate the same number of candidates by threefold cross-validation.
+# Then they fit the best one to all training images.
 
 searches = {
     "random search": RandomizedSearchCV(
@@ -170,8 +171,8 @@ for label, search in searches.items():
 # %%
 # What was found
 # --------------
-# Next to the best parameters stand those of the untuned classifier. The tuner's own
-# work is small beside that of the fits.
+# The table shows the best parameters next to those of the untuned classifier. The tuner
+# needs little time compared with the fits.
 
 untuned = pipeline.get_params()
 print()

@@ -3,17 +3,18 @@
 A kernel of your own
 ====================
 
-Two angles are tuned, azimuth and phase. At 359 degrees one is next to 1 degree, but to
-the usual kernels those are the two ends of a range. A kernel for angles takes a few
-lines: any kernel of scikit-learn's kind will do, in every policy.
+We tune two angles, azimuth and phase. An angle of 359 degrees is next to 1 degree, but
+for the usual kernels these are the two ends of a range. A kernel for angles takes a few
+lines. You can use any kernel with scikit-learn's interface in every policy.
 """
 
 # %%
 # A kernel on the circle
 # ----------------------
-# Kernels see the unit cube. ``sin(pi d)`` is the same for a distance d and 1 - d, and
-# for a small d it is pi d, so ``length_scale`` means what it means to other kernels. By
-# that name the package knows it: policies that estimate length scales multiply it.
+# Kernels work on the unit cube. ``sin(pi d)`` is the same for the distances d and 1 -
+# d. For a small d it is about pi d, so ``length_scale`` has its usual meaning. The
+# package recognises the parameter by this name: policies that estimate length scales
+# multiply it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,8 +44,8 @@ class CircleKernel(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
 
 
 # %%
-# What it believes of the rest, given a value at the star: with ``RBF`` the other side
-# of the seam is far away.
+# The plots show the correlation of the other points with the value at the star. With
+# ``RBF``, points across the seam are far away.
 
 line = np.linspace(0, 1, 121)
 square = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
@@ -61,11 +62,11 @@ fig.colorbar(image, ax=axes, label="correlation with the star")
 plt.show()
 
 # %%
-# An exact gradient, if you like
-# ------------------------------
-# The climb to the next point needs the gradient in x. For a kernel unknown to it the
-# package takes differences, which is right and a little slower. This registers the
-# exact one, and compares.
+# An exact gradient, if you want one
+# ----------------------------------
+# The search for the next point needs the gradient in x. For an unknown kernel, the
+# package uses finite differences, which are correct and a little slower. This code
+# registers the exact gradient and compares the two.
 
 rng = np.random.default_rng(0)
 Z, X = rng.random((5, 2)), rng.random((7, 2))
@@ -85,9 +86,9 @@ print(f"largest difference: {np.abs(exact - by_differences).max():.1e}")
 # %%
 # Is it worth it?
 # ---------------
-# The signal is best at 355 and 8 degrees, in a corner of the square and next to the
-# other three, with a second, lower peak elsewhere. Lines are medians over eight seeds,
-# bands hold the middle six.
+# The signal is best at 355 and 8 degrees. This is in a corner of the square, and next
+# to the other three corners. There is a second, lower peak elsewhere. Lines are medians
+# over eight seeds, and bands contain the middle six.
 
 
 def signal(params):
@@ -137,7 +138,7 @@ axes[0].set_ylabel("regret")
 plt.show()
 
 # %%
-# With ``RBF`` and with the default's kernel, most runs stay at the edge of the square,
-# where the signal is nearly best. With the kernel of angles they go on across the seam:
-# all eight of those that estimate the length scale, to the right, and seven of the
-# eight that do not.
+# With ``RBF`` and with the default kernel, most runs stay at the edge of the square,
+# where the signal is nearly best. With the kernel for angles, they continue across the
+# seam: all eight runs that estimate the length scale (right), and seven of the eight
+# that do not (left).

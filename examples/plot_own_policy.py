@@ -3,26 +3,27 @@
 A policy of your own, in forty lines
 ====================================
 
-A policy decides which point comes next. It is a small object in scikit-learn's manners:
-the constructor keeps settings, and at most three methods do the work. All else, from
-factorisations and the climb over mixed spaces to pending points, failures, checkpoints
-and resuming, is the package's, and works with a policy of yours as with its own.
+A policy decides which point to evaluate next. It is a small object that follows
+scikit-learn's conventions: the constructor stores settings, and at most three methods
+do the work. The package takes care of everything else: factorisations, the maximisation
+over mixed spaces, pending points, failures, checkpoints and resuming. All of it works
+with your policy.
 """
 
 # %%
 # Impatience
 # ----------
-# The idea: expected improvement under an estimated length scale, as in many tuners; but
-# after ``patience`` queries in a row without an improvement, one goes to where the
-# model is least sure.
+# This policy uses expected improvement under an estimated length scale, as many tuners
+# do. After ``patience`` queries in a row without an improvement, it asks for the point
+# where the model is most uncertain.
 #
-# - ``state_type`` is what it remembers: a dataclass of numbers, strings and lists of
-#   them, which can be written as JSON. ``start`` gives the first one; the inherited
-#   method, with all defaults, will do here.
-# - ``suggest`` returns a point and metadata, and changes nothing. ``models.fit`` has
-#   the likeliest length scales, ``models[candidate]`` is a posterior, ``argmax``
-#   maximises an acquisition function.
-# - ``learn`` changes the state, once the value of that point is in the history. Failed
+# - ``state_type`` is the class of its state: a dataclass of numbers, strings and lists
+#   of them, which can be written as JSON. ``start`` returns the first state. The
+#   inherited method, with all defaults, is sufficient here.
+# - ``suggest`` returns a point and metadata, and changes nothing. ``models.fit``
+#   returns the most likely length scales, ``models[candidate]`` is a posterior, and
+#   ``argmax`` maximises an acquisition function.
+# - ``learn`` changes the state once the value of that point is in the history. Failed
 #   evaluations are nan there.
 
 from dataclasses import dataclass
@@ -86,8 +87,9 @@ class Impatient(Policy):
 # %%
 # In the trap
 # -----------
-# A narrow peak, and three first points on the slope beside it: see
-# :ref:`sphx_glr_gallery_plot_trap.py`. ``patience=10**6`` is the usual policy.
+# The problem has a narrow peak, and the three initial points are on the slope beside
+# it: see :ref:`sphx_glr_gallery_plot_trap.py`. ``patience=10**6`` gives the standard
+# policy.
 
 trap = get("berkenkamp-trap")
 
@@ -132,8 +134,8 @@ plt.show()
 # %%
 # Compared
 # --------
-# Ten seeds in the trap, and five on a function without one, where impatience can only
-# cost: the regret after 30 evaluations.
+# We run ten seeds in the trap, and five on a function without a trap, where impatience
+# can only cost evaluations. The table shows the regret after 30 evaluations.
 
 policies["the default"] = "robust"
 row = "{:<14}{:>14}{:>28}"
@@ -151,15 +153,15 @@ for name, policy in policies.items():
 # %%
 # Everywhere
 # ----------
-# An optimizer with the policy can be written as JSON and read back. What is not one of
-# the package's own is to be given again.
+# You can write an optimizer with this policy as JSON and read it back. Because the
+# policy is not part of the package, you pass it again.
 
 first = run(trap, Impatient(patience=2), seed=0, n_iter=12)
 again = Optimizer.from_dict(first.to_dict(), policy=Impatient(patience=2))
 assert again.ask() == first.ask()
 
 # %%
-# And so a search takes it, in rounds as well:
+# You can also use the policy in a search, here with rounds of several candidates:
 
 search = RobustBayesSearchCV(
     make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
@@ -174,5 +176,5 @@ print(search.best_params_, round(search.best_score_, 4))
 print("chosen by:", *search.cv_results_["model_label"])
 
 # %%
-# Impatience gets out of the trap, and on ``branin`` it costs nothing: five seeds do not
-# tell the three apart there. It took forty lines to try.
+# Impatience escapes from the trap. On ``branin`` it costs nothing: with five seeds, the
+# three policies cannot be distinguished there. The policy took forty lines.

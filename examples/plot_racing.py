@@ -3,15 +3,16 @@
 Pay for fewer folds
 ===================
 
-Cross-validation runs every candidate on every fold, even one whose first fold is far
-below the best. With ``racing="confident"`` a candidate is stopped once it can hardly
-win, and the search pays for fewer folds.
+Cross-validation runs every candidate on every fold, even if its first fold is far below
+the best candidate. With ``racing="confident"``, a candidate is stopped once it is very
+unlikely to win, so the search pays for fewer folds.
 """
 
 # %%
 # The same search twice
 # ---------------------
-# A support vector machine, ten folds, 30 candidates: once in full, once with races.
+# The search tunes a support vector machine with ten folds and 30 candidates, once in
+# full and once with races.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
@@ -36,15 +37,16 @@ print(f"raced:   {n_fitted} folds, best score {raced.best_score_:.4f}")
 # %%
 # What happened to the candidates
 # -------------------------------
-# A bar is a candidate that was stopped: what its folds let expect of its score, with
-# two standard deviations to either side. Only complete candidates, the dots, can win.
+# A bar is a candidate that was stopped. It shows the score predicted from its folds,
+# with two standard deviations on either side. Only complete candidates, the dots, can
+# win.
 
 ConvergenceDisplay.from_search(raced)
 plt.show()
 
 # %%
-# The table of results says how far each candidate got. The score of a stopped one is
-# not known, so it is ``nan``; ``race_mean`` is the estimate.
+# The table of results shows how far each candidate got. The score of a stopped
+# candidate is not known, so it is ``nan``. ``race_mean`` is the estimate.
 
 columns = ["n_splits_evaluated", "raced", "mean_test_score", "race_mean", "race_std"]
 for i in range(4, 12):

@@ -3,17 +3,17 @@
 Killed in the middle of it
 ==========================
 
-With ``checkpoint=path`` every fold is kept as soon as it is done, and the same call
-goes on from there. Here that is put to the test: a search runs in a process of its own,
-is killed without warning, and is started again. Then it is compared with one that
-nobody killed.
+With ``checkpoint=path``, every fold is saved as soon as it is done, and the same call
+continues from there. This example tests it. A search runs in a separate process, is
+killed without warning, and is started again. Then it is compared with a search that was
+not killed.
 """
 
 # %%
 # The program
 # -----------
-# An ordinary script with one search. The estimator writes a line for each of its fits,
-# so that we can tell afterwards who fitted what.
+# The program is an ordinary script with one search. The estimator writes a line for
+# each of its fits, so that we can see afterwards which process fitted what.
 
 import json
 import os
@@ -71,7 +71,7 @@ def start(checkpoint, name):
     return subprocess.Popen(
         [sys.executable, "program.py", *arguments],
         cwd=home,
-        # It shall find the packages that this process finds.
+        # It must find the same packages as this process.
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
@@ -85,9 +85,9 @@ def fits(name):
 # %%
 # Three runs
 # ----------
-# The first is left alone. The second is killed once it has logged forty fits: on Linux
-# and macOS that is SIGKILL, against which a process can do nothing. The third is the
-# same call as the second.
+# The first run is left alone. The second run is killed once it has logged forty fits.
+# On Linux and macOS, the signal is SIGKILL, which a process cannot catch. The third run
+# is the same call as the second.
 
 assert start("", "unbroken").wait() == 0
 
@@ -118,8 +118,8 @@ assert start("search.ckpt", "resumed").wait() == 0
 # %%
 # Was anything lost?
 # ------------------
-# The unbroken run tells the number of each fold: five of the first candidate, five of
-# the second, and so on. The last fit of a run is the refit of the best candidate.
+# The uninterrupted run gives the number of each fold: five of the first candidate, five
+# of the second, and so on. The last fit of a run is the refit of the best candidate.
 
 number = {line: i for i, line in enumerate(fits("unbroken")[:-1])}
 before = [number[line] for line in fits("killed")]
@@ -141,7 +141,7 @@ assert all(same)
 assert not set(kept) & set(after)
 
 # %%
-# The folds of all candidates, by the process that fitted them:
+# The plot shows the folds of all candidates, by the process that fitted them:
 
 table = np.full((5, 20), np.nan)
 for i in number.values():
@@ -165,5 +165,6 @@ plt.show()
 folder.cleanup()
 
 # %%
-# What had been committed was not fitted again, and the results are those of the
-# unbroken run. At most the fold under way is lost; with ``n_jobs``, those under way.
+# Folds that had been committed were not fitted again, and the results are the same as
+# those of the uninterrupted run. At most the running fold is lost, or with ``n_jobs``,
+# the running folds.

@@ -3,17 +3,19 @@
 Several metrics, and the simplest that will do
 ==============================================
 
-The candidate of the best score is often needlessly large: others are so close behind
-that the folds cannot tell them apart. ``one_standard_error`` refits the simplest of
-those. Meanwhile the search may look at several metrics; it maximises one of them.
+The candidate with the best score is often larger than necessary. Others are so close
+behind that the folds cannot distinguish them. ``one_standard_error`` refits the
+simplest of these. The search can record several metrics at the same time; it maximises
+one of them.
 """
 
 # %%
 # The search
 # ----------
-# Boosted trees: how many, how large, how fast. A model is called simple here if it has
-# few leaves in all, which is what it costs to store and to ask. ``search_metric`` says
-# what is maximised, as ``refit`` is no longer the name of a metric.
+# We tune boosted trees: their number, their size and the learning rate. We call a model
+# simple if it has few leaves in total, because this determines its memory and
+# prediction time. ``search_metric`` says what to maximise, because ``refit`` is no
+# longer the name of a metric.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,9 +55,9 @@ search = RobustBayesSearchCV(
 # %%
 # What was chosen, and from what
 # ------------------------------
-# Every candidate by its size and its log loss, with the standard error of the best one
-# as a band. All of those in it are as good as the best, as far as can be known; the
-# leftmost of them is refitted.
+# The plot shows every candidate by its size and its log loss, with the standard error
+# of the best one as a band. As far as we can tell, all candidates in the band are as
+# good as the best. The leftmost of them is refitted.
 
 results = search.cv_results_
 loss = -results["mean_test_neg_log_loss"]
@@ -94,7 +96,7 @@ for label, i in (("best", best), ("refitted", chosen)):
 print("refitted with", search.best_params_)
 
 # %%
-# A small fraction of the leaves does nearly as well in cross-validation. It is not for
-# nothing, as the held-out rows tell: within one standard error means that five folds
-# cannot tell the two apart, not that they are equal. The rule is for those to whom a
-# small model is worth something.
+# A small fraction of the leaves does nearly as well in cross-validation. It has a cost,
+# as the held-out rows show. Within one standard error means that five folds cannot
+# distinguish two candidates, not that they are equal. Use the rule if a small model is
+# worth something to you.

@@ -3,17 +3,18 @@
 Stop when there is little to gain
 =================================
 
-How many candidates are enough? With ``tol`` the search ends by itself, when a bound on
-what is left to gain has fallen to it. The bound holds with a probability of 95 % under
-the policy's assumptions; it is a statement about the whole space, not a guess from the
+How many candidates are enough? With ``tol``, the search ends when an upper bound on the
+remaining gain has fallen to ``tol``. The bound holds with a probability of 95 % under
+the policy's assumptions. It is a statement about the whole space, not a guess from the
 last few scores.
 """
 
 # %%
 # A search without a number of candidates
 # ---------------------------------------
-# ``n_iter`` is only a limit here. ``tol`` is in units of the score, here the explained
-# share of the variance: to be within 0.02 of the best is called enough.
+# Here, ``n_iter`` is only an upper limit. ``tol`` is in units of the score, which here
+# is the explained share of the variance: within 0.02 of the best is considered good
+# enough.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +37,7 @@ print(f"best score {search.best_score_:.4f}")
 print(f"left to gain: at most {search.optimizer_.regret_bound():.4f}")
 
 # %%
-# The picture of a search has the bound as a band above the best score.
+# The plot of a search shows the bound as a band above the best score.
 
 ConvergenceDisplay.from_search(search)
 plt.show()
@@ -44,16 +45,17 @@ plt.show()
 # %%
 # How exactly must it be met?
 # ---------------------------
-# If 0.02 less is good enough, how far may the parameters be from the best? To the same
-# model, the score falls by just that if both are missed by a tenth of their ranges (on
-# the log scale, here a factor of 2) in the worst direction.
+# If a loss of 0.02 is acceptable, how far may the parameters be from the best ones?
+# According to the same model, the score falls by just this amount if both parameters
+# are missed by a tenth of their ranges (on the log scale, here a factor of 2) in the
+# worst direction.
 
 display = SensitivityDisplay.from_search(search, max_eps=0.1)
 plt.show()
 
 # %%
-# The worst direction is to regularise too little: less ``alpha`` and more ``gamma``. A
-# cross-validation there tells whether the model is right.
+# The worst direction is to regularise too little: a smaller ``alpha`` and a larger
+# ``gamma``. A cross-validation there shows whether the model is right.
 
 optimizer = search.optimizer_
 corner = {"alpha": display.params["alpha"] / 2, "gamma": display.params["gamma"] * 2}
@@ -66,8 +68,8 @@ print(
 # %%
 # Was it right to stop?
 # ---------------------
-# ``optimizer_`` is there to go on asking: thirty candidates more, and the bound after
-# each of them.
+# You can continue with ``optimizer_``. Here we evaluate thirty more candidates, and
+# compute the bound after each of them.
 
 n = search.n_iter_
 best, bounds = [search.best_score_], [optimizer.regret_bound()]
@@ -98,6 +100,6 @@ print(f"bound, then and now: {bounds[0]:.4f}, {bounds[-1]:.4f}")
 
 # %%
 # The search was within 0.002 of its best score after nine candidates, and the thirty
-# after its end have not improved it. But that is hindsight: to know that little is left
-# to gain is what the candidates in between were for. The guide says
+# candidates after its end have not improved it. But this is hindsight: the candidates
+# in between were necessary to know that little was left to gain. The guide says
 # :doc:`how often such a bound holds </stopping>`.

@@ -3,18 +3,18 @@
 An objective that changes under way
 ===================================
 
-A machine runs day and night, and its speed is tuned while it does. The yield is best at
-some speed, until the material changes; nobody tells. An ordinary search holds on to
-what it has learned. ``ETGPUCB`` compares each value with what its model expected, and
-when one contradicts it, all data but this value are forgotten.
+A machine runs day and night, and its speed is tuned while it runs. The yield is best at
+a certain speed, until the material changes without notice. An ordinary search keeps
+relying on what it has learned. ``ETGPUCB`` compares each value with the prediction of
+its model. When a value contradicts the model, all data except this value are forgotten.
 """
 
 # %%
 # A stream of evaluations
 # -----------------------
-# Ask, evaluate, tell, without end: here for 120 steps, with new material after 40 and
-# after 80. Every step is production, so what counts is the sum of what all of them were
-# short of the best.
+# The loop of ask, evaluate and tell never ends. Here we run it for 120 steps, with new
+# material after 40 and after 80 steps. Every step is production, so the cost is the
+# total yield lost over all steps.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,10 +53,10 @@ def stream(policy, seed):
 # %%
 # Three policies, one model
 # -------------------------
-# ``normalize_y=(0.5, 0.5)``: the model sees (yield - 0.5) / 0.5. It is fixed, as the
-# trigger's promise not to go off while nothing changes needs a scale that stays.
-# ``noise`` is in those units. ``TVGPUCB`` forgets by degrees, at a rate that it is
-# told; ``GPUCB`` never does.
+# ``normalize_y=(0.5, 0.5)`` means that the model sees (yield - 0.5) / 0.5. The scale is
+# fixed, because the guarantee of the trigger against false alarms needs a fixed scale.
+# ``noise`` is in these units. ``TVGPUCB`` forgets gradually, at a given rate. ``GPUCB``
+# never forgets.
 
 model = Matern(length_scale=0.2, nu=2.5)
 settings = {"noise": NOISE / 0.5, "normalize_y": (0.5, 0.5)}
@@ -73,8 +73,8 @@ runs = {
 # %%
 # What it remembers
 # -----------------
-# ``ResetDisplay`` draws one run: a grey bar is what the model expected of a value. The
-# first value of new material falls out of it.
+# ``ResetDisplay`` plots one run. A grey bar is the prediction for a value. The first
+# value of new material is outside its bar.
 
 optimizer, _ = runs["ETGPUCB"][0]
 with plt.rc_context({"figure.figsize": (7.5, 4.5)}):
@@ -85,7 +85,7 @@ print("resets at steps", display.resets)
 # %%
 # Where it runs
 # -------------
-# The speeds that were asked for, and the best one.
+# The plot shows the speeds that were asked for, and the best one.
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 3), sharey=True, layout="constrained")
 steps = np.arange(1, N_STEPS + 1)
@@ -100,7 +100,7 @@ plt.show()
 # %%
 # What it costs
 # -------------
-# Yield lost so far: a line for each of five seeds.
+# The plot shows the total yield lost so far, with a line for each of five seeds.
 
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for (name, several), colour in zip(
@@ -115,6 +115,7 @@ ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# Sudden changes at unknown times are what the trigger is for: it pays for each of them
-# with a handful of steps, and for nothing while all is quiet. Where an objective drifts
-# steadily, at a known rate, there are :doc:`others to choose from </choosing>`.
+# The trigger is made for sudden changes at unknown times. Each change costs a handful
+# of steps, and nothing is lost while the objective does not change. If an objective
+# drifts steadily at a known rate, there are
+# :doc:`other policies to choose from </choosing>`.

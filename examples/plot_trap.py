@@ -3,20 +3,20 @@
 A trap for tuners, and a way out of it
 ======================================
 
-A long slope, and a narrow peak that is a little higher. Three first points happen to
-lie on the slope. What they show is smooth, so a length scale fitted to them by
-likelihood is long; under a long length scale the unseen is like the seen, and nothing
-is left to look for but the upper end of the slope.
+The objective has a long slope and a narrow peak that is a little higher. The three
+initial points happen to lie on the slope. Their values look smooth, so a length scale
+fitted by maximum likelihood is long. Under a long length scale, unseen points are like
+the points seen, and only the upper end of the slope is worth a look.
 
-The function is that of Berkenkamp, Schoellig and Krause (2019). Two policies start from
-the same three points: ``"mle-gp-ucb"``, which believes the fitted length scale, and
-``"robust"``, the default, which has shorter ones as well.
+The function comes from Berkenkamp, Schoellig and Krause (2019). Two policies start from
+the same three points: ``"mle-gp-ucb"``, which trusts the fitted length scale, and
+``"robust"``, the default, which also uses shorter length scales.
 """
 
 # %%
 # Two runs
 # --------
-# ``initial_params`` are evaluated first; everything else is the policy's choice.
+# ``initial_params`` are evaluated first. The policy chooses everything else.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,18 +49,20 @@ def advance(optimizer, n):
 
 
 # %%
-# Moment by moment
-# ----------------
-# Blue is what ``optimizer.predict`` returns in the first run: a model with an estimated
-# length scale, and its band of two deviations. On the left, where nobody has been, it
-# expects less than the right end has. So the next points go there, which confirms that
-# all is smooth. One look at the left end, later, fits as well.
+# Step by step
+# ------------
+# The upper row shows the first run. Blue is the result of ``optimizer.predict``: a
+# model with an estimated length scale, and its band of two standard deviations. On the
+# left, where nothing has been evaluated, it predicts less than at the right end. The
+# next points are therefore at the right end, which seems to confirm that the objective
+# is smooth. A later value at the left end also agrees with the model.
 #
-# Below is the default. ``history_`` tells which model asked for a point: the one with
-# the estimated length scale, ``"theta/1"``, or one with a shorter one, such as
-# ``"theta/2.6"``. The first has found the end of the slope at once, and expects nothing
-# more: it passes its turns to shorter ones. They look into the gaps between the points,
-# the largest first. One look falls on the flank of the peak, and all climb.
+# The lower row shows the default policy. ``history_`` records which model asked for a
+# point: the one with the estimated length scale, ``"theta/1"``, or one with a shorter
+# length scale, such as ``"theta/2.6"``. The first one finds the end of the slope at
+# once, and expects no further improvement. It passes its turns to the shorter ones.
+# These look into the gaps between the points, the largest first. One of these points is
+# on the flank of the peak, and then all of them climb it.
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 grid = np.linspace(0, 1, 301)
@@ -69,7 +71,7 @@ truth = [problem.func(point) for point in points]
 
 
 def asked_by(record):
-    """Return a name for whoever asked for a point."""
+    """Return the name of the model that asked for a point."""
     label = record["model_label"]
     if label == "initial":
         return "initial"
@@ -95,7 +97,7 @@ def draw(ax, optimizer):
 
 
 def draw_model(ax, optimizer):
-    """Draw what a model with an estimated length scale makes of the values."""
+    """Draw the prediction of a model with an estimated length scale."""
     mean, std = optimizer.predict(points, return_std=True)
     ax.fill_between(grid, mean - 2 * std, mean + 2 * std, color=BLUE, alpha=0.2, lw=0)
     ax.plot(grid, mean, color=BLUE)
@@ -121,10 +123,10 @@ fig.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
 plt.show()
 
 # %%
-# Is that luck?
+# Is this luck?
 # -------------
-# Ten seeds, ten triples of first points. A run is stuck if it ends below 0.61, little
-# more than the value at the right end.
+# We use ten seeds with different initial points. A run is stuck if it ends below 0.61,
+# which is little more than the value at the right end.
 
 n_seeds = 10
 best = {}
@@ -150,6 +152,6 @@ ax.legend(loc="center right")
 plt.show()
 
 # %%
-# More evaluations do not help the first policy: they are spent where the model wants
-# them, and there the model is right. The guide has
-# :doc:`more on why a tuner gets stuck </stuck>`.
+# More evaluations do not help the first policy. It spends them where its model wants
+# them, and there the model is right. The guide explains in more detail
+# :doc:`why a tuner gets stuck </stuck>`.

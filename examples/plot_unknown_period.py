@@ -3,22 +3,22 @@
 When the period is unknown
 ==========================
 
-An objective repeats itself, nearly: a rotating machine, a daily or yearly cycle. A
-model that knows the period can tell from one place what to expect in many others. Which
-period it is, however, nobody knows; there is a short list of candidates.
+Some objectives are almost periodic: a rotating machine, a daily or yearly cycle. A
+model that knows the period can predict many places from a single one. Here, the period
+is unknown, but there is a short list of candidates.
 
-``HEGPUCB`` takes the list. The most optimistic candidate asks for the next point, and
-what comes back is held against its promise: one whose errors add up to more than its
-bands and the noise allow is eliminated.
+``HEGPUCB`` takes the list. The candidate with the highest upper bound asks for the next
+point, and the value is compared with its prediction. A candidate is eliminated if its
+errors add up to more than its bands and the noise allow.
 """
 
 # %%
 # Objectives of a known kind
 # --------------------------
-# Kernels see the unit cube, so a period in units of ``x`` is divided by the width of
-# its range. The factor ``RBF`` lets the shape change slowly from one period to the
-# next. The true period is 1.25; objectives are draws of that model, so that the
-# assumption of the policy, one of the candidates is right, is true.
+# Kernels work on the unit cube, so a period in units of ``x`` is divided by the width
+# of its range. The factor ``RBF`` lets the shape change slowly from one period to the
+# next. The true period is 1.25. The objectives are samples of this model, so the
+# assumption of the policy holds: one of the candidates is right.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -62,13 +62,13 @@ def run(policy, seed):
 
 
 # %%
-# Who asks, and who is left
-# -------------------------
-# Values are of unit variance already: with ``normalize_y=False`` they enter the models
-# as they are, as the promise of the policy demands. ``history_`` has the label of the
-# candidate that asked and those that were alive then. In the lower plot a line runs as
-# long as a candidate survives, a dot is an evaluation that it asked for, and a cross
-# ends it.
+# Which candidates ask, and which survive
+# ---------------------------------------
+# The values have unit variance already. With ``normalize_y=False``, the models use them
+# as they are, which the guarantee of the policy requires. ``history_`` contains the
+# label of the candidate that asked, and the candidates that were alive at that time. In
+# the lower plot, a line shows how long a candidate survives, a dot is an evaluation
+# that it asked for, and a cross marks its elimination.
 
 policy = HEGPUCB(candidates, noise=NOISE, normalize_y=False)
 SEED = 6
@@ -104,10 +104,10 @@ print("alive at the end:", told[-1]["alive"])
 # %%
 # What it is worth
 # ----------------
-# The regret, optimum minus best value so far, of eight objectives: for comparison, of
-# GP-UCB that is told the right period, and of the default policy, which knows nothing
-# of periods. The line is the median, the band runs from the second best to the second
-# worst.
+# The plot shows the regret, the optimum minus the best value so far, for eight
+# objectives. For comparison, it also shows GP-UCB with the right period, and the
+# default policy, which knows nothing about periods. The line is the median, and the
+# band ranges from the second best to the second worst.
 
 policies = {
     "period known": GPUCB(kernel(1.25), beta=2.0, noise=NOISE, normalize_y=False),
@@ -126,7 +126,7 @@ ax.legend()
 plt.show()
 
 # %%
-# A list of periods costs some evaluations, and finds what the known period finds; to
-# ignore that there is one costs far more. The promise holds where a candidate is right,
-# not where each is a little wrong: if the values contradict all of them, the policy
-# says so in a warning.
+# A list of periods costs some evaluations, but reaches the same result as the known
+# period. Ignoring the period costs far more. The guarantee holds if one candidate is
+# right, not if each of them is a little wrong. If the values contradict all of them,
+# the policy issues a warning.

@@ -7,6 +7,7 @@ from skrobustbo.functional import maximize, minimize
 from skrobustbo.model_selection import (
     RobustBayesSearchCV,
     best_posterior_mean,
+    load_checkpoint,
     one_standard_error,
 )
 from skrobustbo.optimizer import Optimizer
@@ -26,6 +27,7 @@ __all__ = [
     "SpaceExhausted",
     "__version__",
     "best_posterior_mean",
+    "load_checkpoint",
     "maximize",
     "minimize",
     "one_standard_error",

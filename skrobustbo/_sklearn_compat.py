@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import sklearn
 from sklearn import get_config
+from sklearn.base import _clone_parametrized as clone_parametrized
 from sklearn.base import _fit_context as fit_context
 from sklearn.metrics._scorer import _PassthroughScorer, _Scorer
 from sklearn.model_selection._search import BaseSearchCV
@@ -24,7 +25,7 @@ from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
 from sklearn.utils import estimator_html_repr
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import _check_method_params as check_method_params
@@ -44,10 +45,12 @@ __all__ = [
     "OTHER_SPLITS",
     "BaseSearchCV",
     "HTMLReprMixin",
+    "HasMethods",
     "Interval",
     "SilentTask",
     "StrOptions",
     "check_method_params",
+    "clone_parametrized",
     "fit_and_score",
     "fit_context",
     "has_callbacks",
@@ -55,6 +58,7 @@ __all__ = [
     "is_own_score",
     "is_row_wise",
     "metric_names",
+    "nested_params",
     "num_samples",
     "root_task",
     "score_function",
@@ -137,6 +141,22 @@ def metric_names(scorers: Any) -> list[str]:
     """Return the names of several metrics; none where there is a single one."""
     named = getattr(scorers, "_scorers", None)
     return list(named) if isinstance(named, dict) else []
+
+
+def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the estimators among some settings, as scikit-learn does.
+
+    Parameters
+    ----------
+    params : dict
+        Settings by name.
+    """
+    return {
+        f"{name}__{inner}": value
+        for name, owner in params.items()
+        if hasattr(owner, "get_params") and not isinstance(owner, type)
+        for inner, value in owner.get_params().items()
+    }
 
 
 # Scorers ------------------------------------------------------------------------------

@@ -160,6 +160,9 @@ class Trials:
 
     Attributes
     ----------
+    n_before : int
+        Trials, the first ones, that are of an earlier search; those after them are
+        numbered from 0 on.
     best : int or None
         Index of the best finite value among the told, None if there is none. A value
         that is an estimate is best only where there are no others.
@@ -170,6 +173,7 @@ class Trials:
         self.told: list[Trial] = []
         #: Trials asked and not told, in the order asked.
         self.pending: list[Trial] = []
+        self.n_before = 0
         self.best: int | None = None
         self._values = np.empty(16)
         self._has_estimates = False
@@ -247,6 +251,11 @@ class BranchTrials(Trials):
     def X(self) -> Array:
         """Encoded told points, shape (n, n_columns)."""
         return self._X[: len(self.told)]
+
+    @property
+    def chosen(self) -> NDArray[np.intp]:
+        """Which of the told points a policy has chosen, in the order told."""
+        return np.flatnonzero([trial.metadata is not None for trial in self.told])
 
     def seen(self, x: Array) -> bool:
         """Tell whether an encoded point has been asked or told."""

@@ -69,6 +69,18 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-train": "200",
         "--data": "digits",
     },
+    f"{STUDIES}/optuna_sampler.py": {
+        "--problems": "branin",
+        "--samplers": "RobustSampler",
+        "--seeds": "1",
+        "--n-trials": "6",
+    },
+    f"{STUDIES}/noise_stop.py": {
+        "--tunings": "enet-diabetes",
+        "--seeds": "0",
+        "--n-iter": "8",
+        "--cv": "2",
+    },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
     f"{STUDIES}/racing.py run": {
         "--seeds": "0",
@@ -86,6 +98,8 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--seeds": "0",
         "--n-iter": "16",
     },
+    f"{STUDIES}/sentences.py": {"--n": "3"},
+    f"{STUDIES}/watch_cost.py": {"--n-iter": "20", "--pairs": "1"},
     f"{STUDIES}/workers.py": {"--n-iter": "20"},
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},
 }
@@ -96,7 +110,12 @@ INSTEAD = {
     **dict.fromkeys(("ruff", "mypy", "sphinx-build"), ""),
     **dict.fromkeys(("python docs/check_links.py", "python docs/check_site.py"), ""),
     "python -m pytest": "",
+    # There is no search to watch; the tests of checkpoints have some.
+    "python -m skrobustbo watch": "python -m skrobustbo watch --help",
     ".ci/run": "bash -n .ci/run",
+    ".ci/release": "bash -n .ci/release",
+    ".ci/check_release.py": "python .ci/check_release.py",
+    ".ci/conda/": "",  # a file that is named
     f"{STUDIES}/conformance.py": (
         f"{STUDIES}/conformance.py --only-page --out docs/conformance.csv "
         "--page docs/conformance.md"

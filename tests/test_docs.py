@@ -1,6 +1,6 @@
 """What the documentation says is what the package does."""
 
-import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -16,17 +16,23 @@ from skrobustbo import (
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 )
+from skrobustbo.integrations import optuna as integrations_optuna
+from skrobustbo.integrations import ray as integrations_ray
 
 MODULES = [
     skrobustbo,
     acquisition,
     datasets,
     displays,
+    integrations_optuna,
+    integrations_ray,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 ]
@@ -40,10 +46,14 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if "skrobustbo.displays" in page.read_text():
         pytest.importorskip("matplotlib")
+    if "skrobustbo.integrations.optuna" in page.read_text():
+        pytest.importorskip("optuna")
     names = {"__name__": "__docs__"}  # a page is read from its top
     blocks = BLOCK.findall(page.read_text())
     assert len(blocks) == page.read_text().count("```python")  # none is left out
     for block in blocks:
+        if "to_plotly" in block and not importlib.util.find_spec("plotly"):
+            continue
         exec(compile(block, str(page), "exec"), names)
 
 
@@ -65,7 +75,7 @@ def test_every_public_name_is_under_its_module_on_the_api_page():
 # Links --------------------------------------------------------------------------------
 
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
-TEXTS = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+TEXTS = [*PAGES, *(ROOT / f"{n}.md" for n in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))]
 
 
 def anchors(page):

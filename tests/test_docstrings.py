@@ -17,14 +17,19 @@ from skrobustbo import (
     displays,
     kernels,
     policies,
+    previous,
     problems,
     surrogate,
 )
+from skrobustbo.integrations import optuna as integrations_optuna
+from skrobustbo.integrations import ray as integrations_ray
 
-FOR_USERS = [skrobustbo, datasets, displays, policies, problems]
+FOR_USERS = [skrobustbo, datasets, displays, policies, previous, problems]
 PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
 #: Not packages of public names: the package's own workings, and a command.
-INSIDE = {"checkpoint", "evaluation", "benchmarks"}
+INSIDE = {"checkpoint", "evaluation", "benchmarks", "watching"}
+#: Has no names of its own, but modules named after the packages that they serve.
+WITH_MODULES = {"integrations"}
 #: The same names as at the top level.
 AGAIN = {"functional", "model_selection", "optimizer", "space"}
 #: What others derive from, or what only policies are handed.
@@ -36,6 +41,7 @@ NAMES = [
     for name in module.__all__
     if name != "__version__"
 ]
+NAMES += [integrations_optuna.RobustSampler, integrations_ray.RobustSearcher]
 NAMES.append(pytest.param(checkpoint.CheckpointError, id="CheckpointError"))
 
 
@@ -77,7 +83,7 @@ def test_every_module_is_public_or_known_to_be_inside():
     found = {m.name for m in pkgutil.iter_modules(skrobustbo.__path__)}
     found = {name for name in found if not name.startswith("_")}
     public = {module.__name__.removeprefix("skrobustbo.") for module in PUBLIC[1:]}
-    assert found == public | INSIDE | AGAIN
+    assert found == public | INSIDE | AGAIN | WITH_MODULES
     for name in AGAIN - {"optimizer", "space"}:  # space has names for other parts, too
         module = importlib.import_module(f"skrobustbo.{name}")
         assert set(module.__all__) <= set(skrobustbo.__all__)
@@ -120,7 +126,7 @@ def test_methods_that_everybody_calls_have_all_sections(cls):
         assert section(text, "Returns") or not gives_something(plain), name
 
 
-@pytest.mark.parametrize("module", FOR_USERS)
+@pytest.mark.parametrize("module", [*FOR_USERS, integrations_optuna, integrations_ray])
 def test_what_users_call_has_an_example(module):
     for name in set(module.__all__) - NO_EXAMPLE - {"__version__"}:
         text = inspect.getdoc(getattr(module, name))

@@ -63,7 +63,7 @@ def number(pattern, text):
 
 def test_the_scores_shown_are_those_that_come(report):
     assert report.splitlines()[0] == SHOWN.splitlines()[0]
-    for pattern in (r"score ([\d.]+)", r"expects ([\d.]+)"):
+    for pattern in (r"score ([\d.]+)", r"predicts ([\d.]+)"):
         assert number(pattern, report) == pytest.approx(
             number(pattern, SHOWN), abs=0.004
         )

@@ -3,9 +3,13 @@
 from functools import cache
 
 from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from skrobustbo import Optimizer, Real, RobustBayesSearchCV
+from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
 from skrobustbo.displays import (
     ConvergenceDisplay,
     EvaluationsDisplay,
@@ -63,6 +67,26 @@ def sensitivity():
     return SensitivityDisplay.from_search(search("robust"), max_eps=0.1).figure_
 
 
+def branches():
+    """Return a search among three estimators, a line for each."""
+    X, y = load_digits(return_X_y=True)
+    pipe = Pipeline([("scale", StandardScaler()), ("clf", SVC())])
+    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    space = [
+        {"clf": [SVC()], "clf__C": Real(1e-2, 1e3, log=True)},
+        {"clf": [KNeighborsClassifier()], "clf__n_neighbors": Integer(1, 40)},
+        {
+            "clf": [boosting],
+            "clf__learning_rate": Real(1e-2, 1, log=True),
+            "clf__max_leaf_nodes": Integer(2, 30),
+        },
+    ]
+    found = RobustBayesSearchCV(
+        pipe, space, n_iter=30, cv=3, scoring="accuracy", random_state=0
+    ).fit(X[:300], y[:300])
+    return ConvergenceDisplay.from_search(found, branch="all").figure_
+
+
 def reset():
     """Return an objective that jumps, and a policy that notices."""
     optimizer = Optimizer({"x": Real(0, 1)}, "et-gp-ucb", random_state=0)
@@ -83,5 +107,6 @@ FIGURES = {
         parallel,
         sensitivity,
         reset,
+        branches,
     )
 }

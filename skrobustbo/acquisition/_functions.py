@@ -86,10 +86,10 @@ class UCB(OfPosterior):
     Parameters
     ----------
     posterior : Belief
-        Where mean and deviation come from.
+        Posterior that gives mean and standard deviation.
     beta : float
-        Width of the band in deviations; 0 gives the posterior mean, a negative number
-        the lower confidence bound.
+        Width of the band in standard deviations; 0 gives the posterior mean, a negative
+        number the lower confidence bound.
     """
 
     beta: float
@@ -109,19 +109,19 @@ class UCB(OfPosterior):
 class EI(OfPosterior):
     """Expected improvement over an incumbent, s (a Phi(a) + phi(a)), s = nu sigma.
 
-    Here a = (mu - incumbent) / s. Wang and de Freitas (2014), equation (4), where nu
-    multiplies the deviation; nu = 1 is the plain expected improvement. Where the
-    deviation is zero, so is the improvement.
+    Here a = (mu - incumbent) / s. See Wang and de Freitas (2014), equation (4), where
+    nu multiplies the standard deviation; nu = 1 is the plain expected improvement. If
+    the standard deviation is zero, so is the improvement.
 
     Parameters
     ----------
     posterior : Belief
-        Where mean and deviation come from.
+        Posterior that gives mean and standard deviation.
     incumbent : float
         The value to improve on, in the units of the posterior: the largest posterior
         mean (EI(mu)) or the best value seen (EI(f)).
     nu : float, default=1.0
-        Factor on the deviation.
+        Factor on the standard deviation.
     """
 
     incumbent: float
@@ -152,13 +152,13 @@ class EI(OfPosterior):
 class LogEI(OfPosterior):
     """Logarithm of the expected improvement, log(s h(a)) with h(a) = a Phi(a) + phi(a).
 
-    It has its maximum where `EI` has it, and a slope that leads there from where the
-    improvement itself is smaller than any number (Ament et al. 2023, section 4).
+    It has the same maximum as `EI`. Its slope leads there even from points where the
+    improvement itself is too small for a float (Ament et al. 2023, section 4).
 
     Parameters
     ----------
     posterior : Belief
-        Where mean and deviation come from.
+        Posterior that gives mean and standard deviation.
     incumbent : float
         The value to improve on, in the units of the posterior.
     """
@@ -235,7 +235,7 @@ class OfSeveral:
 class UnionMax(OfSeveral):
     """The largest of several acquisition functions, point by point.
 
-    The doubly optimistic choice: over points and candidate models in one sweep.
+    It is optimistic twice: over points and over candidate models in one maximisation.
 
     Parameters
     ----------

@@ -242,7 +242,7 @@ class Maximizer:
                 return x
         raise SpaceExhausted(
             f"All {self.domain.size:.0f} points of the space have been proposed; "
-            "widen the space to go on."
+            "widen the space to continue."
         )
 
     def _draws(self) -> Iterator[Array]:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 import pandas as pd
@@ -92,38 +93,51 @@ def execute(jobs: Sequence[Job], n_jobs: int) -> int:
     """Do jobs, `n_jobs` at a time, and return how many failed.
 
     What each has made is appended to its table when it is over; the run at which it
-    failed is noted beside the table.
+    failed is noted beside the table. An interrupt lets nothing more begin and is no
+    failure: what the jobs under way have made is kept, and their other runs are made
+    by the next command.
     """
-    pool = ThreadPoolExecutor(n_jobs)
+    pool, writing = ThreadPoolExecutor(n_jobs), Lock()
     n_failed = 0
     try:
-        futures = {pool.submit(run_in_child, job): job for job in jobs}
+        futures = {pool.submit(_do, job, writing): job for job in jobs}
         for i, future in enumerate(as_completed(futures), start=1):
-            job = futures.pop(future)
+            job = futures[future]
             where = f"[{i}/{len(jobs)}] {job}"
             try:
                 rows = future.result()
             except RunFailedError as error:
                 say(f"{where}: failed\n{error}")
-                _lose(job, error)
+                with writing:
+                    _note(job, error)
                 n_failed += 1
             else:
-                job.table.append(rows)
                 say(f"{where}: {rows['cpu_seconds'].sum():.1f} s of CPU")
     finally:
-        # On an interrupt, what has not begun must not begin; what is over is kept.
         pool.shutdown(wait=True, cancel_futures=True)
-        for future, job in futures.items():
-            if not future.cancelled() and future.exception() is None:
-                job.table.append(future.result())
     return n_failed
 
 
-def _lose(job: Job, error: RunFailedError) -> None:
-    made = set()
-    if error.made is not None and len(error.made):
-        job.table.append(error.made)
-        made = keys_of(error.made)
+def _do(job: Job, writing: Lock) -> pd.DataFrame:
+    """Do a job, and write what it has made, even if it fails.
+
+    It is written here, in a thread of the pool, where no interrupt comes between.
+    """
+    try:
+        rows = run_in_child(job)
+    except RunFailedError as error:
+        if error.made is not None and len(error.made):
+            with writing:
+                job.table.append(error.made)
+        raise
+    with writing:
+        job.table.append(rows)
+    return rows
+
+
+def _note(job: Job, error: RunFailedError) -> None:
+    """Note the first run of a job that is missing as the one that failed."""
+    made = set() if error.made is None else keys_of(error.made)
     lost = next((key for key in job.keys if key not in made), job.keys[-1])
     limit = math.nan if job.timeout is None else job.timeout
     note_failure(job.table, lost, error, limit)

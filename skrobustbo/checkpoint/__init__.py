@@ -2,14 +2,20 @@
 
 from skrobustbo.checkpoint._beside import CheckpointError
 from skrobustbo.checkpoint._describe import describe, describe_data, shortened
-from skrobustbo.checkpoint._journal import Journal, NoJournal, open_journal
+from skrobustbo.checkpoint._header import TEXT
+from skrobustbo.checkpoint._journal import Journal, NoJournal
+from skrobustbo.checkpoint._open import open_journal
+from skrobustbo.checkpoint._reader import Contents, read_contents
 
 __all__ = [
+    "TEXT",
     "CheckpointError",
+    "Contents",
     "Journal",
     "NoJournal",
     "describe",
     "describe_data",
     "open_journal",
+    "read_contents",
     "shortened",
 ]

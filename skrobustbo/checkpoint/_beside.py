@@ -103,6 +103,7 @@ def foreign(path: str, beside: str) -> CheckpointError:
 
 # The lock: the operating system takes it back when its holder dies ------------------
 
+_SIGNATURE = re.compile(r"(?:skrobustbo ([0-9]{1,10})\n)?")
 #: The open files of the locks held.
 _held: set[Any] = set()
 
@@ -162,9 +163,20 @@ def _signature(file: Any) -> re.Match[str] | None:
     """Return what a lock file says of its holder; None if it is none of ours."""
     try:
         file.seek(0)
-        return re.fullmatch(r"(?:skrobustbo (\d{1,10})\n)?", file.read(32))
+        return _SIGNATURE.fullmatch(file.read(32))
     except (OSError, ValueError):
         return None
+
+
+def lock_holder(path: str) -> int | None:
+    """Return the process that the lock file of a path names; None if it names none.
+
+    Nothing is locked, so that no search is kept from beginning. The process may have
+    ended long ago.
+    """
+    head = begin_of(path, path + LOCK) or b""
+    found = _SIGNATURE.fullmatch(head.decode("ascii", "replace"))
+    return int(found[1]) if found and found[1] else None
 
 
 def _drop(file: Any) -> None:

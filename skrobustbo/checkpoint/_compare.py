@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from warnings import warn
@@ -57,6 +57,31 @@ def _shown(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return in words which settings differ between two calls, of those of both."""
+    return [
+        f"{_shown(name)} was {_shown(before[name])} and is now {_shown(value)}"
+        for name, value in now.items()
+        if before.get(name, value) != value
+    ]
+
+
+def resumption(
+    path: str,
+    n_candidates: int,
+    n_folds: int,
+    n_failed: int,
+    changed: Sequence[str],
+    *,
+    again: bool,
+) -> str:
+    """Return in words what a run goes on from, and what differs from the last call."""
+    held = f"{n_candidates} candidates, {n_folds} folds"
+    held += f", {n_failed} of them failed" if n_failed else ""
+    held += " and are fitted again" if again else ""
+    return "; ".join([f"Resumed from the checkpoint {path!r}: {held}", *changed])
+
+
 # Versions -----------------------------------------------------------------------------
 
 _PACKAGES = ("skrobustbo", "scikit-learn", "numpy", "scipy")
@@ -84,7 +109,7 @@ def compare_versions(path: str, written: Mapping[str, str]) -> None:
     if changed:
         warn(
             f"The checkpoint {path!r} was written with other versions "
-            f"({', '.join(changed)}): what is in it is used, but the rest of the "
-            "search may differ from what it would have been.",
+            f"({', '.join(changed)}): its contents are used, but the rest of "
+            "the search may differ from what it would have been.",
             stacklevel=2,
         )

@@ -187,13 +187,13 @@ def _function(value: Any, inside: Inside) -> str:
     name = _name(value)
     advice = ""
     if "<lambda>" in name or "<locals>" in name:
-        advice = "another of that name: define it at the top of a module"
+        advice = "another one of that name: define it at the top of a module"
     elif name.partition(".")[0] not in _VERSIONED:
-        advice = "a change of what it does: use another path after one"
+        advice = "a change of its code: use another path after a change"
     if advice:
         warn(
-            f"The checkpoint knows the function {name!r} by its name alone, and would "
-            f"not notice {advice}.",
+            f"The checkpoint identifies the function {name!r} only by its name, and "
+            f"would not notice {advice}.",
             stacklevel=2,
         )
     return name

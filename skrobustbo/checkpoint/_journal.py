@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -13,22 +11,24 @@ import numpy as np
 
 from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import _records as records
+from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import CheckpointError, locked
+from skrobustbo.checkpoint._beside import CheckpointError
 from skrobustbo.checkpoint._compare import (
     Parts,
     compare_versions,
     difference,
-    is_parts,
+    resumption,
     versions_here,
 )
+from skrobustbo.checkpoint._header import Outline, read_header
 
 Record = dict[str, Any]
 #: The turn of a fold among all, 0 where it does not matter; the fold; its result.
 Done = tuple[int, FoldId, FoldResult]
 
-#: Splits, and characters of the header, that a checkpoint may have.
-_MAX_SPLITS, _MAX_HEADER = 1_000_000, 64_000_000
+#: Splits that a checkpoint may have.
+_MAX_SPLITS = 1_000_000
 
 
 class NoJournal:
@@ -44,9 +44,15 @@ class NoJournal:
         Those of them that failed.
     retries : bool
         Whether there are folds that failed and are fitted again.
+    changed : list of str
+        Which settings differ from those of the call before, in words.
+    resumed : str or None
+        What the file held when this run began; None if there was none.
     """
 
     path: str | None = None
+    changed: Sequence[str] = ()
+    resumed: str | None = None
     n_read_failed = 0
     n_read_of: Mapping[int, int] = MappingProxyType({})
     retries = False
@@ -56,8 +62,20 @@ class NoJournal:
         """Folds given back so far."""
         return sum(self.n_read_of.values())
 
+    @property
+    def noted(self) -> tuple[int, int]:
+        """Rounds that have been asked so far, and the candidates in them."""
+        return 0, 0
+
     def begin(
-        self, describe: Callable[[], Parts], *, seed: int, n_iter: int, drawn: bool
+        self,
+        describe: Callable[[], Parts],
+        *,
+        seed: int,
+        n_iter: int,
+        drawn: bool,
+        outline: Callable[[], Outline] = dict,
+        call: Callable[[], Mapping[str, str]] = dict,
     ) -> tuple[int, int]:
         """Return the seed and the horizon to search with."""
         return seed, n_iter
@@ -87,6 +105,9 @@ class NoJournal:
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
         """Keep the result of a fold."""
 
+    def end(self, reason: str) -> None:
+        """Keep why this run ended."""
+
 
 class Journal(NoJournal):
     """Keeps what a search does in a file, and gives back what is in it already.
@@ -114,11 +135,22 @@ class Journal(NoJournal):
         self._store = store.Store(path) if store.exists(path) else None
         self._header: dict[str, Any] = {}
         self._rounds: list[list[Record]] = []
+        self._run = runs.Note()
         self._n_rounds = self._n_candidates = 0
         self._done: dict[FoldId, FoldResult] = {}
         self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
         self.n_read_of: dict[int, int] = {}
+
+    def fail(self) -> None:
+        """Write that this run ended with an error, if it has written anything."""
+        if self._store is not None and self._run.is_begun:
+            self._run.end(self._store, "error")
+
+    @property
+    def noted(self) -> tuple[int, int]:
+        """Rounds that have been asked so far, and the candidates in them."""
+        return self._n_rounds, self._n_candidates
 
     def close(self) -> None:
         """Close the file."""
@@ -133,7 +165,14 @@ class Journal(NoJournal):
             raise store.damaged(self.path, str(error)) from error
 
     def begin(
-        self, describe: Callable[[], Parts], *, seed: int, n_iter: int, drawn: bool
+        self,
+        describe: Callable[[], Parts],
+        *,
+        seed: int,
+        n_iter: int,
+        drawn: bool,
+        outline: Callable[[], Outline] = dict,
+        call: Callable[[], Mapping[str, str]] = dict,
     ) -> tuple[int, int]:
         """Return the seed and the horizon to search with: those of the first run.
 
@@ -145,47 +184,40 @@ class Journal(NoJournal):
             What this run would search with.
         drawn : bool
             Whether the seed was drawn rather than chosen.
+        outline : callable
+            Returns what those are shown of the search who only read the file.
+        call : callable
+            Returns descriptions of the settings that may change from call to call.
         """
+        self._run = runs.Note(n_iter, call())
         parts = describe()
         if self._store is None:
             self._header = {"search": parts, "seed": seed, "horizon": n_iter}
-            self._header["versions"] = versions_here()
+            self._header |= {"versions": versions_here(), "outline": outline()}
             return seed, n_iter
-        self._header = header = self._read_header(self._store)
+        with self._reading():
+            self._header = header = read_header(self._store)
+            self._run.earlier = runs.read_runs(self._store)
         other = difference(header["search"], parts)
         if other is None and not drawn and seed != header["seed"]:
             other = f"the setting random_state was {header['seed']} and is now {seed}"
         if other is not None:
             raise CheckpointError(
-                f"The checkpoint {self.path!r} is of another search, as {other}: "
-                "repeat the call that wrote it, or give another path."
+                f"The checkpoint {self.path!r} belongs to another search, because "
+                f"{other}: repeat the call that wrote it, or give another path."
             )
         self._read_rounds(self._store, n_iter)
         compare_versions(self.path, header["versions"])
+        self.changed = self._run.changes
         return header["seed"], header["horizon"]
-
-    def _read_header(self, file: store.Store) -> dict[str, Any]:
-        rows = file.rows("header", 1, _MAX_HEADER)
-        with self._reading():
-            records.require(len(rows) == 1, "its header")
-            header = records.loads(rows[0][1])
-            parts = {"search", "seed", "horizon", "versions", "n_splits", "n_samples"}
-            records.require(header.keys() == parts, "its header")
-            records.require(is_parts(header["search"]), "its header")
-            records.require(is_parts({"": header["versions"]}), "its header")
-            records.require(records.is_count(header["seed"], 2**32 - 1), "its seed")
-            for name in ("horizon", "n_splits", "n_samples"):
-                count = header[name]
-                records.require(records.is_count(count) and count > 0, f"its {name}")
-        return header
 
     def _read_rounds(self, file: store.Store, n_iter: int) -> None:
         rows = file.rows("candidate", 2**31, records.MAX_BODY)
         if len(rows) > n_iter:
             raise CheckpointError(
-                f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, as "
-                f"the checkpoint {self.path!r} has so many candidates. Got {n_iter} "
-                "instead; raise it, or give another path."
+                f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, "
+                f"the number of candidates in the checkpoint {self.path!r}. Got "
+                f"{n_iter} instead; raise it, or give another path."
             )
         with self._reading():
             numbers = [number for number, _ in rows]
@@ -235,11 +267,20 @@ class Journal(NoJournal):
         with self._reading():
             for (_, split), fold in self._done.items():
                 records.check_predictions(fold, sizes[split], n_classes)
+        self._take_up()
         return found
+
+    def _take_up(self) -> None:
+        """Say what the file holds."""
+        n_failed = sum(map(records.has_failed, self._done.values()))
+        counts = self._n_candidates, len(self._done), n_failed
+        again = bool(self._again)
+        self.resumed = resumption(self.path, *counts, self.changed, again=again)
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
         rows = [(i, records.write_split(split)) for i, split in enumerate(splits)]
-        store.create(self.path, records.dumps(self._header), {"split": rows})
+        tables = {"split": rows, "run": [self._run.row()]}
+        store.create(self.path, records.dumps(self._header), tables)
         self._store = store.Store(self.path)
 
     def _read_splits(self, file: store.Store, n_samples: int) -> list[tuple[Any, Any]]:
@@ -270,7 +311,8 @@ class Journal(NoJournal):
             }
             records.check_folds(list(self._done.values()), metrics, train=train)
             if self._retry_failed:
-                self._again = {k for k, fold in self._done.items() if has_failed(fold)}
+                failed = records.has_failed
+                self._again = {k for k, fold in self._done.items() if failed(fold)}
                 self.retries = bool(self._again)
             self._turns = {k: r.pop("turn", 0) for k, r in self._done.items()}
 
@@ -297,6 +339,7 @@ class Journal(NoJournal):
             for i, record in enumerate(source.records(trials), self._n_candidates)
         ]
         if rows:
+            self._run.begin(self._file)
             self._file.add("candidate", rows)
         self._n_rounds += 1
         self._n_candidates += len(rows)
@@ -311,7 +354,7 @@ class Journal(NoJournal):
             if key in self._done and key not in self._again
         ]
         self.n_read_of[candidate] = len(found)
-        self.n_read_failed += sum(has_failed(result) for _, _, result in found)
+        self.n_read_failed += sum(records.has_failed(result) for _, _, result in found)
         return found
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
@@ -325,7 +368,12 @@ class Journal(NoJournal):
         if in_turn:
             turn = self._turns[key] = max(self._turns.values(), default=0) + 1
         row = candidate * self._n_splits + split, records.write_fold(result, turn)
+        self._run.begin(self._file)
         self._file.add("fold", [row], replace=key in self._again)
+
+    def end(self, reason: str) -> None:
+        """Write why this run ended, unless it has only read what is there already."""
+        self._run.end(self._file, reason)
 
     @property
     def _n_splits(self) -> int:
@@ -336,36 +384,3 @@ class Journal(NoJournal):
         if self._store is None:
             raise RuntimeError("Expected the splits to be set before the first fold.")
         return self._store
-
-
-def has_failed(fold: FoldResult) -> bool:
-    """Tell whether a fold has raised, or has a score that is no number."""
-    scores = fold["test_scores"]
-    each = scores.values() if isinstance(scores, dict) else [scores]
-    return bool(fold["fit_error"]) or not all(map(math.isfinite, each))
-
-
-@contextmanager
-def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[NoJournal]:
-    """Return a context that gives the journal at a path, locked until it ends.
-
-    Parameters
-    ----------
-    path : str, path or None
-        The file; None for a journal that keeps nothing.
-    retry_failed : bool, default=False
-        Whether folds that failed are fitted again.
-    """
-    if path is None:
-        yield NoJournal()
-        return
-    # One lock for all names of a file.
-    name = os.fsdecode(path)
-    if not name or "\0" in name:
-        raise CheckpointError(
-            f"The checkpoint {name!r} is not the name of a file: give the path of one."
-        )
-    name = os.path.realpath(name)
-    store.exists(name)  # looked at before anything is put beside it
-    with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:
-        yield journal

@@ -306,3 +306,10 @@ def read_rounds(bodies: Sequence[str]) -> list[list[dict[str, Any]]]:
             rounds.append([])
         rounds[-1].append(record)
     return rounds
+
+
+def has_failed(fold: FoldResult) -> bool:
+    """Tell whether a fold has raised, or has a score that is no number."""
+    scores = fold["test_scores"]
+    each = scores.values() if isinstance(scores, dict) else [scores]
+    return bool(fold["fit_error"]) or not all(map(math.isfinite, each))

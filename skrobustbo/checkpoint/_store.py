@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+from skrobustbo.checkpoint import _ours as ours
 from skrobustbo.checkpoint._beside import (
     NEW,
     CheckpointError,
@@ -30,8 +31,8 @@ Row = tuple[int, str]
 #: "skrb": tells our files from those of other applications.
 APPLICATION_ID = 0x736B7262
 #: To be raised when an older reader would misread the file.
-VERSION = 3
-TABLES = ("header", "split", "candidate", "fold")
+VERSION = 4
+TABLES = ("header", "split", "candidate", "fold", "run")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
 #: What makes a file one of ours.
@@ -56,29 +57,47 @@ _SETTINGS = (
 )
 
 
-def exists(path: str) -> bool:
+def real_path(path: Any) -> str:
+    """Return the one name of a file that has several; raise if it can be no name."""
+    name = os.fsdecode(path)
+    if not name or "\0" in name:
+        raise CheckpointError(
+            f"The checkpoint {name!r} is not the name of a file: give the path of one."
+        )
+    return os.path.realpath(name)
+
+
+def exists(path: str, *, writing: bool = True) -> bool:
     """Tell whether there is a checkpoint at `path`; an empty file is none yet.
 
     Nothing is opened that is not ours, so that nothing of others is changed.
 
+    Parameters
+    ----------
+    path : str
+        The file.
+    writing : bool, default=True
+        Whether it shall be written to.
+
     Raises
     ------
     CheckpointError
-        If something else is there or beside it, or it may not be written to.
+        If something else is there or beside it, or it may not be opened.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise CheckpointError(
                 f"The checkpoint {path!r} is not a file: give the path of a file."
             )
-        with open(path, "r+b") as file:
-            head = file.read(100)
+        with ours.opened(path, writing=writing) as read:
+            head = read(100, 0)
     except FileNotFoundError:
         return False
     except OSError as error:
         raise CheckpointError(
-            f"The checkpoint {path!r} cannot be opened for writing "
-            f"({error.strerror or error}): change its permissions or give another path."
+            f"The checkpoint {path!r} cannot be opened for "
+            f"{'writing' if writing else 'reading'} ({error.strerror or error}): "
+            "change its permissions or give another path."
         ) from error
     if head:
         _check_head(path, head)
@@ -128,6 +147,8 @@ class Store:
     ----------
     path : str
         An existing file of ours, as `exists` finds it or `create` makes it.
+    called : str, default=None
+        What errors call it; by default its path.
 
     Raises
     ------
@@ -135,12 +156,14 @@ class Store:
         If the database is not in order.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, called: str | None = None) -> None:
+        self.path = called or path
         with self._reading():
             self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+        self._held: ours.Held | None = None
         try:
             self._check()
+            self._held = ours.hold(path)
         except BaseException:
             self.close()
             raise
@@ -233,6 +256,8 @@ class Store:
         # On a full disk the journal beside the file holds it all.
         with suppress(sqlite3.Error):
             self._db.close()
+        if self._held is not None:
+            self._held.release()
 
 
 def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:

@@ -1,6 +1,7 @@
 """Data sets of the examples and benchmarks, found on disk or downloaded and checked."""
 
 from skrobustbo.datasets._hpo import available_hpo_tables, fetch_hpo_table
+from skrobustbo.datasets._lcbench import available_lcbench_tasks, fetch_lcbench
 from skrobustbo.datasets._measured import (
     fetch_materials,
     fetch_sensor_temperature,
@@ -10,7 +11,9 @@ from skrobustbo.datasets._mnist import fetch_mnist
 
 __all__ = [
     "available_hpo_tables",
+    "available_lcbench_tasks",
     "fetch_hpo_table",
+    "fetch_lcbench",
     "fetch_materials",
     "fetch_mnist",
     "fetch_sensor_temperature",

@@ -74,13 +74,13 @@ def fetch_hpo_table(
         parkinsons_telemonitoring, protein_structure, slice_localization. ``_`` and
         ``-`` are the same.
     data_home : path-like or None, default=None
-        Folder to look into first and to download into.
+        Folder to search first and to download to.
     download : bool, default=True
         Whether to download a table that is not on disk.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     timeout : float, default=30.0
-        Seconds, positive, for which a silent server is waited for.
+        Seconds to wait for a server that does not answer; positive.
 
     Returns
     -------

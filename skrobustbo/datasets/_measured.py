@@ -178,24 +178,24 @@ def fetch_materials(
 ) -> Any:
     """Load one of five measured materials experiments (regression).
 
-    The file is looked for in `data_home`, then in the folder named by the environment
-    variable ``SKROBUSTBO_DATA``, then in ``~/skrobustbo_data``, each time also in its
-    sub-folder ``materials``. If it is in none of them, it is downloaded (at most 0.2
-    MB) into the sub-folder ``materials`` of the first of these that is given. The
-    content is checked by SHA-256.
+    The function looks for the file in `data_home`, then in the folder named by the
+    environment variable ``SKROBUSTBO_DATA``, then in ``~/skrobustbo_data``, each time
+    also in its sub-folder ``materials``. If it is in none of them, it is downloaded (at
+    most 0.2 MB) into the sub-folder ``materials`` of the first of these that is given.
+    The content is checked by SHA-256.
 
     Parameters
     ----------
     name : {"agnp", "autoam", "crossed-barrel", "p3ht", "perovskite"}
-        Which experiment.
+        The experiment.
     data_home : path-like or None, default=None
-        Folder to look into first and to download into.
+        Folder to search first and to download to.
     download : bool, default=True
         Whether to download a file that is not on disk.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     timeout : float, default=30.0
-        Seconds, positive, for which a silent server is waited for.
+        Seconds to wait for a server that does not answer; positive.
 
     Returns
     -------
@@ -205,11 +205,11 @@ def fetch_materials(
         data : ndarray of shape (n_measurements, d), float64
             The inputs of each measurement, in the units that `DESCR` names.
         target : ndarray of shape (n_measurements,), float64
-            What was measured.
+            The measured quantity.
         feature_names : list of d str
             Names of the inputs.
         target_name : str
-            Name of what was measured.
+            Name of the measured quantity.
         maximize : bool
             Whether large values are good.
         DESCR : str
@@ -220,7 +220,7 @@ def fetch_materials(
     Raises
     ------
     FileNotFoundError
-        If the file is on disk nowhere and cannot be downloaded.
+        If the file is not on disk and cannot be downloaded.
     OSError
         If a file on disk is damaged; the message names it.
     ValueError
@@ -260,7 +260,7 @@ def fetch_sensor_temperature(
 ) -> Any:
     """Load the temperatures that 50 sensors of a laboratory measured over five days.
 
-    The files are looked for in `data_home`, then in the folder named by the
+    The function looks for the files in `data_home`, then in the folder named by the
     environment variable ``SKROBUSTBO_DATA``, then in ``~/skrobustbo_data``, each time
     also in its sub-folder ``intel_lab``. If they are in none of them, they are
     downloaded (0.1 MB) into the sub-folder ``intel_lab`` of the first of these that is
@@ -271,11 +271,11 @@ def fetch_sensor_temperature(
     subset : {"train", "test", "all"}, default="all"
         The first three days, the last two, or all in this order.
     data_home : path-like or None, default=None
-        Folder to look into first and to download into.
+        Folder to search first and to download to.
     download : bool, default=True
         Whether to download files that are not on disk.
     timeout : float, default=30.0
-        Seconds, positive, for which a silent server is waited for.
+        Seconds to wait for a server that does not answer; positive.
 
     Returns
     -------
@@ -293,7 +293,7 @@ def fetch_sensor_temperature(
     Raises
     ------
     FileNotFoundError
-        If the files are on disk nowhere and cannot be downloaded.
+        If the files are not on disk and cannot be downloaded.
     OSError
         If a file on disk is damaged; the message names it.
     ValueError
@@ -327,20 +327,20 @@ def fetch_stocks(
 ) -> Any:
     """Load the daily prices of 29 US stocks over three years.
 
-    The file is looked for in `data_home`, then in the folder named by the environment
-    variable ``SKROBUSTBO_DATA``, then in ``~/skrobustbo_data``, each time also in its
-    sub-folder ``stocks``. If it is in none of them, it is downloaded (0.3 MB) into the
-    sub-folder ``stocks`` of the first of these that is given. The content is checked by
-    SHA-256.
+    The function looks for the file in `data_home`, then in the folder named by the
+    environment variable ``SKROBUSTBO_DATA``, then in ``~/skrobustbo_data``, each time
+    also in its sub-folder ``stocks``. If it is in none of them, it is downloaded (0.3
+    MB) into the sub-folder ``stocks`` of the first of these that is given. The content
+    is checked by SHA-256.
 
     Parameters
     ----------
     data_home : path-like or None, default=None
-        Folder to look into first and to download into.
+        Folder to search first and to download to.
     download : bool, default=True
         Whether to download a file that is not on disk.
     timeout : float, default=30.0
-        Seconds, positive, for which a silent server is waited for.
+        Seconds to wait for a server that does not answer; positive.
 
     Returns
     -------
@@ -359,7 +359,7 @@ def fetch_stocks(
     Raises
     ------
     FileNotFoundError
-        If the file is on disk nowhere and cannot be downloaded.
+        If the file is not on disk and cannot be downloaded.
     OSError
         If a file on disk is damaged; the message names it.
     ValueError

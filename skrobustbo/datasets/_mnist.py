@@ -61,7 +61,7 @@ def fetch_mnist(
 ) -> Any:
     """Load the MNIST handwritten digits (classification).
 
-    The files are looked for in `data_home`, then in the folder named by the
+    The function looks for the files in `data_home`, then in the folder named by the
     environment variable ``SKROBUSTBO_DATA``, then in ``~/skrobustbo_data``, each time
     also in its sub-folder ``mnist``. If they are in none of them, they are downloaded
     (11 MB) into the sub-folder ``mnist`` of the first of these that is given. The
@@ -72,13 +72,13 @@ def fetch_mnist(
     subset : {"train", "test", "all"}, default="train"
         The 60,000 training images, the 10,000 test images, or both in this order.
     data_home : path-like or None, default=None
-        Folder to look into first and to download into.
+        Folder to search first and to download to.
     download : bool, default=True
         Whether to download files that are not on disk.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     timeout : float, default=30.0
-        Seconds, positive, for which a silent server is waited for.
+        Seconds to wait for a server that does not answer; positive.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def fetch_mnist(
     Raises
     ------
     FileNotFoundError
-        If the files are on disk nowhere and cannot be downloaded.
+        If the files are not on disk and cannot be downloaded.
     OSError
         If a file on disk is damaged; the message names it.
     ValueError

@@ -1,4 +1,4 @@
-"""Where the search has looked: `EvaluationsDisplay`, `ParallelCoordinatesDisplay`."""
+"""`EvaluationsDisplay`: where the search has looked."""
 
 from __future__ import annotations
 
@@ -14,47 +14,39 @@ from skrobustbo.displays._base import (
     Array,
     Display,
     checked_names,
+    differing,
     params_of,
     scales_of,
     told_records,
     values_of,
-    varying,
 )
-from skrobustbo.displays._scales import Scale, drawable, shortened_apart
+from skrobustbo.displays._branches import computed
+from skrobustbo.displays._fit import Ticks, colour_bar
+from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import (
-    Legend,
-    Look,
-    Ticks,
-    colour_bar,
-    panels,
-    room,
-    value_colours,
-)
+from skrobustbo.displays._style import Look, panels, value_colours
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.
 _MOST = 5
 _BINS = 12
-#: Characters of categories along parallel axes.
-_CUT = 16
 #: Steps by the golden ratio fill an interval evenly, in any number.
 _GOLDEN = 0.6180339887498949
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvaluationsDisplay(Display):
-    """Where the search has looked: all pairs of parameters, coloured by value.
+    """The evaluated points for all pairs of parameters, coloured by value.
 
-    Dots grow with time, so that the late, large ones show where the search went; the
-    best is ringed, and failures are crosses. The diagonal counts how often each part of
-    a range was tried. Dots of the same category are spread, to be told apart.
+    Dots grow with time, so the late, large dots show where the search went. The best
+    point has a ring, and failures are crosses. The diagonal shows how often each part
+    of a range was tried. Dots in the same category are spread so that you can see them.
 
     Parameters
     ----------
     names : list of str
-        Parameters drawn.
+        Parameters shown.
     left_out : list of str
-        Parameters that vary and are not drawn.
+        Parameters that vary but are not shown.
     positions : array of shape (n, n_names)
         Values of the parameters; categories by their index, nan where a candidate lacks
         the parameter.
@@ -63,7 +55,7 @@ class EvaluationsDisplay(Display):
     scales : dict of str to Scale
         The axes: full and short names, kind, ends, categories.
     value_name : str, default="score"
-        What the values are, at the colour bar.
+        Label of the colour bar.
 
     Attributes
     ----------
@@ -94,34 +86,45 @@ class EvaluationsDisplay(Display):
         optimizer: Any,
         *,
         ax: Any = None,
+        branch: Any = None,
         parameters: Sequence[str] | None = None,
         value_name: str = VALUE,
-    ) -> Self:
-        """Compute the data of an optimizer and draw them.
+    ) -> Any:
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for each on its own; see
+            `BranchesDisplay`. None: all candidates, and the parameters of all branches.
         parameters : list of str, default=None
-            Parameters to draw. None: those that vary, of more than five the five that
-            matter most (see `SensitivityDisplay`).
+            Parameters to show. None: those that vary; if there are more than five, the
+            five most important ones (see `SensitivityDisplay`).
         value_name : str, default="value"
-            What the values are, at the colour bar.
+            Label of the colour bar.
 
         Returns
         -------
-        display : EvaluationsDisplay
+        display : EvaluationsDisplay, or BranchesDisplay for "all"
         """
-        records = told_records(optimizer)
-        known = varying(optimizer)
-        scales = scales_of(optimizer, known)
+        options = {"parameters": parameters, "value_name": value_name}
+        return computed(cls, optimizer, branch, ax, **options)
+
+    @classmethod
+    def _of(
+        cls, optimizer: Any, branch: int | None, parameters: Any, value_name: str
+    ) -> Self:
+        records = told_records(optimizer, branch)
+        known = differing(optimizer, branch)
+        scales = scales_of(optimizer, known, branch)
         if parameters is None:
-            names = most_important(optimizer, scales, _MOST)
+            names = most_important(optimizer, scales, _MOST, branch)
         else:
-            names = checked_names(cls.__name__, optimizer, parameters)
-            scales = scales_of(optimizer, names)
+            names = checked_names(cls.__name__, optimizer, parameters, branch)
+            scales = scales_of(optimizer, names, branch)
         points = params_of(records)
         return cls(
             names=names,
@@ -130,15 +133,18 @@ class EvaluationsDisplay(Display):
             values=values_of(records),
             scales={name: scales[name] for name in names},
             value_name=value_name,
-        ).plot(ax=ax)
+        )
+
+    def _height(self, look: Look) -> float:
+        return 0.95 if len(self.names) > 1 else 0.6
 
     def _draw(self, look: Look, ax: Any) -> None:
         n = len(self.names)
-        self.figure_, self.axes_ = panels(ax, n, n, height=0.95 if n > 1 else 0.6)
+        self.figure_, self.axes_ = panels(ax, n, n, height=self._height(look))
         for row in range(n):
             for column in range(row + 1):
                 self._draw_panel(look, row, column)
-        self._draw_key(look)
+        self._draw_corner(look)
         self.axes_[np.triu_indices(n, 1)] = None
         self.figure_.align_ylabels(list(self.axes_[:, 0]))
         self.figure_.align_xlabels(list(self.axes_[-1]))
@@ -148,18 +154,22 @@ class EvaluationsDisplay(Display):
         across, up = (self.scales[self.names[i]] for i in (column, row))
         below, beside = row == n - 1, column == 0
         most = max(2, min(6, int(1.6 * look.width / n)))
-        cut = max(6, min(18, int(0.85 * self._cell(look) / (0.6 * look.size))))
-        names = shortened_apart([self.scales[name].short for name in self.names], cut)
+        wrap = max(6, min(18, int(0.85 * self._cell(look) / (0.6 * look.size))))
+        names = [self.scales[name].short for name in self.names]
         look.dress(ax, x=names[column] if below else "", grid="")
         upright = {"rotation": 90} if n > 2 else {}
-        look.parts.append(Ticks(ax.xaxis, across, most, cut, text=upright))
+        look.parts.append(Ticks(ax.xaxis, across, most, wrap, text=upright))
         if row == column:
             self._draw_histogram(ax, look, column)
             # Heights are compared, not read; the numbers would take much room.
             ax.set_yticks([])
         else:
             self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
-            look.parts.append(Ticks(ax.yaxis, up, most, cut))
+            if not np.isfinite(self.positions[:, [column, row]]).all(axis=1).any():
+                middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
+                text = {"color": look.ink, "fontsize": 0.7 * look.size, **middle}
+                ax.text(0.5, 0.5, "no candidate\nhas both", alpha=0.7, **text)
+            look.parts.append(Ticks(ax.yaxis, up, most, wrap))
         if beside:
             ax.set_ylabel(names[row] if row else "tries", fontsize=look.size)
         ax.tick_params(axis="x", labelbottom=below)
@@ -169,7 +179,7 @@ class EvaluationsDisplay(Display):
         """Return the rough width of a panel in points."""
         return 72 * 0.7 * look.width / len(self.names)
 
-    def _draw_key(self, look: Look) -> None:
+    def _draw_corner(self, look: Look) -> None:
         """Explain colours and marks in the corner above the diagonal."""
         n = len(self.names)
         for unused in self.axes_[np.triu_indices(n, 1)]:
@@ -251,139 +261,3 @@ class EvaluationsDisplay(Display):
             return at
         steps = np.arange(1, len(at) + 1) * (_GOLDEN if turn == 0 else _GOLDEN**2)
         return at + 0.5 * (steps % 1.0 - 0.5)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class ParallelCoordinatesDisplay(Display):
-    """Every candidate as a line through the parameters, coloured by its value.
-
-    The best lie on top. Each parameter has its own axis, on its own scale, one below
-    the other, so that names and categories are read without turning the head. A line is
-    interrupted where a candidate lacks the parameter. Failures are thin and dotted.
-
-    Parameters
-    ----------
-    names : list of str
-        Parameters from top to bottom.
-    positions : array of shape (n, n_names)
-        Where each candidate crosses each axis, from 0 on the left to 1 on the right;
-        nan where it lacks the parameter.
-    values : array of shape (n,)
-        Values in the order asked, nan for failures.
-    scales : dict of str to Scale
-        The axes: full and short names, kind, ends, categories.
-    value_name : str, default="score"
-        What the values are, at the colour bar.
-
-    Attributes
-    ----------
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
-
-    Examples
-    --------
-    >>> from skrobustbo.displays import ParallelCoordinatesDisplay
-    >>> from skrobustbo import Optimizer, Real
-    >>> optimizer = Optimizer({"C": Real(0.01, 100, log=True), "kind": ["a", "b"]})
-    >>> optimizer.tell({"C": 1.0, "kind": "b"}, 0.9)
-    >>> display = ParallelCoordinatesDisplay.from_optimizer(optimizer)
-    >>> display.positions
-    array([[0.5 , 0.75]])
-    """
-
-    names: Sequence[str]
-    positions: Array
-    values: Array
-    scales: dict[str, Scale]
-    value_name: str = SCORE
-
-    @classmethod
-    def from_optimizer(
-        cls,
-        optimizer: Any,
-        *,
-        ax: Any = None,
-        parameters: Sequence[str] | None = None,
-        value_name: str = VALUE,
-    ) -> Self:
-        """Compute the data of an optimizer and draw them.
-
-        Parameters
-        ----------
-        optimizer : Optimizer
-        ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
-        parameters : list of str, default=None
-            Parameters from top to bottom. None: all that vary.
-        value_name : str, default="value"
-            What the values are, at the colour bar.
-
-        Returns
-        -------
-        display : ParallelCoordinatesDisplay
-        """
-        records = told_records(optimizer)
-        names = varying(optimizer)
-        if parameters is not None:
-            names = checked_names(cls.__name__, optimizer, parameters)
-        scales = scales_of(optimizer, names)
-        points = params_of(records)
-        columns = [scales[name].unit(scales[name].positions(points)) for name in names]
-        return cls(
-            names=names,
-            positions=np.stack(columns, axis=1),
-            values=values_of(records),
-            scales=scales,
-            value_name=value_name,
-        ).plot(ax=ax)
-
-    def _draw(self, look: Look, ax: Any) -> None:
-        n = len(self.names)
-        height = max(0.3, look.lines(2.2 * n + 2))
-        self.figure_, axes = panels(ax, 1, 1, height=height)
-        self.ax_ = axes[0, 0]
-        self._draw_lines(look)
-        self.ax_.set(xlim=(0, 1), ylim=(n - 0.4, -0.35), xticks=[])
-        self.ax_.grid(False)
-        self.ax_.spines[:].set_visible(False)
-        short = [self.scales[name].short for name in self.names]
-        lines = room(self.ax_, look) / n
-        size = look.size * min(1.0, max(0.5, lines))
-        self.ax_.set_yticks(range(n), short, fontsize=size, color=look.ink)
-        self.ax_.tick_params(axis="y", length=0)
-        look.parts.append(Legend(self.ax_, look))
-        for i, name in enumerate(self.names):
-            rail = self.ax_.inset_axes((0, (n - 0.4 - i) / (n - 0.05), 1, 1e-3))
-            self._draw_rail(look, rail, self.scales[name], lines > 1.2)
-
-    def _draw_lines(self, look: Look) -> None:
-        colours = value_colours(self.values, look)
-        shown = drawable(self.values)
-        # The best last, on top; failures first of all, below.
-        order = np.argsort(np.where(np.isnan(shown), -np.inf, shown), kind="stable")
-        down = np.arange(len(self.names))
-        for rank, i in enumerate(order):
-            failed = bool(np.isnan(shown[i]))
-            colour = look.failure if failed else colours.to_rgba(shown[i])
-            width = (0.5 + 0.6 * rank / len(order)) * look.line
-            size, label = (0.9, "failed") if failed else (0.7, None)
-            dots = {"color": colour, "lw": width, "ms": size * look.dot}
-            style = "x:" if failed else "o-"
-            self.ax_.plot(self.positions[i], down, style, label=label, **dots)
-        if np.isfinite(shown).any():
-            colour_bar(colours, look, self.value_name, self.ax_)
-
-    def _draw_rail(self, look: Look, rail: Any, scale: Scale, roomy: bool) -> None:
-        """Draw the axis of one parameter; its ticks, if there is room below it."""
-        from matplotlib.patheffects import withStroke
-
-        rail.set(facecolor="none", xticks=[], yticks=[])
-        rail.grid(False)
-        rail.spines[["left", "right", "top"]].set_visible(False)
-        rail.spines.bottom.set(color=look.ink, lw=0.7, alpha=0.5)
-        rail.tick_params(labelsize=0.85 * look.size, length=0, pad=0.4 * look.size)
-        halo = withStroke(linewidth=0.25 * look.size, foreground=look.paper)
-        text = {"color": look.ink, "path_effects": [halo]}
-        if roomy:
-            ticks = Ticks(rail.xaxis, scale, cut=_CUT, turns=False, text=text)
-            look.parts.append(ticks)

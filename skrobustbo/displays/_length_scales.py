@@ -11,21 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._scales import Scale, shortened_apart
-from skrobustbo.displays._style import Legend, Look, Ticks, panels
+from skrobustbo.displays._branches import computed
+from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._scales import Scale
+from skrobustbo.displays._style import Look, panels
+from skrobustbo.displays._text import plain_text
 
 _BINS = 15
+#: Characters on a line of a label.
 _LABEL = 22
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LengthScaleDisplay(Display):
-    """The candidate models over time: which chose each query, and which survive.
+    """The candidate models over time: which one chose each query, and which survive.
 
     A dot is a query, at the length scale of the model that chose it (the geometric mean
-    where each parameter has its own). Where a policy holds several models side by side,
-    a line runs as long as a model survives, and a cross ends it. The bars on the right
-    are the share of queries at each length scale, or of each model.
+    if each parameter has its own). If a policy keeps several models, a line shows how
+    long a model survives, and a cross marks its end. The bars on the right show the
+    share of queries at each length scale, or of each model.
 
     Parameters
     ----------
@@ -34,19 +38,19 @@ class LengthScaleDisplay(Display):
     labels : list of str
         The models that chose them.
     length_scales : array of shape (n,)
-        Their length scales in the unit cube, as shares of the estimate for the policy
-        "robust"; nan where a model is not one of length scales.
+        Their length scales in the unit cube, for the policy "robust" as shares of the
+        estimate; nan if a model has no length scale.
     length_scale_of : dict of str to float
-        The same by label, of models that survived as well; empty where they are named.
+        The same by label, including models that survived; empty if models are named.
     axis : {"length scale", "length scale / estimate", "model"}
-        What stands on the vertical axis.
+        Quantity on the vertical axis.
     alive : list of list of str
         Labels of the models that survived when each was chosen.
     share : dict of str to float
         Share of the queries by label.
     introduced_at, eliminated_at : dict of str to int
-        Numbers of the candidates from which on a model took part, and no longer did;
-        empty for policies that do not hold models side by side.
+        Numbers of the candidates at which a model was introduced and eliminated; empty
+        for policies that do not keep several models.
 
     Attributes
     ----------
@@ -78,22 +82,35 @@ class LengthScaleDisplay(Display):
     eliminated_at: dict[str, int]
 
     @classmethod
-    def from_optimizer(cls, optimizer: Any, *, ax: Any = None) -> Self:
-        """Compute the data of an optimizer and draw them.
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        *,
+        ax: Any = None,
+        branch: Any = None,
+    ) -> Any:
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for each on its own; see
+            `BranchesDisplay`. None: all candidates.
 
         Returns
         -------
-        display : LengthScaleDisplay
+        display : LengthScaleDisplay, or BranchesDisplay for "all"
         """
+        return computed(cls, optimizer, branch, ax)
+
+    @classmethod
+    def _of(cls, optimizer: Any, branch: int | None) -> Self:
         chosen = [
             (i, record)
-            for i, record in enumerate(told_records(optimizer), 1)
+            for i, record in enumerate(told_records(optimizer, branch), 1)
             if record["kind"] == "model"
         ]
         numbers = [i for i, _ in chosen]
@@ -112,11 +129,15 @@ class LengthScaleDisplay(Display):
             share={k: labels.count(k) / len(labels) for k in dict.fromkeys(labels)},
             introduced_at=introduced,
             eliminated_at=eliminated,
-        ).plot(ax=ax)
+        )
+
+    def _height(self, look: Look) -> float:
+        return 0.6
 
     def _draw(self, look: Look, ax: Any) -> None:
+        height = self._height(look)
         self.figure_, axes = panels(
-            ax, 1, 2, height=0.6, width_ratios=(3, 1), sharey="row"
+            ax, 1, 2, height=height, width_ratios=(3, 1), sharey="row"
         )
         self.axes_ = axes[0]
         main, side = self.axes_
@@ -132,8 +153,8 @@ class LengthScaleDisplay(Display):
         """Return the vertical axis, and where each label lies on it."""
         labels = list(dict.fromkeys([*self.introduced_at, *self.labels]))
         if self.axis == "model":
-            texts = tuple(shortened_apart(labels, _LABEL))
-            scale = Scale("model", "model", "category", labels=texts or ("",))
+            texts = tuple(map(plain_text, labels)) or ("",)
+            scale = Scale("model", "model", "category", labels=texts)
             return scale, {label: float(i) for i, label in enumerate(labels)}
         heights = {label: self.length_scale_of[label] for label in labels}
         low, high = min(heights.values()), max(heights.values())
@@ -175,14 +196,14 @@ class LengthScaleDisplay(Display):
 
     def _finish(self, look: Look, scale: Scale) -> None:
         main, side = self.axes_
-        look.dress(main, x="candidate", y=self.axis, grid="")
+        look.dress(main, x=self._counted, y=self.axis, grid="")
         look.dress(side, x="use (%)", grid="x")
         first, last = self.numbers[[0, -1]] if len(self.numbers) else (1, 1)
         main.set_xlim(first - 0.5, last + 0.5)
         look.parts += [
             Ticks(main.xaxis, whole=True),
             Ticks(side.xaxis, most=4),
-            Ticks(main.yaxis, scale),
+            Ticks(main.yaxis, scale, wrap=_LABEL),
             Legend(main, look),
         ]
         side.tick_params(axis="y", labelleft=False, length=0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,11 +16,15 @@ from skrobustbo.displays._base import (
     Display,
     checked_names,
     params_of,
+    recommended,
     scales_of,
     told_records,
     values_of,
     varying,
 )
+from skrobustbo.displays._branches import computed
+from skrobustbo.displays._fit import Key, Ticks, colour_bar
+from skrobustbo.displays._plotly import objective
 from skrobustbo.displays._scales import (
     Scale,
     drawable,
@@ -30,51 +33,26 @@ from skrobustbo.displays._scales import (
     value_range,
 )
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import Look, Ticks, colour_bar, panels
+from skrobustbo.displays._slices import Slice, slices_of
+from skrobustbo.displays._style import Look, panels
 
 #: Panels unless parameters are named.
 _MOST = 6
 #: Inches from which on there are three panels side by side.
 _WIDE = 5.5
-#: Characters of categories at the ticks.
-_CUT = 12
-#: Places along one parameter, along each of two, and in spaces without slices.
-_LINE, _MAP, _POINTS = 121, 41, 256
-
-
-@dataclass(frozen=True)
-class Slice:
-    """The posterior along one or two parameters.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The parameters.
-    positions : tuple of array
-        Values along each; categories by their index.
-    mean, std : array of shape (n,) or (n, m)
-        Posterior mean and deviation, in units of the values; nan where the space has no
-        such point.
-    connected : bool
-        False where the space has hardly a point that differs in one parameter alone
-        (a table of points): those are then any points of the space.
-    """
-
-    names: tuple[str, ...]
-    positions: tuple[Array, ...]
-    mean: Array
-    std: Array
-    connected: bool = True
+#: Characters on a line of a category at the ticks.
+_WRAP = 12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ObjectiveDisplay(Display):
     """The posterior along parameters, the others fixed at the recommended point.
 
-    Along one parameter, a line is the posterior mean and its band two deviations to
-    either side; categories have bars. Along two, there is a map of the mean and one of
-    the deviation. Dots are the trials: their other parameters differ, so that they
-    need not lie on the line. The recommended point is a dashed line, or a star.
+    For one parameter, a line shows the posterior mean, with a band of two standard
+    deviations on either side; categories have bars. For two parameters, there is a map
+    of the mean and one of the standard deviation. Dots are the trials. Their other
+    parameters differ, so they may be off the line. A dashed line or a star marks the
+    recommended point.
 
     Parameters
     ----------
@@ -91,7 +69,7 @@ class ObjectiveDisplay(Display):
     scales : dict of str to Scale
         The axes: full and short names, kind, ends, categories.
     value_name : str, default="score"
-        What the values are, on the axes.
+        Label of the value axes.
 
     Attributes
     ----------
@@ -101,8 +79,8 @@ class ObjectiveDisplay(Display):
 
     Notes
     -----
-    The posterior is that of `Optimizer.predict`: a MAP model on all the data. It sees
-    the values as they are, whatever a policy makes of them for its search.
+    The posterior is that of `Optimizer.predict`: a MAP model on all the data. It uses
+    the values as they are, even if a policy transforms them for its search.
 
     Examples
     --------
@@ -127,65 +105,148 @@ class ObjectiveDisplay(Display):
         optimizer: Any,
         *,
         ax: Any = None,
+        branch: Any = None,
         parameters: Sequence[str | tuple[str, str]] | str | None = None,
         value_name: str = VALUE,
-    ) -> Self:
-        """Compute the data of an optimizer and draw them.
+    ) -> Any:
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
-            One that was told at least one finite value.
+            An optimizer that was told at least one finite value.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for each on its own; see
+            `BranchesDisplay`. None: the branch of the recommended point.
         parameters : str or list of str and pairs of str, default=None
-            Parameters to go along, one by one or two at once: ``["C"]``,
-            ``[("C", "gamma")]``. None: those that vary, of more than six the six that
-            matter most (see `SensitivityDisplay`).
+            Parameters to vary, one or two at a time: ``["C"]``,
+            ``[("C", "gamma")]``. None: those that vary; if there are more than six, the
+            six most important ones (see `SensitivityDisplay`).
         value_name : str, default="value"
-            What the values are, on the axes.
+            Label of the value axes.
 
         Returns
         -------
-        display : ObjectiveDisplay
+        display : ObjectiveDisplay, or BranchesDisplay for "all"
         """
-        records = told_records(optimizer)
-        params = optimizer.recommend()
-        asked = _asked(cls.__name__, optimizer, parameters)
-        names = varying(optimizer) if asked is None else [n for ns in asked for n in ns]
-        scales = scales_of(optimizer, list(dict.fromkeys(names)))
+        options = {"parameters": parameters, "value_name": value_name}
+        return computed(cls, optimizer, branch, ax, **options)
+
+    @classmethod
+    def _of(
+        cls, optimizer: Any, branch: int | None, parameters: Any, value_name: str
+    ) -> Self:
+        params = recommended(optimizer, branch)
+        several = len(optimizer.space.branches) > 1
+        # Where there is no choice, a slice lies in the branch of its point.
+        own = optimizer.space.owner(params) if several else None
+        records = told_records(optimizer, own)
+        asked = _asked(cls.__name__, optimizer, parameters, own)
+        names = (
+            varying(optimizer, own)
+            if asked is None
+            else [n for ns in asked for n in ns]
+        )
+        scales = scales_of(optimizer, list(dict.fromkeys(names)), own)
         if asked is None:
-            here = {name: scales[name] for name in names if name in params}
-            asked = [(name,) for name in most_important(optimizer, here, _MOST)]
+            most = most_important(optimizer, scales, _MOST, own)
+            asked = [(name,) for name in most]
         trials = params_of(records)
         return cls(
-            slices=_slices(optimizer, params, asked, scales, trials),
+            slices=slices_of(optimizer, params, asked, scales, trials, own),
             params=params,
             trials=trials,
             values=values_of(records),
             scales=scales,
             value_name=value_name,
-        ).plot(ax=ax)
+        )
 
-    def _draw(self, look: Look, ax: Any) -> None:
+    def to_plotly(self) -> Any:
+        """Return the same data as an interactive figure.
+
+        The pointer over a dot shows the params of the trial. It needs plotly:
+        ``pip install "skrobustbo[interactive]"``.
+
+        Returns
+        -------
+        figure : plotly.graph_objects.Figure
+            Its background is transparent.
+        """
+        return objective(self, self._limits())
+
+    def _grid(self, look: Look) -> tuple[int, int, list[int]]:
+        """Return the numbers of rows and columns, and the place of each slice."""
         n = sum(len(one.names) for one in self.slices)
         pairs = any(len(one.names) == 2 for one in self.slices)
-        wide = look.width >= _WIDE and not pairs
-        n_columns = min(n, 3 if wide else 2)
-        n_rows = math.ceil(n / n_columns)
-        height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * n_rows
-        self.figure_, axes = panels(ax, n_rows, n_columns, height=height)
-        for unused in axes.ravel()[n:]:
-            unused.set_axis_off()
-        self.axes_ = axes.ravel()[:n]
-        limits, place = self._limits(), 0
+        n_columns = min(n, 3 if look.width >= _WIDE and not pairs else 2)
+        labels = [self.scales[name].labels for s in self.slices for name in s.names]
+        # Upright labels of many categories need a panel as wide as all of them.
+        most = max(map(len, labels)) * look.size / 72
+        while n_columns > 1 and most > 0.9 * look.width / n_columns:
+            n_columns -= 1
+        places, end = [], 0
         for one in self.slices:
+            if len(one.names) == 2:  # both maps in one row
+                end += end % n_columns
+            places.append(end)
+            end += len(one.names)
+        return math.ceil(end / n_columns), n_columns, places
+
+    def _height(self, look: Look) -> float:
+        n_rows, n_columns, places = self._grid(look)
+        height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * n_rows
+        longest = [0] * n_rows  # characters of categories that may stand upright
+        for one, place in zip(self.slices, places, strict=True):
+            labels = self.scales[one.names[0]].labels
+            row = place // n_columns
+            longest[row] = max([longest[row], *map(len, labels)])
+        return height + look.lines(1.5 + 0.25 * sum(min(n, 26) for n in longest))
+
+    def _draw(self, look: Look, ax: Any) -> None:
+        n_rows, n_columns, places = self._grid(look)
+        self.figure_, grid = panels(ax, n_rows, n_columns, height=self._height(look))
+        axes, limits = grid.ravel(), self._limits()
+        used: list[int] = []
+        for one, place in zip(self.slices, places, strict=True):
+            own = range(place, place + len(one.names))
+            left = [i % n_columns == 0 for i in own]
+            used += own
             if len(one.names) == 2:
-                self._draw_pair(look, self.axes_[place : place + 2], one)
+                self._draw_pair(look, axes[own[0] : own[-1] + 1], one, left)
             else:
-                left = place % n_columns == 0
-                self._draw_single(look, self.axes_[place], one, limits, left)
-            place += len(one.names)
+                self._draw_single(look, axes[place], one, limits, left[0])
+        for i in set(range(len(axes))).difference(used):
+            axes[i].set_axis_off()
+        self.axes_ = axes[used]
+
+    def _draw_key(self, look: Look, figure: Any) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        single = any(len(one.names) == 1 for one in self.slices)
+        mark: dict[str, Any] = {"ls": "none", "mew": 0, "ms": look.dot}
+        line = Line2D([], [], color=look.palette[0], lw=1.3 * look.line)
+        band = Patch(color=look.palette[0], alpha=0.2, lw=0)
+        dash = Line2D([], [], color=look.ink, ls="--", lw=0.7 * look.line)
+        star = Line2D([], [], color=look.palette[1], marker="*", **mark)
+        star.set_markersize(2 * look.dot)
+        cross = {**mark, "marker": "x", "mew": look.line}
+        key: dict[str, Any] = {
+            "a trial": Line2D([], [], marker="o", color=look.ink, **mark)
+        }
+        if single:
+            key = {"expected \N{PLUS-MINUS SIGN} 2 deviations": (band, line), **key}
+        key["recommended"] = dash if single else star
+        if single and any(len(one.names) == 2 for one in self.slices):
+            key["recommended"] = (dash, star)
+        values = drawable(self.values)
+        if single and (values < self._limits()[0]).any():
+            key["below the axis"] = Line2D([], [], marker="v", color=look.ink, **mark)
+        if np.isnan(values).any():
+            key["failed"] = Line2D([], [], color=look.failure, **cross)
+        look.parts.append(Key(figure, list(key.values()), list(key), 0.9 * look.size))
 
     def _limits(self) -> tuple[float, float]:
         """Return the range of values that all panels share."""
@@ -220,7 +281,7 @@ class ObjectiveDisplay(Display):
         ax.set_ylim(limits)
         look.dress(ax, x=scale.short, y=self.value_name if left else "")
         ax.tick_params(axis="y", labelleft=left)
-        look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _CUT)]
+        look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _WRAP)]
 
     def _draw_trials(self, look: Look, ax: Any, scale: Scale, floor: float) -> None:
         """Draw the trials; those below the axis, and failures, on a rug."""
@@ -231,7 +292,9 @@ class ObjectiveDisplay(Display):
         look.rug(ax, at[below], "v", look.ink, ms=size)
         look.rug(ax, at[failed], "x", look.failure, ms=size)
 
-    def _draw_pair(self, look: Look, axes: Any, one: Slice) -> None:
+    def _draw_pair(
+        self, look: Look, axes: Any, one: Slice, lefts: Sequence[bool]
+    ) -> None:
         """Draw maps of mean and deviation."""
         across, up = (self.scales[name] for name in one.names)
         edges = [
@@ -243,7 +306,7 @@ class ObjectiveDisplay(Display):
             (one.mean, self.value_name, look.colours),
             (one.std, "deviation", greys),
         )
-        for ax, (surface, label, cmap) in zip(axes, maps, strict=True):
+        for ax, left, (surface, label, cmap) in zip(axes, lefts, maps, strict=True):
             norm = filled_range(surface)
             mesh = ax.pcolormesh(
                 *edges,
@@ -254,11 +317,10 @@ class ObjectiveDisplay(Display):
                 vmax=norm[1],
             )
             self._draw_places(look, ax, across, up)
-            left = ax is axes[0]
             look.dress(ax, x=across.short, y=up.short if left else "", grid="")
             look.parts += [
-                Ticks(ax.xaxis, across, 5, _CUT),
-                Ticks(ax.yaxis, up, 5, _CUT),
+                Ticks(ax.xaxis, across, 5, _WRAP),
+                Ticks(ax.yaxis, up, 5, _WRAP),
             ]
             ax.tick_params(axis="y", labelleft=left)
             colour_bar(mesh, look, label, ax)
@@ -277,14 +339,16 @@ class ObjectiveDisplay(Display):
         ax.scatter(*place, s=5 * size, zorder=4, lw=edge, **star)
 
 
-def _asked(cls: str, optimizer: Any, parameters: Any) -> list[tuple[str, ...]] | None:
+def _asked(
+    cls: str, optimizer: Any, parameters: Any, branch: int | None
+) -> list[tuple[str, ...]] | None:
     """Return the parameters to go along, each a tuple of one or two."""
     if parameters is None:
         return None
     listed = [parameters] if isinstance(parameters, str) else list(parameters)
     asked = [(one,) if isinstance(one, str) else tuple(one) for one in listed]
     for names in asked:
-        checked_names(cls, optimizer, names)
+        checked_names(cls, optimizer, names, branch)
         if len(set(names)) not in (1, 2) or len(set(names)) < len(names):
             raise ValueError(
                 f"The 'parameters' of {cls} must be names and pairs of two names. "
@@ -304,62 +368,3 @@ def _edges(scale: Scale, at: Array) -> Array:
     first, last = 2 * t[0] - middle[0], 2 * t[-1] - middle[-1]
     edges = np.concatenate([[first], middle, [last]])
     return np.exp(np.clip(edges, -700, 700)) if scale.kind == "log" else edges
-
-
-# The slices ---------------------------------------------------------------------------
-
-
-def _slices(
-    optimizer: Any,
-    params: Mapping[str, Any],
-    asked: Sequence[tuple[str, ...]],
-    scales: Mapping[str, Scale],
-    trials: Sequence[Mapping[str, Any]],
-) -> list[Slice]:
-    """Return the slices through `params`, all predicted at once."""
-    plans = [_plan(optimizer.space, params, names, scales, trials) for names in asked]
-    points = [point for each, *_ in plans for point in each]
-    known = np.array([point is not None for point in points])
-    surfaces = np.full((2, len(points)), math.nan)
-    flat = [point for point in points if point is not None]
-    surfaces[:, known] = optimizer.predict(flat, return_std=True)
-    parts = np.split(surfaces, np.cumsum([len(each) for each, *_ in plans]), axis=1)
-    slices = []
-    for names, (_, at, connected), part in zip(asked, plans, parts, strict=False):
-        mean, std = part.reshape(2, *map(len, at))
-        slices.append(Slice(names, at, mean, std, connected))
-    return slices
-
-
-def _plan(
-    space: Any,
-    params: Mapping[str, Any],
-    names: tuple[str, ...],
-    scales: Mapping[str, Scale],
-    trials: Sequence[Mapping[str, Any]],
-) -> tuple[list[Any], tuple[Array, ...], bool]:
-    """Return the points of a slice, None for infeasible ones, and their places."""
-    grids = [_grid(space.dimensions[name], len(names)) for name in names]
-    points = [
-        {**params, **dict(zip(names, values, strict=True))}
-        for values in itertools.product(*grids)
-    ]
-    feasible = [point if space.contains(point) else None for point in points]
-    if len(names) == 2 or sum(p is not None for p in feasible) > 0.5 * len(points):
-        pairs = zip(names, grids, strict=True)
-        at = [scales[name].positions({name: v} for v in grid) for name, grid in pairs]
-        return feasible, tuple(at), True
-    extra = [*map(dict, trials), *space.sample(_POINTS, random_state=0)]
-    found = {space.encode(p).tobytes(): p for p in extra if names[0] in p}
-    others = list(found.values())
-    return others, (scales[names[0]].positions(others),), False
-
-
-def _grid(dimension: Any, n_names: int) -> list[Any]:
-    """Return values that cover a parameter's range, at most as many as are drawn."""
-    if dimension.size <= _MAP:
-        values = dimension.decode(dimension.table())
-        return sorted(values) if not hasattr(dimension, "choices") else values
-    n = _LINE if n_names == 1 else _MAP
-    rows = dimension.snap(np.linspace(0.0, 1.0, n)[:, None])
-    return list(dict.fromkeys(dimension.decode(rows)))

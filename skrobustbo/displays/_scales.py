@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.space import Categorical, is_number
+from skrobustbo.displays._text import short_values
+from skrobustbo.space import Categorical, distinct, is_number
 
 Array = NDArray[np.float64]
 
-#: Characters left of a parameter's name and of a category.
-_NAME, _CATEGORY = 18, 16
 #: Numbers placed by their value get a tick each up to so many.
 _FEW = 12
 #: Largest logarithm of what an axis has room for.
@@ -116,6 +114,40 @@ def scale_of(name: str, short: str, dimension: Any) -> Scale:
     whole = all(isinstance(value, int) for value in (low, middle, high))
     kind = "log" if log else "linear"
     return Scale(name, short, kind, float(low), float(high), whole=whole)
+
+
+def pooled(
+    name: str, short: str, dimensions: Sequence[Any], tried: Iterable[Any] = ()
+) -> Scale:
+    """Return one axis for a parameter that branches define differently.
+
+    It reaches over the ranges, or lists the choices, of all of them. Where the values
+    are numbers in one branch and categories in another, numbers tried are categories.
+    """
+    first, *others = dimensions
+    if all(other == first for other in others):
+        return scale_of(name, short, first)
+    scales = [scale_of(name, short, dimension) for dimension in dimensions]
+    low, high = min(s.low for s in scales), max(s.high for s in scales)
+    whole = all(s.whole for s in scales)
+    kinds = {s.kind for s in scales}
+    if "category" not in kinds:
+        kind = "log" if "log" in kinds and low > 0 else "linear"
+        return Scale(name, short, kind, low, high, whole=whole)
+    listed = [choice for s in scales for choice in s.choices]
+    numbers = sorted(value for value in tried if is_number(value))
+    every = Categorical(distinct([*listed, *numbers]))
+    labels, last = tuple(short_values(every.choices)), len(every.choices) - 1.0
+
+    def index(value: Any) -> float:
+        try:
+            return every.index(value)
+        except ValueError:  # a number that was never tried has no place
+            return math.nan
+
+    return Scale(
+        name, short, "category", 0.0, last, tuple(every.choices), labels, index=index
+    )
 
 
 def _placed_by_value(dimension: Categorical) -> bool:
@@ -221,81 +253,3 @@ def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
     wide = high > low
     extra = share * high - share * low if wide else 0.1 * abs(high) or 1.0
     return low - extra, high + extra
-
-
-# Names and categories ----------------------------------------------------------------
-
-
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return short forms of parameter names, all different.
-
-    The last part of a nested name, and as many parts before it as tell it apart.
-    """
-    short = []
-    for name in names:
-        parts = name.split("__")
-        tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
-        found = (t for t in tails if sum(_ends(n, t) for n in names) == 1)
-        short.append(next(found, name))
-    return dict(
-        zip(names, map(_plain_text, shortened_apart(short, _NAME)), strict=True)
-    )
-
-
-def _ends(name: str, tail: str) -> bool:
-    """Tell whether a nested name ends so."""
-    return f"__{name}".endswith(f"__{tail}")
-
-
-def short_values(values: Sequence[Any]) -> list[str]:
-    """Return short texts of categories, all different, on one line each."""
-    texts = [_text(value) for value in values]
-    # Of estimators, the class is enough where no two are of the same.
-    kinds = [
-        type(value).__name__
-        if hasattr(value, "get_params") and not isinstance(value, type)
-        else text
-        for value, text in zip(values, texts, strict=True)
-    ]
-    texts = kinds if len(set(kinds)) == len(kinds) else texts
-    return [_plain_text(text) for text in shortened_apart(texts, _CATEGORY)]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    text = value if isinstance(value, str) else repr(value)
-    return re.sub(r"\s+", " ", text).strip() or "(empty)"
-
-
-def _plain_text(text: str) -> str:
-    """Return the text such that no dollar sign starts a formula."""
-    return text.replace("$", r"\$")
-
-
-def shortened(text: str, most: int, tail: int | None = None) -> str:
-    """Return the text with its middle left out, at most so many characters."""
-    if len(text) <= most:
-        return text
-    tail = (most - 1) // 3 if tail is None else tail
-    return f"{text[: most - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - tail :]}"
-
-
-def shortened_apart(texts: Sequence[str], most: int) -> list[str]:
-    """Return the texts cut to so many characters, and still all different.
-
-    More of their ends is kept if that tells them apart; else they are numbered.
-    """
-    for tail in (None, (most - 1) // 2, most - 2):
-        cut = [shortened(text, most, tail) for text in texts]
-        if len(set(cut)) == len(cut):
-            return cut
-    return unlike([shortened(text, most) for text in texts])
-
-
-def unlike(texts: Sequence[str]) -> list[str]:
-    """Return the texts, equal ones numbered."""
-    return [
-        f"{text} #{texts[:i].count(text) + 1}" if texts.count(text) > 1 else text
-        for i, text in enumerate(texts)
-    ]

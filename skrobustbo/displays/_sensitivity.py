@@ -14,13 +14,18 @@ from skrobustbo.displays._base import (
     VALUE,
     Array,
     Display,
+    recommended,
     scales_of,
+    space_of,
     told_records,
     values_of,
     varying,
 )
-from skrobustbo.displays._scales import Scale, short_names
-from skrobustbo.displays._style import Legend, Look, Ticks, panels, room
+from skrobustbo.displays._branches import computed
+from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._scales import Scale
+from skrobustbo.displays._style import Look, panels, room
+from skrobustbo.displays._text import short_names
 
 #: Radii, as shares of the largest, at which the worst case is taken.
 _STEPS = 16
@@ -34,13 +39,13 @@ _NARROW = 5.0
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SensitivityDisplay(Display):
-    """How the score falls around the recommended point, and what matters.
+    """How the score falls around the recommended point, and which parameters matter.
 
-    On the left, or above, the worst posterior mean within a distance of the recommended
-    point, in unit-cube coordinates, with all numeric and ordered parameters moved at
-    once, and each of the three most delicate alone. On the right, or below, the share
-    of the variance of the posterior mean over the space that each parameter explains on
-    its own (first-order Sobol indices); what is left to 100 % is interaction.
+    The left or upper plot shows the worst posterior mean within a distance of the
+    recommended point, in unit-cube coordinates. All numeric and ordered parameters move
+    at once, and each of the three most sensitive ones alone. The right or lower plot
+    shows the share of the variance of the posterior mean over the space that each
+    parameter explains alone (first-order Sobol indices). The rest is interaction.
 
     Parameters
     ----------
@@ -57,7 +62,7 @@ class SensitivityDisplay(Display):
     importance : dict of str to float
         First-order Sobol index of each parameter that varies, in [0, 1].
     value_name : str, default="score"
-        What the values are, on the axis.
+        Label of the value axis.
 
     Attributes
     ----------
@@ -66,11 +71,11 @@ class SensitivityDisplay(Display):
 
     Notes
     -----
-    The worst case is the least posterior mean over the points of `Space.ball`, those
-    of smaller balls included: a fixed selection of perturbations, exact in spaces of up
-    to 4,096 points. Unordered choices are not perturbed. Importance is measured over
-    the whole space at 2,048 quasi-random points, always the same. In a table of points
-    (`Space.from_points`), parameters that go together share what they explain.
+    The worst case is the smallest posterior mean over the points of `Space.ball`,
+    including those of smaller balls: a fixed selection of perturbations, exact in
+    spaces of up to 4,096 points. Unordered choices are not perturbed. Importance is
+    computed at 2,048 quasi-random points of the whole space, always the same ones. In a
+    table of points (`Space.from_points`), correlated parameters share their importance.
 
     Examples
     --------
@@ -96,34 +101,46 @@ class SensitivityDisplay(Display):
         optimizer: Any,
         *,
         ax: Any = None,
+        branch: Any = None,
         max_eps: float = 0.2,
         value_name: str = VALUE,
-    ) -> Self:
-        """Compute the data of an optimizer and draw them.
+    ) -> Any:
+        """Compute the data of an optimizer and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer
-            One that was told at least one finite value.
+            An optimizer that was told at least one finite value.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for each on its own; see
+            `BranchesDisplay`. None: the branch of the recommended point on the
+            left, and all parameters on the right.
         max_eps : float, default=0.2
             Largest distance, in unit-cube coordinates.
         value_name : str, default="value"
-            What the values are, on the axis.
+            Label of the value axis.
 
         Returns
         -------
-        display : SensitivityDisplay
+        display : SensitivityDisplay, or BranchesDisplay for "all"
         """
         if not 0 < max_eps <= 1:
             raise ValueError(
                 "The 'max_eps' of SensitivityDisplay must be in (0, 1]. Got "
                 f"{max_eps!r} instead."
             )
-        told_records(optimizer)  # there must be some
-        scales = scales_of(optimizer, varying(optimizer))
-        params = optimizer.recommend()
+        return computed(
+            cls, optimizer, branch, ax, max_eps=max_eps, value_name=value_name
+        )
+
+    @classmethod
+    def _of(
+        cls, optimizer: Any, branch: int | None, max_eps: float, value_name: str
+    ) -> Self:
+        scales = scales_of(optimizer, varying(optimizer, branch), branch)
+        params = recommended(optimizer, branch)
         eps = np.linspace(0.0, max_eps, _STEPS + 1)
         worst, worst_of = _worst(optimizer, params, eps)
         return cls(
@@ -132,20 +149,25 @@ class SensitivityDisplay(Display):
             eps=eps,
             worst=worst,
             worst_of=worst_of,
-            importance=first_order(optimizer, scales),
+            importance=first_order(optimizer, scales, branch),
             value_name=value_name,
-        ).plot(ax=ax)
+        )
+
+    def _height(self, look: Look) -> float:
+        bars = self._height_of_bars(look)
+        return 0.6 + bars if look.width < _NARROW else max(0.45, bars)
+
+    def _height_of_bars(self, look: Look) -> float:
+        return look.lines(min(len(self.importance), _BARS) + 3)
 
     def _draw(self, look: Look, ax: Any) -> None:
         short = short_names(list(self.importance))
-        bars = look.lines(min(len(self.importance), _BARS) + 3)
+        height = self._height(look)
         if look.width < _NARROW:
-            ratios = (0.6, bars)
-            self.figure_, axes = panels(
-                ax, 2, 1, height=sum(ratios), height_ratios=ratios
-            )
+            ratios = (0.6, self._height_of_bars(look))
+            self.figure_, axes = panels(ax, 2, 1, height=height, height_ratios=ratios)
         else:
-            self.figure_, axes = panels(ax, 1, 2, height=max(0.45, bars))
+            self.figure_, axes = panels(ax, 1, 2, height=height)
         self.axes_ = axes.ravel()
         left, right = self.axes_
         self._draw_curves(left, look, short)
@@ -217,7 +239,9 @@ def _ordered(space: Any) -> list[str]:
 # Importance ---------------------------------------------------------------------------
 
 
-def first_order(optimizer: Any, scales: Mapping[str, Scale]) -> dict[str, float]:
+def first_order(
+    optimizer: Any, scales: Mapping[str, Scale], branch: int | None = None
+) -> dict[str, float]:
     """Return the first-order Sobol index of each parameter.
 
     It is Var(E[f | x_i]) / Var(f), the share of the variance that is gone once the
@@ -227,7 +251,7 @@ def first_order(optimizer: Any, scales: Mapping[str, Scale]) -> dict[str, float]
     vary hardly by chance: by thousandths of the variance, up to 0.03 where twenty
     parameters act only together. All are 0 where f is constant.
     """
-    points = optimizer.space.sample(_POINTS, random_state=0)
+    points = space_of(optimizer, branch).sample(_POINTS, random_state=0)
     mean = np.asarray(optimizer.predict(points), dtype=float)
     known = np.isfinite(mean)  # what has not overflowed
     size = float(np.abs(mean[known]).max(initial=0.0)) or 1.0
@@ -256,11 +280,13 @@ def _groups(positions: Array) -> NDArray[np.intp]:
     return np.where(present, bins, _BINS).astype(np.intp)
 
 
-def most_important(optimizer: Any, scales: Mapping[str, Scale], most: int) -> list[str]:
+def most_important(
+    optimizer: Any, scales: Mapping[str, Scale], most: int, branch: int | None = None
+) -> list[str]:
     """Return the parameters that matter most, at most so many, in their own order."""
     names = list(scales)
     if len(names) <= most or np.isnan(values_of(told_records(optimizer))).all():
         return names[:most]
-    shares = first_order(optimizer, scales)
+    shares = first_order(optimizer, scales, branch)
     chosen = sorted(names, key=lambda name: -shares[name])[:most]
     return [name for name in names if name in chosen]

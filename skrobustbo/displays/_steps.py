@@ -1,10 +1,10 @@
-"""Values in the order asked: `ConvergenceDisplay` and `ResetDisplay`."""
+"""`ConvergenceDisplay`: the best value so far."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +15,20 @@ from skrobustbo.displays._base import (
     VALUE,
     Array,
     Display,
+    Records,
+    metric_name,
     optimizer_of,
+    params_of,
     told_records,
     values_of,
 )
-from skrobustbo.displays._scales import drawable, padded, unlike, value_range
-from skrobustbo.displays._style import Legend, Look, Ticks, panels
+from skrobustbo.displays._branches import ALL, branch_names, checked_branch
+from skrobustbo.displays._fit import BAND, BEST, EACH, FIRST, Legend, Ticks
+from skrobustbo.displays._plotly import convergence
+from skrobustbo.displays._scales import drawable, padded, value_range
+from skrobustbo.displays._style import Look, panels
+from skrobustbo.displays._text import unlike
+from skrobustbo.model_selection import largest_of
 
 #: Marks the lines of best values, so that later plots count them.
 _BEST = "skrobustbo-best"
@@ -44,6 +52,10 @@ class Curve:
     value_stds : array of shape (n,)
         Standard deviations of the values' own errors: positive for candidates that were
         stopped early, and never the best; 0 for others.
+    steps : array of int, shape (n,), or None
+        Numbers of the candidates, from 1; None: all up to n.
+    params : list of dict
+        The candidates.
     """
 
     name: str
@@ -52,6 +64,13 @@ class Curve:
     n_initial: int
     bound: float | None
     value_stds: Array
+    steps: NDArray[np.intp] | None = None
+    params: Sequence[dict[str, Any]] = field(default_factory=list, repr=False)
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """Numbers of the candidates, from 1."""
+        return np.arange(1, len(self.values) + 1) if self.steps is None else self.steps
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -60,8 +79,8 @@ class ConvergenceDisplay(Display):
 
     Every value is a dot, failures are crosses at the bottom, and the initial design is
     shaded. Values far below the rest are triangles at the lower edge. A candidate that
-    was stopped early is a bar: two standard deviations to either side of what its folds
-    let expect.
+    was stopped early is a bar: two standard deviations on either side of the score
+    predicted from its folds.
 
     Parameters
     ----------
@@ -69,7 +88,7 @@ class ConvergenceDisplay(Display):
         One for each search: `name`, `values`, `best`, `n_initial`, `bound`,
         `value_stds`.
     value_name : str, default="score"
-        What the values are, on the axis.
+        Label of the value axis.
 
     Attributes
     ----------
@@ -105,14 +124,14 @@ class ConvergenceDisplay(Display):
     def from_search(
         cls, search: Any, *, ax: Any = None, names: Any = None, **options: Any
     ) -> Self:
-        """Compute the data of one or several fitted searches and draw them.
+        """Compute the data of one or several fitted searches and plot them.
 
         Parameters
         ----------
         search : RobustBayesSearchCV, or list or dict of them
             Several are overlaid; the keys of a dict name them.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
         names : str or list of str, default=None
             Names for the legend. None: of their policies.
         **options : dict
@@ -123,7 +142,8 @@ class ConvergenceDisplay(Display):
         display : ConvergenceDisplay
         """
         searches, names = _named(search, names)
-        options.setdefault("value_name", SCORE)
+        options.setdefault("value_name", metric_name(searches[0]))
+        options.setdefault("largest", [largest_of(one) for one in searches])
         optimizers = [optimizer_of(one) for one in searches]
         return cls.from_optimizer(optimizers, ax=ax, names=names, **options)
 
@@ -133,27 +153,40 @@ class ConvergenceDisplay(Display):
         optimizer: Any,
         *,
         ax: Any = None,
+        branch: Any = None,
         names: Any = None,
         value_name: str = VALUE,
+        largest: Any = None,
     ) -> Self:
-        """Compute the data of one or several optimizers and draw them.
+        """Compute the data of one or several optimizers and plot them.
 
         Parameters
         ----------
         optimizer : Optimizer, or list or dict of them
             Several are overlaid; the keys of a dict name them.
         ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
+            Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for a line for each, at the numbers
+            that its candidates have in the search. None: all candidates together.
         names : str or list of str, default=None
             Names for the legend. None: of their policies.
         value_name : str, default="value"
-            What the values are, on the axis.
+            Label of the value axis.
+        largest : float or list of float, default=None
+            The largest possible value, such as 1 for an accuracy. The shaded area of
+            what is left to gain ends there. None: not known.
 
         Returns
         -------
         display : ConvergenceDisplay
         """
         optimizers, names = _named(optimizer, names)
+        if branch is not None:
+            curves = _curves_by_branch(cls.__name__, optimizers, names, branch)
+            display = cls(curves=curves, value_name=value_name)
+            display.branch_name = curves[0].name if branch != ALL else ""
+            return display.plot(ax=ax)
         if names is None:
             names = unlike([type(one.policy).__name__ for one in optimizers])
         if len(names) != len(optimizers):
@@ -161,20 +194,53 @@ class ConvergenceDisplay(Display):
                 f"The 'names' of ConvergenceDisplay must be one for each of the "
                 f"{len(optimizers)} searches. Got {names!r} instead."
             )
-        pairs = zip(names, optimizers, strict=True)
-        curves = [_curve(name, one) for name, one in pairs]
+        tops = largest if isinstance(largest, list) else [largest] * len(names)
+        given = zip(names, optimizers, tops, strict=True)
+        curves = [_curve_of_search(name, one, top) for name, one, top in given]
         return cls(curves=curves, value_name=value_name).plot(ax=ax)
 
+    def to_plotly(self) -> Any:
+        """Return the same data as an interactive figure.
+
+        The pointer over a dot shows the params of the candidate. It needs plotly:
+        ``pip install "skrobustbo[interactive]"``.
+
+        Returns
+        -------
+        figure : plotly.graph_objects.Figure
+            Its background is transparent.
+        """
+        return convergence(self.curves, self.value_name, self._limits(False))
+
+    def _height(self, look: Look) -> float:
+        return 0.7
+
     def _draw(self, look: Look, ax: Any) -> None:
-        self.figure_, axes = panels(ax, 1, 1, height=0.7)
+        self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
         self.ax_ = axes[0, 0]
         before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
         alone = before + len(self.curves) == 1
         low, high = self._limits(before > 0)
+        if not alone:
+            self._draw_marks(look, low)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
-        last = max(len(line.get_xdata()) for line in self.ax_.lines)
-        _finish(self.ax_, look, last, (low, high), self.value_name)
+        lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
+        last = max(line.get_xdata()[-1] for line in lines)
+        finish(self.ax_, look, last, (low, high), self.value_name)
+
+    def _draw_marks(self, look: Look, floor: float) -> None:
+        """Explain the marks where colours say of which search they are."""
+        mark = {"color": look.ink, "ls": "none", "mew": 0, "ms": look.dot}
+        self.ax_.plot([], [], color=look.ink, lw=1.3 * look.line, label=BEST)
+        self.ax_.plot([], [], "o", label=EACH, alpha=0.6, **mark)
+        if any(
+            math.isfinite(curve.bound or 0) and curve.bound for curve in self.curves
+        ):
+            shade = {"color": look.ink, "alpha": 0.15, "lw": 0}
+            self.ax_.fill_between([], [], label=BAND, **shade)
+        if any((drawable(curve.values) < floor).any() for curve in self.curves):
+            self.ax_.plot([], [], "v", label="below the axis", **mark)
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
@@ -201,29 +267,81 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
     return listed, [names] if isinstance(names, str) else names
 
 
-def _curve(name: str, optimizer: Any) -> Curve:
+def _curves_by_branch(
+    cls: str, optimizers: Sequence[Any], names: Any, branch: Any
+) -> list[Curve]:
+    """Return a curve for each branch asked for of one search."""
+    if len(optimizers) > 1:
+        raise ValueError(
+            f"The 'branch' of {cls} must be None for several searches. Got {branch!r} "
+            f"and {len(optimizers)} searches instead; draw one search at a time."
+        )
+    (optimizer,) = optimizers
+    told_records(optimizer)  # there must be some
+    chosen, known = (
+        checked_branch(cls, optimizer, branch),
+        branch_names(optimizer.space),
+    )
+    shown = list(range(len(known))) if chosen in (ALL, None) else [chosen]
+    shown = [i for i in shown if told_records(optimizer, i)]
+    labels = [known[i] for i in shown] if names is None else names
+    if len(labels) != len(shown):
+        raise ValueError(
+            f"The 'names' of {cls} must be one for each of the {len(shown)} branches. "
+            f"Got {names!r} instead."
+        )
+    pairs = zip(labels, shown, strict=True)
+    return [_curve_of_branch(name, optimizer, i) for name, i in pairs]
+
+
+def _curve_of_branch(name: str, optimizer: Any, branch: int) -> Curve:
+    """Return the curve of a branch; the bound and the design are of the search."""
+    owner = optimizer.space.owner
     records = told_records(optimizer)
+    own = [i for i, record in enumerate(records) if owner(record["params"]) == branch]
+    steps = np.array(own, dtype=np.intp) + 1
+    return _curve(name, [records[i] for i in own], None, steps)
+
+
+def _curve_of_search(name: str, optimizer: Any, largest: float | None) -> Curve:
+    bound = _bound(optimizer, largest)
+    return _curve(name, told_records(optimizer), bound, None)
+
+
+def _bound(optimizer: Any, largest: float | None) -> float | None:
+    """Return what is left to gain at most, None if the optimizer does not know."""
+    try:
+        bound = float(optimizer.regret_bound(calibrated=True))
+    except ValueError:  # the policy seeks something else, or no value is known
+        return None
+    left = math.inf if largest is None else largest - optimizer.best_value_
+    return min(bound, max(0.0, left))
+
+
+def _curve(
+    name: str, records: Records, bound: float | None, steps: NDArray[np.intp] | None
+) -> Curve:
     values = values_of(records)
     initial = [i for i, r in enumerate(records, 1) if r["model_label"] == "initial"]
-    try:
-        bound: float | None = float(optimizer.regret_bound())
-    except ValueError:  # the policy seeks something else, or no value is known
-        bound = None
     stds = np.array([record["value_std"] for record in records])
     best = np.fmax.accumulate(np.where(stds > 0, math.nan, values))
-    return Curve(name, values, best, max(initial, default=0), bound, stds)
+    # Among branches the design is mixed; only that of a whole search is marked.
+    n_initial = max(initial, default=0) if steps is None else 0
+    return Curve(name, values, best, n_initial, bound, stds, steps, params_of(records))
 
 
 def _draw(
     ax: Any, look: Look, curve: Curve, number: int, floor: float, alone: bool
 ) -> None:
     colour = look.palette[(0, 2, 3, 4, 5, 1)[number % 6]]
-    steps = np.arange(1, len(curve.values) + 1)
+    steps = curve.numbers
     if curve.n_initial and alone:
         ends = 0.5, curve.n_initial + 0.5
         ax.axvspan(*ends, color=look.ink, alpha=0.08, lw=0, label="initial")
     elif curve.n_initial:  # of several searches, only the end is marked
-        ax.axvline(curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":")
+        ax.axvline(
+            curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":", label=FIRST
+        )
     ax.plot(
         steps,
         drawable(curve.best),
@@ -255,135 +373,18 @@ def _draw(
             lw=look.line,
         )
         bars.set_label("stopped early" if alone else "_")
-    look.mark(ax, values, floor, colour, "below the axis" if alone else None)
+    look.mark(ax, steps, values, floor, colour, "below the axis" if alone else None)
 
 
-def _finish(
-    ax: Any, look: Look, last: int, limits: tuple[float, float], name: str
+def finish(
+    ax: Any,
+    look: Look,
+    last: int,
+    limits: tuple[float, float],
+    name: str,
+    x: str = "candidate",
 ) -> None:
     """Frame values over the number of the candidate."""
     ax.set(xlim=(0.5, last + 0.5), ylim=limits)
-    look.dress(ax, x="candidate", y=name)
+    look.dress(ax, x=x, y=name)
     look.parts += [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), Legend(ax, look)]
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class ResetDisplay(Display):
-    """Values over time, the resets of the policy, and what it remembers.
-
-    Resets are vertical lines. The values that the policy goes by at present are shaded;
-    forgotten ones are pale. What the model expected before each evaluation is a grey
-    bar of two deviations to either side: a reset by an event comes where a value falls
-    out of it.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        Values in the order asked, nan for failures.
-    resets : array of int
-        Numbers, from 1, of the candidates whose value made the policy forget.
-    remembered : array of bool, shape (n,)
-        Whether a value counts at present.
-    expected, deviation : array of shape (n,)
-        Predictions of the model before the evaluation, nan where there was none.
-    value_name : str, default="score"
-        What the values are, on the axis.
-
-    Attributes
-    ----------
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
-
-    Examples
-    --------
-    >>> from skrobustbo.displays import ResetDisplay
-    >>> from skrobustbo import Optimizer, Real
-    >>> optimizer = Optimizer({"x": Real(0, 1)}, "sw-gp-ucb", random_state=0)
-    >>> optimizer.tell([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, 3.0, 2.0])
-    >>> ResetDisplay.from_optimizer(optimizer).remembered
-    array([ True,  True,  True])
-    """
-
-    values: Array
-    resets: NDArray[np.intp]
-    remembered: NDArray[np.bool_]
-    expected: Array
-    deviation: Array
-    value_name: str = SCORE
-
-    @classmethod
-    def from_optimizer(
-        cls, optimizer: Any, *, ax: Any = None, value_name: str = VALUE
-    ) -> Self:
-        """Compute the data of an optimizer and draw them.
-
-        Parameters
-        ----------
-        optimizer : Optimizer
-        ax : matplotlib axes, default=None
-            Where to draw, as in `plot`.
-        value_name : str, default="value"
-            What the values are, on the axis.
-
-        Returns
-        -------
-        display : ResetDisplay
-        """
-        records = told_records(optimizer)
-        history = optimizer.history_
-        kept = set(optimizer.remembered_)
-        told = [i for i, record in enumerate(history) if not record["pending"]]
-        reset = [i for i, record in enumerate(records, 1) if record["reset"]]
-        return cls(
-            values=values_of(records),
-            resets=np.array(reset, dtype=np.intp),
-            remembered=np.array([i in kept for i in told]),
-            expected=np.array([record["model_mean"] for record in records]),
-            deviation=np.array([record["model_std"] for record in records]),
-            value_name=value_name,
-        ).plot(ax=ax)
-
-    def _draw(self, look: Look, ax: Any) -> None:
-        self.figure_, axes = panels(ax, 1, 1, height=0.6)
-        self.ax_ = axes[0, 0]
-        limits = padded(*value_range(self.values, cut=100.0), share=0.1)
-        self._draw_memory(look)
-        self._draw_expected(look)
-        self._draw_values(look, limits[0])
-        last = len(self.values)
-        _finish(self.ax_, look, last, limits, self.value_name)
-
-    def _draw_memory(self, look: Look) -> None:
-        """Shade the runs of values remembered and draw the resets."""
-        self.ax_.stairs(
-            self.remembered,
-            np.arange(len(self.values) + 1) + 0.5,
-            transform=self.ax_.get_xaxis_transform(),
-            fill=True,
-            color=look.palette[0],
-            alpha=0.14,
-            lw=0,
-            label="remembered" if self.remembered.any() else None,
-        )
-        for step in self.resets:
-            self.ax_.axvline(step - 0.5, color=look.ink, lw=look.line, label="reset")
-
-    def _draw_expected(self, look: Look) -> None:
-        steps = np.arange(1, len(self.values) + 1)
-        if not np.isfinite(self.expected).any():
-            return
-        label = "expected \N{PLUS-MINUS SIGN} 2\N{GREEK SMALL LETTER SIGMA}"
-        bars = {"ecolor": look.ink, "elinewidth": look.line, "alpha": 0.3}
-        mean, spread = drawable(self.expected), 2 * drawable(self.deviation)
-        self.ax_.errorbar(steps, mean, spread, ls="none", label=label, **bars)
-
-    def _draw_values(self, look: Look, floor: float) -> None:
-        values = drawable(self.values)
-        steps = np.arange(1, len(values) + 1)
-        for kept, alpha in ((True, 1.0), (False, 0.5)):
-            chosen = (self.remembered == kept) & ~(values < floor)
-            label = ("value" if kept else "forgotten") if chosen.any() else None
-            colour = look.palette[0] if kept else look.ink
-            x, y = steps[chosen], values[chosen]
-            look.draw_dots(self.ax_, x, y, colour, alpha=alpha, label=label)
-        look.mark(self.ax_, values, floor, look.palette[0], "below the axis")

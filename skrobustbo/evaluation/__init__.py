@@ -1,6 +1,6 @@
 """Running candidates: folds on joblib, failures, callbacks, one table of results."""
 
-from skrobustbo.evaluation._checks import take_folds
+from skrobustbo.evaluation._checks import spread_failures, take_folds
 from skrobustbo.evaluation._flight import Schedule
 from skrobustbo.evaluation._predictions import OutOfFold, Recorder
 from skrobustbo.evaluation._racing import Racing
@@ -16,5 +16,6 @@ __all__ = [
     "Source",
     "Stops",
     "run_search",
+    "spread_failures",
     "take_folds",
 ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError
 from typing import Any, Self
 
@@ -97,10 +97,12 @@ class DaskPool(SoloPool):
         self._data = self._call = None
         self._kept.__exit__(*error)
 
-    def run(self, waiting: deque[Fold]) -> Generator[Outcome]:
+    def run(
+        self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
+    ) -> Generator[Outcome]:
         """Fit folds, without taking up a thread if this is itself a task."""
         with self._backend.retrieval_context():
-            yield from super().run(waiting)
+            yield from super().run(waiting, needs)
 
     # The workers ----------------------------------------------------------------------
 
@@ -117,9 +119,9 @@ class DaskPool(SoloPool):
         self._empty_since = self._empty_since or now
         if now - self._empty_since > self._patience:
             raise TimeoutError(
-                f"The Dask cluster has had no worker for {self._patience:g} s, where a "
-                "search needs at least one; start workers and call fit again, which "
-                "goes on where it was if it has a checkpoint."
+                f"The Dask cluster has had no worker for {self._patience:g} s, but a "
+                "search needs at least one; start workers and call fit again. With a "
+                "checkpoint, the search resumes where it stopped."
             )
         # A cluster that adapts starts workers only where there is a task for them.
         self._call = self._call or self._client.submit(nothing, pure=False)
@@ -181,9 +183,8 @@ class DaskPool(SoloPool):
         place.lose()
         if self._failed_starts >= STARTS * self.n_workers:
             raise RuntimeError(
-                f"The Dask workers died {self._failed_starts} times in turn before one "
-                "was ready for a fold, where one has to get ready; see what their logs "
-                "say."
+                f"The Dask workers died {self._failed_starts} times in a row before "
+                "one of them was ready for a fold; check their logs."
             )
 
     def _check_process(self, process: tuple[str, int]) -> None:
@@ -191,6 +192,6 @@ class DaskPool(SoloPool):
         if self._seconds < math.inf and process == this_process():
             raise ValueError(
                 "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds "
-                "run in processes that can be ended. Got it with Dask workers that are "
-                "threads of this process; start the cluster with processes=True."
+                "run in processes that can be killed. Got it with Dask workers that "
+                "are threads of this process; start the cluster with processes=True."
             )

@@ -271,10 +271,11 @@ class Flight:
         if self._schedule.racing is None:
             return
         # A fold comes back when its worker dies; its candidate may be over by then.
-        needed = [fold for fold in self.waiting if self._needs(fold)]
+        needed = [fold for fold in self.waiting if self.needs(fold)]
         self._replace(sorted(needed, key=self._rank))
 
-    def _needs(self, fold: Fold) -> bool:
+    def needs(self, fold: Fold) -> bool:
+        """Tell whether the candidate of a fold is still in flight and not over."""
         candidate = self._candidates.get(fold.candidate)
         return candidate is not None and not candidate.is_over
 

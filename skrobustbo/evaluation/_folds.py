@@ -6,7 +6,7 @@ import math
 import time
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,9 +15,10 @@ from typing import Any, Protocol, Self
 from joblib import cpu_count, effective_n_jobs, parallel_config
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
+from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -169,14 +170,16 @@ class FoldPool:
     def __exit__(self, *error: Any) -> None:
         self._parallel.__exit__(*error)
 
-    def run(self, waiting: deque[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
+    def run(
+        self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
+    ) -> Generator[tuple[FoldId, FoldResult]]:
         """Fit the folds that wait and give the result of each as soon as it is there.
 
         Folds that are added meanwhile are left to the next call. If a worker dies,
         others are started. The folds under way then are fitted again one at a time, so
         that the one that kills workers is known: when it has done so twice, it counts
         as failed, and what is left of its candidate with it. Folds that must not be
-        started any more are left out.
+        started any more are left out. `needs` is not asked: all folds are needed here.
         """
         folds = list(waiting)
         waiting.clear()
@@ -285,7 +288,7 @@ def death(fold: Fold) -> str:
     """Say that a fold kills its workers."""
     return (
         f"The worker process died {LIVES} times or more while it fitted {fold.params}, "
-        "perhaps for want of memory."
+        "perhaps because it ran out of memory."
     )
 
 
@@ -316,7 +319,7 @@ def _fit_fold(
     start = time.perf_counter()
     inside = nullcontext() if nested else parallel_config(backend="sequential")
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
-    with threadpool_limits(limits=1), inside:
+    with one_thread(ThreadpoolController(), openmp=True), inside:
         try:
             result: FoldResult = evaluate(
                 parameters=fold.params, **fold.settings, **kwargs

@@ -66,9 +66,9 @@ class JoblibPool(SoloPool):
         if not (self._inline or self._backend.supports_retrieve_callback):
             self._stop()
             raise ValueError(
-                "The joblib backend must say when a task is done, for any 'schedule' "
-                f"but 'rounds' and for 'racing'. Got {type(self._backend).__name__}, "
-                "which does not; use another backend."
+                "The joblib backend must report when a task is done, for any "
+                "'schedule' but 'rounds' and for 'racing'. Got "
+                f"{type(self._backend).__name__}, which does not; use another backend."
             )
         if hasattr(self._backend, "start_call"):
             self._backend.start_call()

@@ -39,6 +39,7 @@ from skrobustbo.evaluation._flight import Candidate, Flight, Known, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._pools import pool_of
 from skrobustbo.evaluation._predictions import OutOfFold
+from skrobustbo.evaluation._progress import Progress, announce
 from skrobustbo.evaluation._results import results_of
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
@@ -191,28 +192,28 @@ class _Fit:
         source = self.source
         n_splits, n = len(self.job.splits), source.n_planned
         if self.estimator.verbose > 0:
-            most = "" if self.schedule.racing is None else "at most "
-            print(
-                f"Fitting {n_splits} folds for each of {n} candidates, "
-                f"totalling {most}{n_splits * n} fits"
-            )
+            announce(n_splits, n, self.journal, raced=self.schedule.racing is not None)
         task = self.root.subcontext(
             task_name="search",
             max_subtasks=n * n_splits if source.n_rounds is None else source.n_rounds,
             sequential_subtasks=self.in_rounds,
         ).call_on_fit_task_begin(estimator=self.estimator)
         live = self.schedule.is_live
-        with pool_of(self.job, self.estimator, self.stops, live=live) as pool:
+        pool_context = pool_of(self.job, self.estimator, self.stops, live=live)
+        with Progress(self.estimator, source, self.stops) as line, pool_context as pool:
             # Of candidates side by side, each gets a share of the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
             flight = Flight(_Ground(self, task), self.schedule, n_splits)
             while flight.fill():
-                for key, result in self.stops.guard(pool.run(flight.waiting)):
+                ran = pool.run(flight.waiting, flight.needs)
+                line.begin()
+                for key, result in self.stops.guard(ran):
                     if not isinstance(result, Exception):
                         self._keep(key, result)
                     flight.take(key, result)
                     flight.fill()
+                    line.show()
                 if self.stops.reason:
                     break
             flight.land()
@@ -234,8 +235,7 @@ class _Fit:
 
     def tell(self, candidate: Candidate) -> None:
         """Tell the source a candidate that is over."""
-        trial = candidate.trial
-        complete = candidate.n_used == len(self.job.splits)
+        trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
         results = candidate.folds if complete else candidate.results.values()
         self.predictions.take(trial.number, results, complete=complete)
         take_folds(trial, candidate.folds)

@@ -6,15 +6,16 @@ import math
 import time
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import sklearn
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
 from skrobustbo.evaluation._stops import Stops
@@ -39,7 +40,7 @@ class Shared:
 
 def warm_up() -> None:
     """Look for the thread pools of libraries, which takes its time at first."""
-    with threadpool_limits(limits=1):
+    with one_thread(ThreadpoolController(), openmp=True):
         pass
 
 
@@ -133,8 +134,11 @@ class SoloPool:
         self._workers: Sequence[SoloWorker] = []
         self._deaths: dict[FoldId, int] = {}  # of suspects, with no other fold about
         self._guilty: dict[int, str] = {}  # candidates, and why
+        self._needs: Callable[[Fold], bool] | None = None
 
-    def run(self, waiting: deque[Fold]) -> Generator[Outcome]:
+    def run(
+        self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
+    ) -> Generator[Outcome]:
         """Fit the folds that wait and give the result of each as soon as it is there.
 
         Between two results, folds may be added and taken away. A fold that takes too
@@ -142,8 +146,10 @@ class SoloPool:
         twice with no other fold in the process, it counts as failed, and what is left
         of its candidate with it. With ``error_score="raise"``, an error stands for the
         result of such a fold, and of one that raises: the caller knows whether it is
-        still needed. Folds that must not be started any more are left out.
+        still needed. Folds that must not be started any more are left out, and so is
+        one whose worker is gone if `needs` says that its candidate is over by then.
         """
+        self._needs = needs
         while self._send(waiting):
             self._wait(for_start=bool(waiting))
             for worker in self._workers:
@@ -201,10 +207,8 @@ class SoloPool:
             return
         try:
             key, result, seconds = worker.take()
-        except WorkerDiedError as error:
-            yield from self._died(fold, waiting, alone=error.alone)
-        except FoldLostError:
-            waiting.appendleft(fold)
+        except (WorkerDiedError, FoldLostError) as error:
+            yield from self._lost(fold, waiting, error)
         except FoldLateError:
             self._stops.note(self._seconds)
             yield fold.key, self._late(fold)
@@ -229,12 +233,17 @@ class SoloPool:
             return TimeoutError(f"{reason[:-1]} with {fold.params}.")
         return self._job.failed(fold, reason)
 
-    def _died(
-        self, fold: Fold, waiting: deque[Fold], *, alone: bool
+    def _lost(
+        self, fold: Fold, waiting: deque[Fold], error: WorkerDiedError | FoldLostError
     ) -> Iterator[Outcome]:
         """Put a fold back; if it has lost its lives, fail the rest of its candidate."""
-        deaths = self._deaths[fold.key] = self._deaths.get(fold.key, 0) + alone
-        if deaths < LIVES and fold.candidate not in self._guilty:
+        if self._needs is not None and not self._needs(fold):
+            self._deaths.pop(fold.key, None)
+            return
+        if isinstance(error, WorkerDiedError):
+            self._deaths[fold.key] = self._deaths.get(fold.key, 0) + error.alone
+        is_fatal = self._deaths.get(fold.key, 0) >= LIVES
+        if not is_fatal and fold.candidate not in self._guilty:
             waiting.appendleft(fold)
             return
         if self._job.settings["error_score"] == "raise":

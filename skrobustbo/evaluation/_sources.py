@@ -19,11 +19,17 @@ class Source(Protocol):
         Number of candidates there will be at most.
     n_rounds : int or None
         Number of rounds at most, None where all candidates are known beforehand.
+    metric : str or None
+        The metric searched for where there are several.
+    near : str
+        Says so where the search is about to end before its last candidate, else "".
     """
 
     trials: list[Trial]
     n_planned: int
     n_rounds: int | None
+    metric: str | None
+    near: str
 
     def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if the source cannot do with these metrics.

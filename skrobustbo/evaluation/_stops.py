@@ -165,7 +165,7 @@ class Stops:
         self._asked = time.monotonic()
         # What models know of the candidates is asked once more in the end.
         needs = self._candidate_seconds() + 2 * self._choosing
-        self._out_of_time |= self._left() <= needs
+        self._out_of_time |= self.seconds_left <= needs
         return bool(self.reason)
 
     def admits(self, candidate: int) -> bool:
@@ -174,7 +174,7 @@ class Stops:
             self._choosing = time.monotonic() - self._asked
             self._asked = math.nan
         begun = candidate in self._begun
-        late = self._left() <= (0.0 if begun else self._candidate_seconds())
+        late = self.seconds_left <= (0.0 if begun else self._candidate_seconds())
         self._out_of_time |= late
         # No time for another candidate may be time enough for one that has begun.
         if late or self._n_signals or (self._out_of_time and not begun):
@@ -186,7 +186,9 @@ class Stops:
         """Take note of how long a fold took."""
         self._seconds.append(seconds)
 
-    def _left(self) -> float:
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time is up, practically infinite without a limit."""
         return self._end - time.monotonic()
 
     def _candidate_seconds(self) -> float:
@@ -213,7 +215,7 @@ class Stops:
         if self._n_signals:
             warnings.warn(
                 f"The search was interrupted after {n_done} of {n_planned} candidates "
-                "and goes on with the best of these; interrupt again to abort.",
+                "and continues with the best of these; interrupt again to abort.",
                 UserWarning,
                 stacklevel=5,
             )

@@ -255,9 +255,9 @@ def _check_local() -> None:
     if name not in _LOCAL and not backend.nesting_level:
         raise ValueError(
             "The 'fit_timeout' of RobustBayesSearchCV must be None unless folds run in "
-            "processes on this machine or on Dask workers, which alone can be ended. "
-            f"Got it with the {name} of joblib instead; leave that out, or pass "
-            "fit_timeout=None."
+            "processes on this machine or on Dask workers, because others cannot be "
+            f"killed. Got it with the {name} of joblib instead; use another backend, "
+            "or pass fit_timeout=None."
         )
     if multiprocessing.current_process().daemon:
         raise ValueError(

@@ -25,7 +25,7 @@ from skrobustbo.space import Space
 Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[OptimizeResult], Any]
 
-_UNDER_WAY = "The run is under way."
+_UNDER_WAY = "The run is in progress."
 
 
 class SearchResult(OptimizeResult):
@@ -61,35 +61,35 @@ def maximize(
     Parameters
     ----------
     func : callable
-        Takes a params dict, returns a number; nan is a failed evaluation. Exceptions
-        are passed on. With several jobs in processes, it must be one that can be sent
-        to them.
+        Takes a params dict and returns a number; nan is a failed evaluation. Exceptions
+        are raised to the caller. With several jobs in processes, it must be possible to
+        send it to them.
     space : Space, dict or list of dict
-        What is searched; the dicts of a list are branches of one search.
+        The search space; the dicts of a list are branches of one search.
     n_iter : int, default=50
-        Evaluations in all.
+        Total number of evaluations.
     policy : str or Policy, default="robust"
         How points are chosen.
     n_initial_points : int, default=None
-        Evaluations before the model takes over; see `Optimizer`.
+        Number of evaluations before the model takes over; see `Optimizer`.
     initial_params : list of dict, default=None
         Points to evaluate first.
     constraints : callable, default=None
-        Takes a params dict, returns True where the function may be evaluated.
+        Takes a params dict and returns True if the function may be evaluated there.
     n_jobs : int, default=None
-        Evaluations to run side by side, by joblib: on its present backend, each in a
-        worker of its own. It has no influence on what is evaluated.
+        Number of evaluations to run in parallel with joblib: on its current backend,
+        each in a separate worker. It does not change which points are evaluated.
     batch_size : int, default=1
-        Points asked for before the first of them is told.
+        Number of points asked before the first of them is told.
     schedule : {"rounds", "window", "free"}, default="rounds"
-        When the next point is asked for. "rounds": when all of a round are evaluated.
-        "window": when the oldest of those under way is; values are told in the order
-        asked. "free": when any is; what is asked then depends on how long each takes.
+        When the next point is asked. "rounds": when all of a round are evaluated.
+        "window": when the oldest running one is; values are told in the order asked.
+        "free": when any is; which points are asked then depends on how long each takes.
     callback : callable, default=None
-        Called with ``intermediate_result``, the result so far, after every evaluation;
-        raising `StopIteration` ends the run.
+        Called with ``intermediate_result``, the result so far, after every evaluation.
+        Raise `StopIteration` to end the run.
     random_state : int, RandomState or None, default=None
-        Seeds everything random.
+        Seed of all randomness.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def maximize(
     Raises
     ------
     ValueError
-        If an argument is not understood.
+        If an argument is invalid.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def minimize(
     Parameters
     ----------
     func : callable
-        Takes a params dict, returns a number; nan is a failed evaluation.
+        Takes a params dict and returns a number; nan is a failed evaluation.
     space, n_iter, policy, n_initial_points, initial_params, constraints, n_jobs, \
 batch_size, schedule, callback, random_state
         As in `maximize`.
@@ -150,13 +150,13 @@ batch_size, schedule, callback, random_state
     Returns
     -------
     result : scipy.optimize.OptimizeResult
-        As that of `maximize`. ``fun`` and ``values`` are those of `func`; ``optimizer``
+        As in `maximize`. ``fun`` and ``values`` are those of `func`; ``optimizer``
         maximises its negative.
 
     Raises
     ------
     ValueError
-        If an argument is not understood.
+        If an argument is invalid.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _run(
     flight = Flight(run, flown, n_splits=1)
     with JoblibPool(_Evaluation(func), workers["n_jobs"], Stops()) as pool:
         while flight.fill():
-            for key, result in pool.run(flight.waiting):
+            for key, result in pool.run(flight.waiting, flight.needs):
                 flight.take(key, result)
                 flight.fill()
     return _result(optimizer, sign, run.message)

@@ -20,32 +20,32 @@ _X_TOLERANCE = 1e-9
 
 
 class EmpiricalKernel(Kernel):
-    """A given covariance matrix, as a kernel on the finite set it belongs to.
+    """A given covariance matrix, as a kernel on the finite set of its points.
 
-    For objectives on few points of which earlier records exist, such as the sensors of
-    the temperature data in [1]_: the covariance of the records takes the place of a
-    formula. It has no hyperparameters.
+    Use it for objectives on a few points with earlier records, such as the sensors of
+    the temperature data in [1]_. The covariance of the records replaces a formula. The
+    kernel has no hyperparameters.
 
     Parameters
     ----------
     K : array-like of shape (m, m)
         Symmetric positive semidefinite covariance matrix, in squared units of the
-        targets that the model sees; with a diagonal of at most 1 the confidence bands
-        of the theory hold.
+        targets that the model sees. The confidence bands of the theory need a diagonal
+        of at most 1.
     X : array-like of shape (m, n_columns), default=None
-        The points of the set in the order of `K`, all different. If None they are the
+        The points of the set in the order of `K`, all different. If None, they are the
         numbers 0, ..., m - 1 in a single column.
 
     Raises
     ------
     ValueError
         When evaluated, if `K` is not symmetric or not positive semidefinite, if `X`
-        does not fit it, or at a point that is not in the set. An array is examined
-        once: to change an entry, give a new one.
+        does not match it, or at a point that is not in the set. An array is checked
+        only once: to change an entry, pass a new array.
 
     See Also
     --------
-    SubsetKernel : Names the columns that hold the set where there are others.
+    SubsetKernel : Selects the columns of the set if the points have others.
 
     References
     ----------

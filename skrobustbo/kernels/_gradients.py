@@ -46,9 +46,9 @@ def with_length_scale(kernel: Kernel, theta: ArrayLike) -> Kernel:
     Parameters
     ----------
     kernel : Kernel
-        A scikit-learn kernel; its own length scales are the ratios to keep.
+        A scikit-learn kernel. The ratios of its own length scales are kept.
     theta : float or array of shape (n_columns,)
-        The factor, one for all encoded columns or one each; a `SubsetKernel` takes
+        The factor, one for all encoded columns or one for each. A `SubsetKernel` takes
         those of its columns. Kernels with a single length scale (`RationalQuadratic`,
         `ExpSineSquared`) take the geometric mean.
 

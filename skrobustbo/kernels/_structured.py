@@ -61,7 +61,7 @@ class _Wrapper(Kernel):
 
 
 class SubsetKernel(_Wrapper):
-    """A kernel that sees some of the columns only: k(x, x') = k0(x[dims], x'[dims]).
+    """A kernel that uses only some columns: k(x, x') = k0(x[dims], x'[dims]).
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ class AdditiveKernel(_Wrapper):
     ----------
     kernel : Kernel
         The base kernel k0, on all columns; if anisotropic, with one length scale for
-        each of them. The copy for a group sees the other columns as zero. For a kernel
-        of differences or of inner products that is to leave them out: each copy has the
-        length scales of its own columns. Where the points have further columns, such as
-        the time, wrap the whole in a `SubsetKernel`.
+        each of them. The copy for a group sees the other columns as zero. A kernel of
+        differences or of inner products then ignores them: each copy has the length
+        scales of its own columns. If the points have further columns, such as the time,
+        wrap the whole kernel in a `SubsetKernel`.
     groups : sequence of sequences of int
-        The decomposition: columns from 0, negative ones counting from the end. Groups
-        may overlap [2]_ but not be equal, and columns in no group have no influence.
+        The decomposition: columns from 0; negative ones count from the end. Groups may
+        overlap [2]_ but not be equal. Columns in no group have no influence.
 
     Raises
     ------
@@ -152,13 +152,12 @@ class AdditiveKernel(_Wrapper):
 
     Notes
     -----
-    The papers write the plain sum of the copies and assume k(x, x) <= 1; the mean is
-    that sum with ``k0 / |g|`` for k0, so that the assumption holds for each
-    decomposition whenever it holds for k0. The plain sum is
-    ``len(groups) * AdditiveKernel(k0, groups)``.
+    The papers use the plain sum of the copies and assume k(x, x) <= 1. The mean is that
+    sum with ``k0 / |g|`` instead of k0, so the assumption holds for every decomposition
+    if it holds for k0. The plain sum is ``len(groups) * AdditiveKernel(k0, groups)``.
 
-    All copies share the hyperparameters of the base kernel. Copies of different kernels
-    are a sum of `SubsetKernel`.
+    All copies share the hyperparameters of the base kernel. For copies of different
+    kernels, add up `SubsetKernel` objects.
 
     References
     ----------

@@ -64,16 +64,16 @@ class _TimeKernel(Kernel):
 class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
     """Exponential forgetting in time: ``(1 - epsilon)**(|i - j| / 2)``.
 
-    The time factor of TV-GP-UCB [1]_, as in equation (5) of [2]_: the objective moves
-    as a Markov chain of Gaussian processes, of which a share epsilon of the variance is
-    new at each step. It is the Matern-1/2 kernel of length scale
+    The time factor of TV-GP-UCB [1]_, as in equation (5) of [2]_. The objective is a
+    Markov chain of Gaussian processes, and a share epsilon of its variance is new at
+    each step. It is the Matern-1/2 kernel with length scale
     ``-2 / log(1 - epsilon)`` steps.
 
     Parameters
     ----------
     epsilon : float, default=0.03
-        Rate of change per step, in [0, 1). With 0 nothing is forgotten: the kernel is 1
-        and the hyperparameter fixed.
+        Rate of change per step, in [0, 1). With 0, nothing is forgotten: the kernel is
+        1, and the hyperparameter is fixed.
     epsilon_bounds : pair of floats or "fixed", default=(1e-5, 0.99)
         Bounds of `epsilon` when it is fitted by likelihood.
     column : int, default=-1
@@ -146,15 +146,15 @@ class ForgettingKernel(StationaryKernelMixin, _TimeKernel):
 class WienerKernel(_TimeKernel):
     """A Wiener process that starts at variance 1: k(i, j) = 1 + variance * min(i, j).
 
-    The time factor of UI-TVBO [1]_, which injects uncertainty into past observations:
-    the prior variance 1 + variance * t grows with the time t, so that unlike other
-    kernels in this package it exceeds 1.
+    The time factor of UI-TVBO [1]_, which injects uncertainty into past observations.
+    The prior variance 1 + variance * t grows with the time t. Unlike that of other
+    kernels in this package, it exceeds 1.
 
     Parameters
     ----------
     variance : float, default=0.03
-        Variance gained per step, sigma_w**2, at least 0. With 0 the kernel is 1 and the
-        hyperparameter fixed.
+        Variance gained per step, sigma_w**2, at least 0. With 0, the kernel is 1, and
+        the hyperparameter is fixed.
     variance_bounds : pair of floats or "fixed", default=(1e-5, 1e5)
         Bounds of `variance` when it is fitted by likelihood.
     column : int, default=-1

@@ -1,6 +1,13 @@
 """`RobustBayesSearchCV`, the search as a scikit-learn estimator, and ways to refit."""
 
+from skrobustbo.model_selection._gain import largest_of as largest_of  # for displays
+from skrobustbo.model_selection._loading import load_checkpoint
 from skrobustbo.model_selection._refit import best_posterior_mean, one_standard_error
 from skrobustbo.model_selection._search import RobustBayesSearchCV
 
-__all__ = ["RobustBayesSearchCV", "best_posterior_mean", "one_standard_error"]
+__all__ = [
+    "RobustBayesSearchCV",
+    "best_posterior_mean",
+    "load_checkpoint",
+    "one_standard_error",
+]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from numbers import Integral
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from skrobustbo._arguments import drawn_seed
 from skrobustbo._names import canonical, did_you_mean
-from skrobustbo.checkpoint import NoJournal, describe, describe_data, shortened
-from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 
@@ -23,79 +18,6 @@ Params = dict[str, Any]
 #: Numbers and the number of jobs, with operators between them, as joblib reads them.
 _TERM = r"(?:n_jobs|\d+\.?\d*)"
 _ARITHMETIC = re.compile(rf"(?=.{{1,30}}$){_TERM}(?: *[-+*/] *{_TERM})*")
-
-
-#: Settings that are described in a part of their own, or have no influence on what has
-#: been done: on where and how fast it runs, when it ends, and what is made of it.
-_NOT_COMPARED = {
-    "estimator",
-    "param_space",
-    "scoring",
-    "cv",
-    "n_iter",
-    "n_jobs",
-    "verbose",
-    "pre_dispatch",
-    "refit",
-    "max_time",
-    "tol",
-    "checkpoint",
-    "retry_failed",
-    "on_trial",
-    "honest_score",  # compared where folds depend on it
-    "random_state",  # compared with the seed that the checkpoint holds
-    "search_metric",
-}
-
-
-#: Settings that older checkpoints do not know, and their defaults: described only where
-#: they are others.
-_ADDED = {
-    "schedule": "rounds",
-    "racing": None,
-    "racing_delta": 0.05,
-    "racing_margin": 0.25,
-}
-
-
-def prepared(
-    search: Any, journal: NoJournal, data: Mapping[str, Any]
-) -> Callable[[], Optimizer]:
-    """Return what makes the optimizer of a search; all that needs no fit is checked.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    journal : NoJournal
-        Knows the seed and the horizon of an earlier run.
-    data : dict
-        What is passed to `fit`, by name.
-    """
-    check_estimator(search.estimator)
-    check_scoring(search.scoring)
-    check_pre_dispatch(search.pre_dispatch)
-    space = search.param_space
-    space = space if isinstance(space, Space) else Space(space)
-    check_names(space, search.estimator)
-    seed = search.random_state
-    drawn = not isinstance(seed, Integral)
-    seed, horizon = journal.begin(
-        lambda: fingerprint(search, space, data),
-        seed=drawn_seed(seed, "RobustBayesSearchCV") if drawn else int(seed),
-        n_iter=search.n_iter,
-        drawn=drawn,
-    )
-    return partial(
-        Optimizer,
-        space,
-        policy_of(search.policy, search.tol),
-        n_initial_points=search.n_initial_points,
-        initial_params=completed(search.initial_params, space, search.estimator),
-        constraints=search.constraints,
-        horizon=int(min(horizon, space.size)),
-        random_state=seed,
-    )
 
 
 def metric_of(search: Any) -> str | None:
@@ -146,8 +68,8 @@ def check_scoring(scoring: Any) -> None:
     if known and scoring:
         return
     raise ValueError(
-        "The 'scoring' of RobustBayesSearchCV must, where there are several metrics, "
-        f"be a list of names or a dict of names or callables. Got {scoring!r} instead; "
+        "The 'scoring' of RobustBayesSearchCV must, for several metrics, be a list of "
+        f"names or a dict of names or callables. Got {scoring!r} instead; "
         "leave it out for the estimator's own score."
     )
 
@@ -218,7 +140,7 @@ def _check_inside(name: str, component: str, branch: Space) -> None:
         raise ValueError(
             f"Invalid parameter {name!r} in 'param_space': {kind}, a value of "
             f"{component!r}, has no {inside!r}. Write a list of dicts, one for each "
-            "kind of value with the parameters that it has."
+            "kind of value, with the parameters of that kind."
         )
 
 
@@ -284,86 +206,3 @@ def _complete(
 
 
 # What tells one search from another, in words, for its checkpoint --------------------
-
-
-def fingerprint(
-    search: Any, space: Space, data: Mapping[str, Any]
-) -> dict[str, dict[str, str]]:
-    """Return the descriptions of all that the results of a search depend on.
-
-    Parameters
-    ----------
-    search : RobustBayesSearchCV
-        The search.
-    space : Space
-        What it searches.
-    data : dict
-        What is passed to `fit`, by name.
-
-    Returns
-    -------
-    parts : dict of dict of str
-        For each part its items, described.
-    """
-    settings = search.get_params(deep=False)
-    settings["policy"] = policy_of(search.policy, search.tol)
-    compared = {
-        name: value
-        for name, value in settings.items()
-        if name not in _NOT_COMPARED and not (name in _ADDED and value == _ADDED[name])
-    }
-    compared |= _kept_predictions(search)
-    return {
-        "data": {name: describe_data(value) for name, value in data.items()},
-        "estimator": {
-            "": describe(type(search.estimator)),
-            **_described(search.estimator.get_params(deep=True)),
-        },
-        "space": _of_space(space),
-        "cv": {"": describe(search.cv)},
-        "scoring": {"": describe(search.scoring)},
-        "settings": _described({**compared, "search_metric": metric_of(search)}),
-    }
-
-
-def _kept_predictions(search: Any) -> Params:
-    """Return the setting by which folds have predictions, and of which metric."""
-    if not keeps_predictions(search):
-        return {}
-    several = not (search.scoring is None or isinstance(search.scoring, str))
-    named = search.refit if several and isinstance(search.refit, str) else None
-    return {"honest_score": True if named is None else f"True for {named}"}
-
-
-def _described(items: Mapping[str, Any]) -> dict[str, str]:
-    return {name: describe(value) for name, value in items.items()}
-
-
-def _of_space(space: Space) -> dict[str, str]:
-    branches = space.branches
-    if len(branches) == 1:
-        return _of_branch(branches[0])
-    found = {
-        f"branch {i}{f' {name}' if name else ''}": text
-        for i, branch in enumerate(branches)
-        for name, text in _of_branch(branch).items()
-    }
-    return {"": f"{len(branches)} branches", **found}
-
-
-def _of_branch(space: Space) -> dict[str, str]:
-    found = {name: _of_dimension(d) for name, d in space.dimensions.items()}
-    # The order of the parameters is that of the columns, and counts.
-    whole = f"{type(space).__name__} of {', '.join(found)}"
-    points = getattr(space, "points", None)
-    whole = whole if points is None else f"{whole}: {describe(points)}"
-    return {"": whole, **found}
-
-
-def _of_dimension(dimension: Any) -> str:
-    if not hasattr(dimension, "choices"):
-        return repr(dimension)
-    # Values of parameters stand as they are: candidates show them, too.
-    choices = ", ".join(describe(choice) for choice in dimension.choices)
-    ordered = "ordered " if dimension.ordered else ""
-    return shortened(f"{ordered}{describe(type(dimension))} [{choices}]")

@@ -43,26 +43,47 @@ class Notes:
         The one that the search asked; the user may go on with it.
     metric : str or None
         The metric searched for where there are several.
-    failures : list of Failure
-        The most frequent first.
-    n_failed : int
-        Candidates without a finite score.
     n_planned : int
         Candidates planned.
+    is_resumed : bool
+        Whether there are more than the setting `n_iter` says, by `resume`.
+    n_asked : int
+        Candidates asked, those that were not finished included.
     trials : list of Trial
         The candidates, with their folds.
+    previous : str
+        What became of the candidates of an earlier search, "" without any.
     n_read, n_read_failed : int
         Folds that were in the checkpoint, and those of them that had failed.
+    n_candidates_read : int
+        Candidates of which there were any.
+    changed : list of str
+        Which settings differ from those of the call before, in words.
     """
 
     optimizer: Any
     metric: str | None
-    failures: Sequence[Failure]
-    n_failed: int
     n_planned: int
+    is_resumed: bool = False
+    n_asked: int = 0
     trials: Sequence[Trial] = ()
+    previous: str = ""
     n_read: int = 0
     n_read_failed: int = 0
+    n_candidates_read: int = 0
+    changed: Sequence[str] = ()
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The causes of failed folds, the most frequent first."""
+        return failures(self.trials, self.metric)
+
+    @property
+    def n_failed(self) -> int:
+        """Candidates without a finite score, of those that no race has stopped."""
+        complete = [trial for trial in self.trials if trial.estimate is None]
+        means = [trial.mean_score(self.metric) for trial in complete]
+        return len(means) - sum(map(math.isfinite, means))
 
 
 def exception_line(traceback: str) -> str:

@@ -268,7 +268,8 @@ class Findings:
     def last_models(self) -> tuple[bool, list[str]]:
         """Whether models were held side by side, and the last ones."""
         told = [r for r in self.notes.optimizer.history_ if not r["pending"]]
-        records = told[: len(self.scores)]
+        first = self.notes.optimizer._trials.n_before
+        records = told[first : first + len(self.scores)]
         chosen = [r for r in records if r["kind"] == "model"]
         if chosen and chosen[-1]["alive"]:
             return True, list(chosen[-1]["alive"])
@@ -282,7 +283,7 @@ class Findings:
         if bound is None or self.best is None:
             return None
         try:
-            found = float(bound())
+            found = float(bound(calibrated=True))
         # No model yet, one that fails, or no certificate.
         except (ValueError, NotImplementedError, ArithmeticError):
             return None

@@ -60,6 +60,17 @@ def largest_score(scorer: Any, estimator: Any) -> float | None:
     return 1.0 if function.__name__ in _UP_TO_ONE else None
 
 
+def largest_of(search: Any) -> float | None:
+    """Return the largest score that the metric of a search has, None if not known."""
+    notes = getattr(search, "_notes", None)
+    if notes is None:  # `fit` is not over
+        return None
+    scorer = search.scorer_
+    scorer = scorer[notes.metric] if isinstance(scorer, dict) else scorer
+    estimator = getattr(search, "best_estimator_", search.estimator)
+    return largest_score(scorer, estimator)
+
+
 def left_to_gain(found: Findings) -> float | None:
     """Return how much is left to gain at most, None where the bound tells nothing.
 
@@ -69,11 +80,7 @@ def left_to_gain(found: Findings) -> float | None:
     """
     if found.certificate is None or found.best is None:
         return None
-    search, best = found.search, float(found.scores[found.best])
-    scorer = search.scorer_
-    scorer = scorer[found.notes.metric] if isinstance(scorer, dict) else scorer
-    estimator = getattr(search, "best_estimator_", search.estimator)
-    top = largest_score(scorer, estimator)
+    top, best = largest_of(found.search), float(found.scores[found.best])
     left = found.certificate if top is None else min(found.certificate, top - best)
     known = [best - float(np.nanmedian(found.scores)), found.standard_error]
     return left if left <= np.nanmax(known) else None

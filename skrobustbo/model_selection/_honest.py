@@ -156,7 +156,7 @@ def honest(
     kept = [predictions.kept[trial.number] for trial in finished]
     if any(fold is None for folds in kept for fold in folds):
         warn(
-            "The honest score is nan, as some predictions of the candidates are not "
+            "The honest score is nan, because some predictions of candidates are not "
             "arrays of finite numbers or of labels in y; pass honest_score='folds', "
             "which does not need them.",
             stacklevel=3,

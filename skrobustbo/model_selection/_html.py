@@ -75,7 +75,7 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     svg : str
         Text and axes have the colour of the text around them.
     """
-    frame = Frame(len(scores), *_limits(scores))
+    frame = Frame(len(scores), *limits(scores))
     parts = [
         _initial(frame, n_initial),
         *_axes(frame, name),
@@ -99,7 +99,7 @@ def _title(scores: Array, name: str) -> str:
     return html.escape(says, quote=True)
 
 
-def _limits(scores: Array) -> tuple[float, float]:
+def limits(scores: Array) -> tuple[float, float]:
     """Return the range drawn; a few values far below do not stretch it."""
     finite = scores[np.isfinite(scores)]
     if not len(finite):

@@ -62,7 +62,7 @@ def tell_listener(
     except Exception as error:
         warn(
             f"The 'on_trial' of RobustBayesSearchCV raised {type(error).__name__} for "
-            f"candidate {trial.number}: {error}. The search goes on.",
+            f"candidate {trial.number}: {error}. The search continues.",
             stacklevel=2,
         )
 
@@ -79,8 +79,8 @@ def table_of(records: Iterable[Record]) -> Any:
         import pandas as pd
     except ImportError as error:
         raise ImportError(
-            "Expected pandas to be installed, which makes the table; install it with: "
-            "pip install pandas"
+            "Expected pandas to be installed, because the table needs it; install it "
+            "with: pip install pandas"
         ) from error
     lines = [_line(record) for record in sorted(records, key=lambda r: r["number"])]
     return pd.DataFrame(lines).set_index("number")

@@ -11,10 +11,10 @@ Results = Mapping[str, Any]
 
 
 def best_posterior_mean(cv_results: Results) -> int:
-    """Return the index of the candidate that is best in the model's eyes.
+    """Return the index of the candidate that is best according to the model.
 
-    To be passed as `refit`. The candidate of the highest score is often the luckiest
-    one; the model has seen its neighbours, too.
+    Pass it as `refit`. The candidate with the highest score is often just the luckiest
+    one. The model also uses the scores of its neighbours.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ def best_posterior_mean(cv_results: Results) -> int:
     Returns
     -------
     index : int
-        The candidate of highest posterior mean among those whose fits succeeded.
+        The candidate with the highest posterior mean among those whose fits succeeded.
 
     Raises
     ------
     ValueError
-        If there is no posterior mean in the results, or none that is finite.
+        If the results have no posterior mean, or none that is finite.
 
     Examples
     --------
@@ -66,17 +66,17 @@ def best_posterior_mean(cv_results: Results) -> int:
 class one_standard_error:
     """The simplest candidate within one standard error of the best.
 
-    An instance is to be passed as `refit`. The standard error is that of the best
-    candidate's mean test score over its folds, s / sqrt(k) with s the sample standard
-    deviation of k folds.
+    Pass an instance as `refit`. The standard error is that of the best candidate's mean
+    test score over its folds: s / sqrt(k), where s is the sample standard deviation of
+    k folds.
 
     Parameters
     ----------
     simplest : str or callable
-        What is smaller for a simpler candidate: the name of a parameter with numbers,
-        or a callable ``params -> number``.
+        A measure that is smaller for a simpler candidate: the name of a parameter with
+        numbers, or a callable ``params -> number``.
     metric : str, default=None
-        The metric to compare, where there are several.
+        The metric to compare, if there are several.
 
     Examples
     --------
@@ -123,8 +123,8 @@ class one_standard_error:
         Returns
         -------
         index : int
-            Of those within one standard error the simplest; of equally simple ones that
-            of the highest score.
+            The simplest candidate within one standard error; among equally simple ones,
+            the one with the highest score.
         """
         metric = self._metric(cv_results)
         mean = np.asarray(cv_results[f"mean_test_{metric}"], dtype=float)

@@ -20,7 +20,7 @@ _TELLING = 8
 _ENDS = {
     "n_iter": "all {n} candidates of n_iter were evaluated",
     "space_exhausted": "every point of the space was tried",
-    "max_time": "the time of max_time was up",
+    "max_time": "max_time was reached",
     "tol": "no more than tol is left to gain",
     "interrupted": "it was interrupted",
     "callback": "a callback asked to stop",
@@ -46,6 +46,7 @@ def _sections(found: Findings) -> list[tuple[str, list[str]]]:
         ("Failures", _failures(found)),
         ("Races", _races(found)),
         ("Read", _read(found)),
+        ("Previous", [found.notes.previous] if found.notes.previous else []),
         ("Time", _time(found)),
         ("Ended", [_end(found)]),
         ("Next", [f"- {line}" for line in advice(found)]),
@@ -98,7 +99,7 @@ def _honest(found: Findings) -> list[str]:
         return []
     score, (low, high) = found.honest
     if not math.isfinite(score):
-        return ["no honest score can be told"]
+        return ["no honest score could be computed"]
     error = found.standard_error
     text = f"{found.metric_name} {with_error(score, error, both=False)}"
     if math.isfinite(low):
@@ -106,8 +107,8 @@ def _honest(found: Findings) -> list[str]:
         text += f", 95% interval {ends[0]} to {ends[1]}"
     among = count(len(found.scores), "candidate")
     return [
-        f"{text}: expected on new rows of the best candidate, fitted to as many rows "
-        f"as in one fold, with its choice among {among} allowed for"
+        f"{text}: expected score of the best candidate on new rows, if fitted to as "
+        f"many rows as in one fold; corrected for the choice among {among}"
     ]
 
 
@@ -131,7 +132,7 @@ def _model(found: Findings) -> list[str]:
         mean, std = (found.results[f"posterior_{k}"][found.best] for k in _POSTERIOR)
         says = with_error(mean, found.standard_error / 10, both=False)
         if math.isfinite(mean):
-            lines = [f"expects {says} of the best, deviation {std:.2g}"]
+            lines = [f"predicts {says} for the best, standard deviation {std:.2g}"]
     left = left_to_gain(found)
     if left is not None:
         lines.append(f"at most {left:.2g} is left to gain (regret_bound)")
@@ -143,7 +144,7 @@ def _model(found: Findings) -> list[str]:
         lines.append(f"{says}: {', '.join(labels[:_LABELS])}{and_more}")
     if found.n_fallbacks:
         n = count(found.n_fallbacks, "time")
-        lines.append(f"failed {n}: candidates of the initial design took its place")
+        lines.append(f"failed {n}: points of the initial design were used instead")
     return lines
 
 
@@ -220,7 +221,11 @@ def _read(found: Findings) -> list[str]:
     if not notes.n_read:
         return []
     failed = f", {notes.n_read_failed} of them failed" if notes.n_read_failed else ""
-    return [f"{count(notes.n_read, 'fold')} from the checkpoint, not fitted{failed}"]
+    folds = f"{count(notes.n_read, 'fold')} read from the checkpoint{failed}"
+    return [
+        f"{folds}: of {count(notes.n_candidates_read, 'candidate')}",
+        *notes.changed,
+    ]
 
 
 def _time(found: Findings) -> list[str]:
@@ -232,7 +237,10 @@ def _time(found: Findings) -> list[str]:
 
 def _end(found: Findings) -> str:
     reason = found.search.stop_reason_
-    says = _ENDS.get(reason, str(reason)).format(n=len(found.scores))
+    n = len(found.scores)
+    says = _ENDS.get(reason, str(reason)).format(n=n)
+    if reason == "n_iter" and found.notes.is_resumed:
+        says = f"all {n} candidates were evaluated"
     left = found.notes.n_planned - len(found.scores)
     return f"{says}, {left} short of n_iter" if left > 0 else says
 
@@ -257,12 +265,12 @@ def _nothing(found: Findings) -> str:
     if found.search.stop_reason_ == "space_exhausted":
         return "nothing: no other point is left"
     if n < _TELLING or n <= found.n_initial:
-        return f"raise n_iter: so few candidates ({n}) tell little"
+        return f"raise n_iter: {count(n, 'candidate')} cannot show much"
     if has_settled(found):
         return "nothing in particular: the search has settled inside its space"
     return (
         "nothing in particular: the last quarter of the candidates brought no clear "
-        "gain, and the models do not exclude one; raise n_iter if fits are cheap"
+        "gain, but the models do not rule one out; raise n_iter if fits are cheap"
     )
 
 
@@ -273,18 +281,21 @@ def _look_at_failures(found: Findings) -> list[str]:
     if found.notes.n_read_failed:
         again = "; retry_failed=True fits those of the checkpoint again"
     return [
-        "look at the failures: fix what raises, or forbid it by the space or "
-        f"constraints; error_score='raise' shows the traceback{again}"
+        "look at the failures: fix the error, or exclude such candidates by the space "
+        f"or constraints; error_score='raise' shows the traceback{again}"
     ]
 
 
 def _widen(found: Findings) -> list[str]:
-    return [
+    lines = [
         f"{edge.name}: try {'larger' if edge.side == 'upper' else 'smaller'} values "
         f"than {short(edge.bound)}, if they make sense"
         for edge in found.edges
         if edge.name not in _irrelevant(found)
     ]
+    if lines:
+        lines[-1] += "; with previous=, the next search learns from these candidates"
+    return lines
 
 
 def _irrelevant(found: Findings) -> list[str]:
@@ -304,8 +315,8 @@ def _less_noise(found: Findings) -> list[str]:
     if not found.noisy:
         return []
     return [
-        "use more folds or repeat them (RepeatedKFold): most initial candidates cannot "
-        "be told from the best, fold by fold"
+        "use more folds or repeat them (RepeatedKFold): on the same folds, most "
+        "initial candidates cannot be distinguished from the best"
     ]
 
 
@@ -315,8 +326,8 @@ def _smaller_space(found: Findings) -> list[str]:
         return []
     it = "it" if len(idle) == 1 else "them"
     return [
-        f"{', '.join(idle)}: to the model, less than 1 % of the variance depends "
-        f"on {it}; fix {it}, and the budget goes to the rest"
+        f"{', '.join(idle)}: the model attributes less than 1 % of the variance to "
+        f"{it}; fix {it} to save budget for the other parameters"
     ]
 
 

@@ -23,9 +23,9 @@ class ReportMixin(HTMLReprMixin):
     def report(self) -> str:
         """Return a short account of the fitted search, as plain text.
 
-        It says what is best and how sure that is, which parameters are at an end of
-        their range, what failed and why, where the time went, why the search ended, and
-        what to do next. Notebooks show it below the diagram of the estimator.
+        It shows the best candidate and the uncertainty of its score, the parameters at
+        an end of their range, what failed and why, where the time went, why the search
+        ended, and what to do next. Notebooks show it below the estimator's diagram.
 
         Returns
         -------
@@ -37,7 +37,7 @@ class ReportMixin(HTMLReprMixin):
         NotFittedError
             Before `fit`.
         ValueError
-            If columns of `cv_results_` that it needs have been dropped.
+            If columns of `cv_results_` that the report needs have been dropped.
 
         Examples
         --------
@@ -71,8 +71,8 @@ class ReportMixin(HTMLReprMixin):
         Returns
         -------
         table : DataFrame
-            A line for each candidate, in the order asked, with what `on_trial` is told
-            of it: ``status``, ``branch``, ``score``, ``fit_time``, ``score_time``,
+            A row for each candidate, in the order asked, with the fields of `on_trial`:
+            ``status``, ``branch``, ``score``, ``fit_time``, ``score_time``,
             ``failure``, ``model_label``, ``model_mean``, ``model_std``, and a column
             for each parameter (``param_C``) and each split (``split0_test_score``).
             Scores of folds that did not run, and parameters that a branch does not
@@ -83,7 +83,7 @@ class ReportMixin(HTMLReprMixin):
         NotFittedError
             Before `fit`.
         ImportError
-            Without pandas.
+            If pandas is not installed.
 
         Examples
         --------

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from functools import partial
+from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,126 +14,134 @@ from sklearn.utils import get_tags
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
+    HasMethods,
     Interval,
     StrOptions,
+    clone_parametrized,
     fit_context,
+    nested_params,
 )
-from skrobustbo.checkpoint import NoJournal, open_journal
-from skrobustbo.evaluation import OutOfFold, Stops, run_search
-from skrobustbo.model_selection._before import prepared, score_metric
-from skrobustbo.model_selection._honest import collector, honest
+from skrobustbo.evaluation import run_search
+from skrobustbo.model_selection._going_on import GoingOnMixin
 from skrobustbo.model_selection._reported import ReportMixin
-from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.policies import Policy
+from skrobustbo.previous import PreviousCandidates
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
+class RobustBayesSearchCV(GoingOnMixin, ReportMixin, BaseSearchCV):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
-    Used like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
-    policy that stays sound when the length scales of its Gaussian process are unknown.
+    Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
+    policy that works even if the length scales of its Gaussian process are unknown.
 
     Parameters
     ----------
     estimator : estimator
-        What is tuned. Either it has a `score` method or `scoring` must be given.
+        The estimator to tune. It needs a `score` method, unless `scoring` is given.
     param_space : dict, list of dict or Space
-        For each parameter a `Real`, `Integer` or `Categorical`; a sequence, whose
-        values are the only ones ever tried; or a frozen `scipy.stats` distribution. The
-        dicts of a list are branches of one search, such as the models to choose from,
-        each with parameters of its own: the more a branch promises, the more of the
-        budget it gets.
+        For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
+        of which only these are tried; or a frozen `scipy.stats` distribution. The dicts
+        of a list are branches of one search, each with its own parameters, for example
+        the models to choose from. More promising branches get more of the budget.
     n_iter : int, default=50
-        Candidates to evaluate, the initial ones included.
+        Number of candidates to evaluate, including the initial ones.
     policy : str or Policy, default="robust"
-        How candidates are chosen: a name of `skrobustbo.policies.available` or an
+        How candidates are chosen: a name from `skrobustbo.policies.available` or an
         object.
     n_initial_points : int, default=None
-        Candidates before the model takes over, `initial_params` included; the rest is
-        a scrambled Sobol sequence. Default: 2 d + 2 for d parameters, at least 3, at
-        most a third of `n_iter`.
+        Number of candidates before the model takes over. `initial_params` come first;
+        the rest is a scrambled Sobol sequence. Default: 2 d + 2 for d parameters, at
+        least 3, at most a third of `n_iter`.
     initial_params : list of dict, default=None
-        Candidates to try first. What a dict leaves out is taken from the estimator's
-        present settings.
+        Candidates to try first. Parameters missing from a dict keep the current values
+        of the estimator.
+    previous : search, str, dict, DataFrame or PreviousCandidates, default=None
+        Candidates of an earlier search, for example of a narrower space: a fitted
+        search, the path of a checkpoint, a ``cv_results_`` (also of `GridSearchCV`), a
+        table of it, or the result of a function of `skrobustbo.previous`. The model
+        learns from those that fit the space, at no cost. Only the best one is evaluated
+        again, as the first candidate. The fitted attributes contain the candidates of
+        this call only. See the notes.
     batch_size : int, default=1
-        Candidates evaluated side by side with their folds. More of them keep more
-        workers busy, and the search learns a little less from each.
+        Number of candidates evaluated in parallel, each with its folds. A larger value
+        keeps more workers busy, but the search learns less from each candidate.
     schedule : {"rounds", "window", "free"}, default="rounds"
         When the next candidate is proposed. "rounds": when all of a round are finished.
-        "window": as soon as the oldest of the `batch_size` candidates under way is
-        finished, so that workers rarely wait; the scores are told in the order of the
-        proposals, so that the search is the same for every `n_jobs`. "free": as soon as
-        any of them is finished; workers never wait, but which candidates are proposed
-        then depends on how long fits take.
+        "window": as soon as the oldest of the `batch_size` running candidates is
+        finished. Workers rarely wait. The scores are told in the order of the
+        proposals, so the search is the same for every `n_jobs`. "free": as soon as any
+        of them is finished. Workers never wait, but the proposed candidates then depend
+        on how long fits take.
     racing : {"confident"} or None, default=None
-        "confident": a candidate is stopped after some of its folds when it can hardly
-        become the best any more, by the models and the folds so far. None: every
-        candidate runs on every fold.
+        "confident": stop a candidate after some of its folds if, according to the
+        models and these folds, it is very unlikely to become the best. None: run every
+        candidate on every fold.
     racing_delta : float, default=0.05
-        Probability that racing may stop a candidate that is better than the best by
-        more than the margin, in the whole search and under the models that the policy
-        holds plausible.
+        Upper bound on the probability that racing stops a candidate that is better than
+        the best by more than the margin. It holds for the whole search, under the
+        models that the policy considers plausible.
     racing_margin : float, default=0.25
         The margin, in standard errors of the best candidate's mean score.
     constraints : callable, default=None
-        Takes a params dict and returns whether it may be tried; asked before any fit.
+        Takes a params dict and returns whether it may be tried. Called before any fit.
     search_metric : str, default=None
-        With several metrics, the one that the search maximises. Default: `refit`, where
-        that is a name; otherwise it must be given.
+        With several metrics, the one to maximise. Default: `refit` if that is a name;
+        otherwise you must set it.
     max_time : float, default=None
-        Seconds for the search without the refit, met to within one fold. A candidate
-        that would not be finished by then, going by the folds so far, is not started.
+        Time limit of the search in seconds, without the refit. The search ends within
+        one fold of it. A candidate is not started if it is not expected to finish.
     fit_timeout : float, default=None
-        Seconds for one fold, scoring included; past them it is ended and counts as
-        failed. Folds then run in worker processes of their own, also with one job, on
-        this machine or a Dask cluster.
+        Time limit of one fold in seconds, including scoring. A fold that takes longer
+        is killed and counts as failed. Folds then run in separate worker processes,
+        even with one job, on this machine or on a Dask cluster.
     tol : float or "noise", default=None
-        End when `optimizer_.regret_bound()`, what is left to gain under the policy's
-        assumptions, falls to it, in score units. "noise": to the standard error of the
-        best candidate's mean score. Policy "robust" then is
+        End the search when `optimizer_.regret_bound()`, the most that is left to gain
+        under the policy's assumptions, is at most `tol`, in score units. "noise" uses
+        the standard error of the best candidate's mean score. With `tol`, "robust" is
         ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, under which the
         bound falls sooner.
     checkpoint : str or path, default=None
-        File that keeps what is done: splits, seed, candidates and the results of every
-        fold, as soon as they are there. The same call, after an interruption, a crash
-        or with a larger `n_iter`, goes on from it, and ends as if it had not been
-        interrupted. A call with other data, another estimator or other settings is
-        refused. See the notes.
+        File that stores the progress of the search: splits, seed, candidates and the
+        results of every fold, as soon as they are available. After an interruption or a
+        crash, or with a larger `n_iter`, the same call resumes from it. The results are
+        those of an uninterrupted search. A call with other data, another estimator or
+        other settings raises an error. See the notes.
     scoring : str, callable, list, tuple or dict, default=None
         As in `GridSearchCV`.
     n_jobs : int, default=None
-        Folds to run side by side. It has no influence on what the search
-        does.
+        Number of folds to run in parallel. It does not change the result of the
+        search.
     refit : bool, str or callable, default=True
-        As in `GridSearchCV`. Two callables are at hand:
+        As in `GridSearchCV`. The package provides two callables:
         `skrobustbo.best_posterior_mean` and `skrobustbo.one_standard_error`.
     cv : int, cross-validation generator or iterable, default=None
-        As in `GridSearchCV`; the splits are drawn once and are the same for all
+        As in `GridSearchCV`. The splits are drawn once and are the same for all
         candidates.
     verbose : int, default=0
-        As in `GridSearchCV`.
+        1 shows one line of progress, and what a checkpoint holds; more prints a line
+        for each fold, as in `GridSearchCV`.
     pre_dispatch : int or str, default="2*n_jobs"
         As in `GridSearchCV`.
     random_state : int, RandomState or None, default=None
-        Seeds everything random in the search.
+        Seed of all randomness in the search.
     error_score : "raise" or float, default=nan
-        Score of a fold whose fit fails. With nan, the candidate is remembered as failed
-        and its like avoided.
+        Score of a fold whose fit fails. With nan, the candidate is recorded as failed,
+        and the search avoids similar candidates.
     return_train_score : bool, default=False
-        Whether `cv_results_` has training scores.
+        Whether `cv_results_` includes training scores.
     retry_failed : bool, default=False
-        Whether folds of the checkpoint that raised, or got no finite score, are fitted
-        again, as after the fixing of what failed. The candidates there stay.
+        Whether to fit those folds of the checkpoint again that raised or got no finite
+        score. Use it after you have fixed the problem. The candidates stay the same.
     honest_score : bool or "folds", default=False
-        Whether to estimate what the winner scores on new rows, which is less than
-        `best_score_` promises: that is the best of many noisy scores. True bootstraps
-        the predictions for the test rows of all folds, after Tsamardinos et al. (2018).
-        It needs no more fits, but a metric of predictions (a name, or `make_scorer`).
-        "folds" subtracts the bias that the scores of the folds show (Tibshirani and
-        Tibshirani, 2009, equation 4); it works with any `scoring`, and has no interval.
+        Whether to estimate the winner's score on new rows. `best_score_` is too
+        optimistic, because it is the best of many noisy scores. True bootstraps the
+        predictions for the test rows of all folds, after Tsamardinos et al. (2018). It
+        needs no more fits, but a metric of predictions (a name, or `make_scorer`).
+        "folds" subtracts a bias estimated from the scores of the folds (Tibshirani and
+        Tibshirani, 2009, equation 4). It works with any `scoring`, but has no interval.
         See the notes.
     on_trial : callable, default=None
         Called with a dict for each candidate as soon as it is finished, in this
@@ -142,68 +149,75 @@ class RobustBayesSearchCV(ReportMixin, BaseSearchCV):
         ``params``, ``branch``, ``score``, ``split_scores`` (with several metrics a dict
         of lists), ``fit_time`` and ``score_time`` (seconds, of all folds), ``failure``
         (a line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
-        `cv_results_`. What it raises is a warning. A candidate that a checkpoint has in
-        full is not told again.
+        `cv_results_`. If it raises, you get a warning. It is not called for candidates
+        that are complete in the checkpoint.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        As in `GridSearchCV`, and for each candidate ``model_label`` (the model that
-        chose it, "initial" for the initial design, "fallback" for a point of it that
-        took the place of a model's, which had failed), ``model_mean`` and ``model_std``
+        As in `GridSearchCV`, with these extra columns: ``model_label`` (the model that
+        chose the candidate; "initial" for the initial design; "fallback" for a point of
+        the design used because a model failed), ``model_mean`` and ``model_std``
         (its prediction before the fits, in score units; nan for initial points), and
         ``posterior_mean`` and ``posterior_std`` (a MAP model on all the data).
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \
 refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         As in `GridSearchCV`.
     optimizer_ : Optimizer
-        The optimizer, to look into or to go on asking.
+        The optimizer. You can inspect it, or ask it for more candidates.
     n_iter_ : int
-        Candidates evaluated.
+        Number of candidates evaluated.
     tuner_time_ : float
         Seconds spent choosing candidates.
     honest_score_ : float
-        With `honest_score`: the estimate of what models of the winner score on new
-        rows. nan where it cannot be told.
+        With `honest_score`: the estimated score of the winner's models on new rows.
+        nan if it cannot be computed.
     honest_interval_ : tuple of two floats
         With `honest_score`: the ends of its 95% interval; nan with "folds".
     honest_optimism_ : float
-        With `honest_score`: `best_score_` less `honest_score_`. Only there if
-        `best_score_` is.
+        With `honest_score`: `best_score_` minus `honest_score_`. Exists only if
+        `best_score_` exists.
     stop_reason_ : {"n_iter", "max_time", "tol", "interrupted", "space_exhausted", \
 "callback"}
         Why the search ended.
 
     Notes
     -----
-    Folds run with one inner thread (BLAS, OpenMP) for every `n_jobs`, so that scores
-    do not depend on it: use the cores through `n_jobs`.
+    Each fold runs with one inner thread (BLAS, OpenMP) for every `n_jobs`, so scores
+    do not depend on `n_jobs`. Set `n_jobs` to use all cores.
 
-    The first Ctrl-C (or SIGTERM) finishes a search with what is there so far, the
-    second aborts it. Candidates of which not all folds are finished are left out of
-    the results, and stay pending in `optimizer_`.
+    The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far.
+    The second one aborts it. Candidates with unfinished folds are left out of the
+    results, and stay pending in `optimizer_`.
 
-    A `checkpoint` is a database without pickles: opening one executes nothing, whoever
-    wrote it, and what is read is checked. Its scores are believed, though. Functions
-    are compared by their names, random generators by their kind. It is locked while
-    `fit` runs. `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time`, `tol` and a
-    larger `n_iter` may change from call to call; under policy "robust", `tol` may not
-    come or go.
+    A `checkpoint` is a database without pickles. Opening one executes no code, whoever
+    wrote it, and everything read is checked. Its scores are trusted, though. Functions
+    are compared by name, random generators by type. The file is locked while `fit`
+    runs. You may change `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time` and
+    `tol` from call to call, and increase `n_iter`. With policy "robust", you may not
+    add or remove `tol`.
 
-    With `racing`, scores of folds that did not run are nan in `cv_results_`, and so is
+    With `racing`, the scores of folds that did not run are nan in `cv_results_`. So is
     the mean score of a stopped candidate: it ranks last, and is never the best. There
     are four more columns: ``n_splits_evaluated``, ``raced``, and ``race_mean`` and
-    ``race_std``, what the folds of a stopped candidate let expect of its score. With
-    several metrics the race is on `search_metric`. A fold that fails ends its
-    candidate.
+    ``race_std``, the score predicted from the folds of a stopped candidate. With
+    several metrics the race uses `search_metric`. If a fold fails, its candidate
+    ends.
 
-    The honest score is of the metric of `best_score_`; where `refit` names none of
-    several, of `search_metric`. It is about the candidate of the highest score, also if
-    a callable `refit` chooses another, and about models fitted to as many rows as in
-    one fold. With True, rows are drawn, or whole groups where `groups` is passed to
-    `fit`. Sample weights count if the metric takes them. The user guide says how the
-    bootstrap works, and what memory the predictions take. A checkpoint keeps them, so
-    True may not come or go there.
+    The scores of `previous` must come from the same data, estimator and metric, because
+    the model treats them like its own. The best of the earlier candidates is evaluated
+    again, so the winner is always fitted in this call. For scores of other data, pass a
+    `PreviousCandidates` with ``same_data=False``. The search then only tries its best
+    three candidates first. It detects by itself if a checkpoint belongs to other data,
+    or if a fitted search had another number of rows or columns.
+
+    The honest score uses the metric of `best_score_`, or `search_metric` if `refit`
+    names none of several metrics. It estimates the score of the candidate with the
+    highest score, even if a callable `refit` chooses another one, for models fitted to
+    as many rows as in one fold. With True, rows are drawn, or whole groups if you pass
+    `groups` to `fit`. Sample weights count if the metric accepts them. The user guide
+    explains the bootstrap and how much memory the predictions take. A checkpoint
+    stores them, so you may not switch True on or off there.
 
     Examples
     --------
@@ -224,6 +238,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
+        "previous": [
+            *(str, os.PathLike, Mapping, PreviousCandidates, HasMethods("fit")),
+            *(HasMethods(["keys", "to_dict"]), None),
+        ],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "schedule": [StrOptions({"rounds", "window", "free"})],
         "racing": [StrOptions({"confident"}), None],
@@ -250,6 +268,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         policy: str | Policy = "robust",
         n_initial_points: int | None = None,
         initial_params: Sequence[Mapping[str, Any]] | None = None,
+        previous: Any = None,
         batch_size: int = 1,
         schedule: str = "rounds",
         racing: str | None = None,
@@ -290,6 +309,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.policy = policy
         self.n_initial_points = n_initial_points
         self.initial_params = initial_params
+        self.previous = previous
         self.batch_size = batch_size
         self.schedule = schedule
         self.racing = racing
@@ -306,6 +326,33 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.on_trial = on_trial
         self.random_state = random_state
 
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the settings, and with `deep` those of estimators among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return the settings of `estimator`, too. What `previous` was
+            fitted with is none of ours.
+
+        Returns
+        -------
+        params : dict
+        """
+        found: Params = super().get_params(deep=False)
+        if deep:
+            own = {**found, "previous": None}
+            found |= nested_params(own)
+        return found
+
+    def __sklearn_clone__(self) -> Any:
+        bare = copy(self)
+        bare.previous = None
+        cloned = clone_parametrized(bare)
+        # Clones of fitted searches are not fitted.
+        cloned.previous = self.previous
+        return cloned
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -315,7 +362,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     # The estimator is not validated before the search itself is.
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Search, then fit the best candidate on all the data.
+        """Run the search, then fit the best candidate on all the data.
 
         Parameters
         ----------
@@ -334,60 +381,18 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Raises
         ------
         ValueError
-            Before any fit if the space, the policy, a metric or an initial point is not
-            understood, or `honest_score=True` has no predictions to go by; if all fits
-            fail: after three candidates where all raise the same, else after the
-            initial design (a numeric `error_score` lets the search go on). As
-            `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read, is
-            of another search, in use, or cannot be written.
+            Before any fit if the space, the policy, a metric or an initial point is
+            invalid, or if `honest_score=True` has no predictions to use. If all fits
+            fail: after three candidates if all raise the same, otherwise after the
+            initial design (with a numeric `error_score`, the search continues). As
+            `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read or
+            written, belongs to another search, or is in use.
         TimeoutError
             If no candidate was finished within `max_time`.
         """
-        stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
-        with open_journal(self.checkpoint, retry_failed=self.retry_failed) as journal:
-            source = self._source(journal, {"X": X, "y": y, **params})
-            kept = collector(self, source.optimizer.space, y)
-            on_start = partial(self._forget, source)
-            reason = run_search(
-                *(self, source, X, y, params, stops, journal, on_start),
-                schedule=source.schedule(),
-                predictions=kept,
-            )
-        if self.honest_score:
-            self._set_honest_score(source, kept, params.get("groups"))
-        self.optimizer_ = source.optimizer
-        self.n_iter_ = len(source.trials)
-        self.tuner_time_ = source.seconds
-        self.stop_reason_ = reason or source.reason
-        self._notes = source.notes()
+        data = {"X": X, "y": y, **params}
+        with self._set_up(data) as run:
+            reason = run_search(self, run.source, X, y, params, **run.settings)
+            run.journal.end(reason or run.source.reason)
+        self._conclude(run, reason, data)
         return self
-
-    def _forget(self, source: OptimizerSource) -> None:
-        """Drop what an earlier fit left, once it is known that this one begins."""
-        honest = ("honest_score_", "honest_interval_", "honest_optimism_")
-        for name in ("_notes", "best_score_", *honest):
-            self.__dict__.pop(name, None)
-        self.optimizer_ = source.optimizer
-
-    def _set_honest_score(
-        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
-    ) -> None:
-        metrics = source.trials[0].metrics
-        found = honest(
-            source.trials,
-            kept,
-            metric=score_metric(self, metrics),
-            error_score=self.error_score,
-            groups=groups,
-            seed=source.optimizer._seed,
-        )
-        self.honest_score_, self.honest_interval_ = found.score, found.interval
-        if hasattr(self, "best_score_"):
-            self.honest_optimism_ = float(self.best_score_ - found.score)
-
-    def _source(
-        self, journal: NoJournal | None = None, data: Params | None = None
-    ) -> OptimizerSource:
-        """Return where candidates come from; all that needs no fit is checked."""
-        journal = journal or NoJournal()
-        return OptimizerSource(self, prepared(self, journal, data or {}), journal)

@@ -21,7 +21,6 @@ from skrobustbo.model_selection._failures import (
     FRAME,
     Notes,
     exception_line,
-    failures,
 )
 from skrobustbo.model_selection._listening import tell_listener
 from skrobustbo.model_selection._refit import standard_error
@@ -31,6 +30,8 @@ from skrobustbo.surrogate._cholesky import NUMERICAL
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
+#: Multiple of the tolerance from which on what is left to gain counts as near it.
+_NEAR = 2.0
 #: Columns of the results, and the part of a trial that each is.
 _COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
@@ -46,6 +47,10 @@ class OptimizerSource:
         Returns an optimizer that has not been asked yet.
     journal : NoJournal
         Knows what of the results comes from an earlier run.
+    n_iter : int
+        Candidates in all.
+    before : Before or None, default=None
+        What is known of an earlier search.
 
     Attributes
     ----------
@@ -59,10 +64,17 @@ class OptimizerSource:
         What ends the candidates.
     trials : list of Trial
         Those told, with their folds.
+    near : str
+        Says so where the tolerance is nearly reached, else "".
     """
 
     def __init__(
-        self, search: Any, fresh: Callable[[], Optimizer], journal: NoJournal
+        self,
+        search: Any,
+        fresh: Callable[[], Optimizer],
+        journal: NoJournal,
+        n_iter: int,
+        before: Any = None,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
         self.optimizer = fresh()
@@ -72,14 +84,16 @@ class OptimizerSource:
                 f"regret has no bound. Got {search.tol!r} with "
                 f"{self.optimizer.policy!r} instead."
             )
-        self.n_planned: int = search.n_iter
+        self.n_planned, self._before = int(n_iter), before
         #: Candidates asked for at once.
         self._at_once = int(search.batch_size) if search.schedule == "rounds" else 1
+        n_rounds, n_noted = journal.noted  # the last one may be smaller than others
+        n_new = max(self.n_planned - n_noted, 0)
         # Rounded up.
-        self.n_rounds: int | None = -(-int(search.n_iter) // self._at_once)
+        self.n_rounds: int | None = n_rounds - (-n_new // self._at_once)
         self.metric = metric_of(search)
         self.seconds = 0.0
-        self.reason = "n_iter"
+        self.reason, self.near = "n_iter", ""
         self.trials: list[Trial] = []
         #: Those asked and not told.
         self._in_flight: list[Trial] = []
@@ -97,15 +111,15 @@ class OptimizerSource:
         """Raise a ValueError if it is not clear which metric to search for."""
         if not metrics and self._search.search_metric is not None:
             raise ValueError(
-                "The 'search_metric' of RobustBayesSearchCV must be None where "
-                f"'scoring' does not give several metrics. Got {self.metric!r} instead."
+                "The 'search_metric' of RobustBayesSearchCV must be None if 'scoring' "
+                f"does not give several metrics. Got {self.metric!r} instead."
             )
         if len(metrics) == 1 and self.metric is None:
             self.metric = metrics[0]
         if metrics and self.metric not in metrics:
             raise ValueError(
                 "The 'search_metric' of RobustBayesSearchCV must be one of the metrics "
-                f"{sorted(metrics)}, where 'refit' names none of them. Got "
+                f"{sorted(metrics)}, if 'refit' names none of them. Got "
                 f"{self.metric!r} instead."
             )
 
@@ -141,7 +155,11 @@ class OptimizerSource:
         if isinstance(tol, str):
             tol = self._standard_error()
         with self._timed(), suppress(*NUMERICAL):
-            return bool(self.optimizer.regret_bound() <= tol)
+            bound = self.optimizer.regret_bound()
+            is_near = tol < bound <= _NEAR * tol
+            near = f"at most {bound:.2g} to gain (tol {tol:.2g})"
+            self.near = near if is_near else ""
+            return bool(bound <= tol)
         return False  # as long as the models fail
 
     def _standard_error(self) -> float:
@@ -155,12 +173,13 @@ class OptimizerSource:
     def schedule(self) -> Schedule:
         """Return when candidates are asked for and told, and how they are raced."""
         search = self._search
-        racing = None
+        racing, n_before = None, self.optimizer._trials.n_before
         if search.racing is not None:
             racing = Racing(
                 search.racing_delta,
                 search.racing_margin,
-                self.optimizer.horizon or self.n_planned,  # that of the first run
+                # Those of the first run.
+                (self.optimizer.horizon or self.n_planned) - n_before,
                 score=self._score,
                 beliefs=self._beliefs,
             )
@@ -242,10 +261,13 @@ class OptimizerSource:
 
     def _start_over(self) -> None:
         if not self._journal.retries:
+            where = "earlier candidates"
+            if self._journal.path is not None:
+                where = "candidates in the checkpoint"
             warn(
-                "The candidates in the checkpoint are not those that would be asked "
-                "here, perhaps because versions of packages differ or failed folds "
-                "were fitted again: they are used as they are, and the rest of the "
+                f"The {where} are not those that would be asked "
+                "here, perhaps because package versions differ or failed folds were "
+                "fitted again: they are used as they are, and the rest of the "
                 "search may differ from what it would have been.",
                 stacklevel=2,
             )
@@ -307,7 +329,7 @@ class OptimizerSource:
         return (
             f"All {n_folds} fits of the first {n} candidates failed{read} the last "
             f"with {error!r}: fix {name}, the data or 'param_space'{again}; "
-            "error_score='raise' shows the traceback, with a number the search goes on."
+            "error_score='raise' shows the traceback, a number lets the search go on."
         )
 
     @property
@@ -319,8 +341,10 @@ class OptimizerSource:
         """Return the best so far and the count of candidates, for callbacks."""
         told: dict[str, Any] = {"n_candidates": len(self.trials)}
         if self.found:
-            told["best_score"] = self.optimizer.best_value_
-            told["best_params"] = self.optimizer.best_params_
+            found = [t for t in self.trials if math.isfinite(t.mean_score(self.metric))]
+            best = max(found, key=lambda t: t.mean_score(self.metric))
+            told["best_score"] = best.mean_score(self.metric)
+            told["best_params"] = dict(best.params)
         return told
 
     def columns(self) -> Mapping[str, Any]:
@@ -347,16 +371,18 @@ class OptimizerSource:
 
     def notes(self) -> Notes:
         """Return what the report needs, once all candidates are told."""
-        means = [t.mean_score(self.metric) for t in self.trials if t.estimate is None]
         return Notes(
             optimizer=self.optimizer,
             metric=self.metric,
-            failures=failures(self.trials, self.metric),
-            n_failed=len(means) - sum(map(math.isfinite, means)),
             n_planned=self.n_planned,
+            is_resumed=self.n_planned != self._search.n_iter,
+            n_asked=len(self.trials) + len(self._in_flight),
             trials=self.trials,
+            previous="" if self._before is None else self._before.says,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
+            n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),
+            changed=self._journal.changed,
         )
 
 

@@ -49,8 +49,8 @@ _MOST_LISTED, _SAMPLE = 4096, 512
 def warn_of_failure(error: Exception) -> None:
     """Warn that a query is not the model's."""
     warnings.warn(
-        f"A model failed ({error}): the query is a point of the initial design "
-        "instead. If this goes on, give another kernel or more noise.",
+        f"A model failed ({error}): a point of the initial design is used instead. "
+        "If this happens repeatedly, use another kernel or more noise.",
         stacklevel=2,
     )
 
@@ -60,6 +60,7 @@ class _Measured:
     """A history in which only values that were measured in full count."""
 
     values: Array
+    chosen: NDArray[np.intp]
 
 
 def _measured(history: BranchTrials) -> Told:
@@ -67,7 +68,7 @@ def _measured(history: BranchTrials) -> Told:
     values, stds = history.values, history.value_stds
     if stds is None or not np.isfinite(values[stds == 0]).any():
         return history
-    return _Measured(np.where(stds > 0, np.nan, values))
+    return _Measured(np.where(stds > 0, np.nan, values), history.chosen)
 
 
 class Branch:
@@ -308,7 +309,7 @@ class Branch:
             mu, sigma = models[_DEFAULT.map_model(models)].predict(X)
         return mu * models.scale + models.shift, sigma * models.scale
 
-    def bands(self, n_asked: int, delta: float) -> list[Band] | None:
+    def bands(self, n_asked: int, delta: float, **more: Any) -> list[Band] | None:
         """Return the bands of the plausible models, None without a model so far."""
         if self.state is None or not len(self.history):
             return None
@@ -319,6 +320,7 @@ class Branch:
             self.maximizer(n_asked, repeats=True),
             delta=delta,
             norm_bounded=self.policy.norm_bounded,
+            **more,
         )
 
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:

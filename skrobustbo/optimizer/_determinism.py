@@ -10,6 +10,8 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from skrobustbo._threads import one_thread
+
 
 class Purpose(IntEnum):
     """What a stream is for."""
@@ -55,5 +57,5 @@ def one_blas_thread() -> Iterator[None]:
 
     It also makes results the same on any number of cores.
     """
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_thread(_controller()):
         yield

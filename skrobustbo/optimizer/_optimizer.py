@@ -45,47 +45,47 @@ class Optimizer(Views):
     Parameters
     ----------
     space : Space, dict or list of dict
-        What is searched; dicts are what `Space` takes. The dicts of a list are branches
-        of one search: each has models of its own, and the more one promises, the more
-        of the evaluations it gets.
+        The search space; dicts are as in `Space`. The dicts of a list are branches of
+        one search. Each has its own models, and more promising branches get more of the
+        evaluations.
     policy : str or Policy, default="robust"
-        How points are chosen: a name of `skrobustbo.policies.available` or an object.
+        How points are chosen: a name from `skrobustbo.policies.available` or an object.
     n_initial_points : int, default=None
-        Points asked before the model takes over, `initial_params` and points told
-        without being asked included; the rest is a scrambled Sobol sequence. Default:
-        2 d + 2 for d parameters, at least 3, of every branch, at most a third of the
-        horizon. Every branch gets two at least, as far as the horizon allows.
+        Number of points before the model takes over. `initial_params` and points told
+        without being asked count; the rest is a scrambled Sobol sequence. Default:
+        2 d + 2 for d parameters, at least 3, for every branch, at most a third of the
+        horizon. Every branch gets at least two, as far as the horizon allows.
     initial_params : list of dict, default=None
         Points to ask first.
     constraints : callable, default=None
-        Takes a params dict of plain Python values and returns True where it may be
-        asked. Points told may violate it.
+        Takes a params dict of plain Python values and returns True if that point may be
+        asked. Points that you tell may violate it.
     horizon : int, default=None
-        Evaluations planned in all, if known; some policies make use of it.
+        Total number of planned evaluations, if known. Some policies use it.
     random_state : int, RandomState or None, default=None
-        Seeds everything random. Equal seeds ask equal points, given equal values.
+        Seed of all randomness. With the same seed and values, the points are the same.
 
     Attributes
     ----------
     space : Space
     policy : Policy
     n_initial_points : int
-        Points asked before the model takes over.
+        Number of points before the model takes over.
     best_params_ : dict
-        The point of the best value told.
+        The point with the best value told.
     best_value_ : float
         The best value told.
     history_ : list of dict
-        All points asked or told, with the predictions made.
+        All points asked or told, with the predictions made for them.
     remembered_ : list of int
-        Places in `history_` of the values that the policy goes by at present.
+        Positions in `history_` of the values that the policy currently uses.
     models_ : dict of str to IncrementalGPR
-        The Gaussian processes in use, each a regressor of scikit-learn's, fitted.
+        The Gaussian processes in use, each a fitted scikit-learn regressor.
 
     Raises
     ------
     ValueError
-        If an argument is not understood; the message says what to write instead.
+        If an argument is invalid; the message says what to write instead.
 
     Notes
     -----
@@ -184,8 +184,8 @@ class Optimizer(Views):
     def ask(self, n: int | None = None) -> Params | list[Params]:
         """Return the next point to evaluate, or a list of `n` points.
 
-        Points asked and not told yet are pending: they are never asked again, and the
-        models take them into account (deviations narrow, means stay).
+        Points asked but not yet told are pending. They are never asked again. The
+        models take them into account: standard deviations shrink, means stay the same.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class Optimizer(Views):
             self._add(trial)
 
     def _add(self, trial: Trial) -> None:
-        trial.number = len(self._trials.trials)
+        trial.number = len(self._trials.trials) - self._trials.n_before
         self._trials.add(trial)
         self._branches[trial.branch].history.add(trial)
 
@@ -232,21 +232,21 @@ class Optimizer(Views):
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         value: float | Sequence[float],
     ) -> None:
-        """Record the value of a point, or of several, asked or not, in any order.
+        """Record the value of one or several points, asked or not, in any order.
 
         Parameters
         ----------
         params : dict or list of dict
-            Points of the space; one of several branches counts for the first.
+            Points of the space. A point in several branches counts for the first one.
         value : float or list of float
-            Values of the objective, larger is better. nan and infinities are failed
-            evaluations: remembered, and avoided from then on.
+            Values of the objective; larger is better. nan and infinite values are
+            failed evaluations: they are recorded, and similar points are avoided.
 
         Raises
         ------
         ValueError
-            If a point is outside the space or a value is not a number. Nothing is
-            recorded then.
+            If a point is outside the space or a value is not a number. In this case,
+            nothing is recorded.
         """
         checked = [(self._place(p), number) for p, number in paired(params, value)]
         with self._lock:
@@ -267,6 +267,12 @@ class Optimizer(Views):
             self._branches[trial.branch].learn(trial)
             self._turns.learn(trial)
 
+    def _tell_before(self, found: Sequence[tuple[Params, float]]) -> None:
+        """Record values of an earlier search; trials are numbered from 0 after them."""
+        self._trials.n_before = len(found)
+        for params, value in found:
+            self._tell_trial(self._place(params), value)
+
     def _record(self, trial: Trial, value: float, when: float) -> None:
         self._trials.tell(trial, value, when)
         self._branches[trial.branch].history.tell(trial, value, when)
@@ -281,15 +287,15 @@ class Optimizer(Views):
         metric: str | None = None,
         **settings: Any,
     ) -> Self:
-        """Return an optimizer that knows the candidates of an earlier search.
+        """Return an optimizer that starts with the candidates of an earlier search.
 
         Parameters
         ----------
         cv_results : dict of arrays
-            The ``cv_results_`` of a search of scikit-learn's kind, or a table of it.
+            The ``cv_results_`` of a scikit-learn search, or a table made from them.
             Candidates whose score is nan are failures.
         space : Space, dict or list of dict
-            What is searched from now on. Candidates outside are left out.
+            The space of the new search. Candidates outside it are left out.
         policy : str or Policy, default="robust"
             How points are chosen.
         metric : str, default=None
@@ -309,7 +315,7 @@ class Optimizer(Views):
         Warns
         -----
         UserWarning
-            If some candidates are not of the space: how many, and why the first is not.
+            If some candidates are outside the space: how many, and why the first is.
 
         Examples
         --------
@@ -329,9 +335,9 @@ class Optimizer(Views):
     def to_dict(self) -> dict[str, Any]:
         """Return the whole state in JSON types.
 
-        An optimizer read back by `from_dict` asks exactly what this one would have.
-        Categories are stored by their index. A space or a policy with objects that JSON
-        cannot hold, such as estimators or callables, is left out, to be given again.
+        An optimizer read back by `from_dict` asks exactly the points that this one
+        would have asked. Categories are stored by index. A space or policy with objects
+        that JSON cannot hold (estimators, callables) is left out; pass it again.
 
         Returns
         -------
@@ -349,18 +355,18 @@ class Optimizer(Views):
         policy: Policy | None = None,
         constraints: Callable[[Params], bool] | None = None,
     ) -> Self:
-        """Return the optimizer whose `to_dict` gave `d`.
+        """Return the optimizer whose state `to_dict` returned as `d`.
 
         Parameters
         ----------
         d : dict
             The state.
         space : Space, dict or list of dict, default=None
-            The space, where it holds values that JSON cannot.
+            The space, if it has values that JSON cannot hold.
         policy : Policy, default=None
-            The policy, where its settings hold objects that JSON cannot.
+            The policy, if its settings have objects that JSON cannot hold.
         constraints : callable, default=None
-            The constraints, where there were some: JSON cannot hold them.
+            The constraints, if there were any: JSON cannot hold them.
 
         Returns
         -------
@@ -369,7 +375,7 @@ class Optimizer(Views):
         Raises
         ------
         ValueError
-            If `d` is not such a state, or lacks what is not given.
+            If `d` is not such a state, or if something that it lacks is not passed.
         """
         check_format(d)
         check_parts(d)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._beta import (
@@ -15,6 +16,8 @@ from skrobustbo.policies._beta import (
 )
 from skrobustbo.policies._interface import Argmax
 from skrobustbo.surrogate import Candidate, Models, Posterior
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ def bands(
     *,
     delta: float,
     norm_bounded: bool,
+    calibrated: bool = False,
 ) -> list[Band]:
     """Return the bands of the models that may be right.
 
@@ -55,6 +59,8 @@ def bands(
         Probability that the band of the right model may fail.
     norm_bounded : bool
         Whether the objective is within the norm bound of a model, not drawn from it.
+    calibrated : bool, default=False
+        Whether a model whose errors are larger than it expects has a wider band.
     """
     found, told = [], np.isfinite(models.values)
     for candidate in candidates:
@@ -64,6 +70,8 @@ def bands(
             beta = self_normalised_beta(candidate.norm_bound, gain, delta)
         else:
             beta = _bayes_beta(posterior, len(models.groups), delta)
+        if calibrated:
+            beta *= _widening(posterior.left_out_errors[models.measured])
         _, upper = argmax(UCB(posterior, beta), inner=True)
         lower = UCB(posterior, -beta)(models.X[told]).max(initial=-np.inf)
         units = [float(v) * models.scale + models.shift for v in (upper, lower)]
@@ -94,6 +102,14 @@ def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
         for band in models
     ]
     return max(0.0, *gaps)
+
+
+def _widening(errors: Array) -> float:
+    """Return what deviations are multiplied by, for errors in units of a deviation.
+
+    That is their root mean square, 1 at least.
+    """
+    return max(1.0, float(np.sqrt(np.mean(errors**2)))) if len(errors) else 1.0
 
 
 def _bayes_beta(posterior: Posterior, n_parameters: int, delta: float) -> float:

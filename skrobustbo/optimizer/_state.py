@@ -108,7 +108,7 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
         "states": states,
         "balancer": to_json_state(optimizer._turns.balancer.state) if several else None,
         "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
-        "told": [trial.number for trial in trials.told],
+        "told": [trial.number + trials.n_before for trial in trials.told],
     }
 
 
@@ -194,8 +194,8 @@ def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
     if bool(d["constrained"]) == (constraints is not None):
         return
     raise ValueError(
-        "Expected 'constraints' to be passed to from_dict, as JSON cannot hold the "
-        "callable of this state, got none; pass it again."
+        "Expected 'constraints' to be passed to from_dict, because JSON cannot hold "
+        "the callable of this state, got none; pass it again."
         if d["constrained"]
         else "Expected no 'constraints', as this state was written without any, got "
         f"{constraints!r}; start a new optimizer and tell it the values."
@@ -204,8 +204,9 @@ def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
 
 def check_format(d: Any) -> None:
     """Raise a ValueError for what is no state, or one of another format."""
-    found = d.get("format") if isinstance(d, Mapping) else d
-    if type(found) is not int or found != FORMAT:
+    is_dict = isinstance(d, Mapping)
+    found = d.get("format") if is_dict else d
+    if not is_dict or type(found) is not int or found != FORMAT:
         raise ValueError(
             f"Expected a state written by Optimizer.to_dict in format {FORMAT}, got "
             f"{found!r}; read it with the version that wrote it."

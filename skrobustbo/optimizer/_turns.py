@@ -117,7 +117,7 @@ class InitialDesign:
         size = sum(branch.region.size for branch in self._branches)
         return SpaceExhausted(
             f"All {size:.0f} points of the space have been proposed; widen the space "
-            "to go on."
+            "to continue."
         )
 
 

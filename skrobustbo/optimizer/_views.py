@@ -47,7 +47,7 @@ class Views:
 
     @property
     def best_params_(self) -> Params:
-        """The point of the best value told."""
+        """The point with the best value told."""
         return dict(self._best().params)
 
     @property
@@ -71,21 +71,22 @@ class Views:
 
     @property
     def remembered_(self) -> list[int]:
-        """Places in `history_` of the values that the policy goes by at present.
+        """Positions in `history_` of the values that the policy currently uses.
 
-        All that were told, but for policies that forget at once: those for changing
-        objectives with resets or a window.
+        These are all values told, except for policies that drop values: those for
+        changing objectives with resets or a window.
         """
         with self._lock:
             kept = [trial for b in self._branches for trial in b.remembered]
-            return sorted(trial.number for trial in kept)
+            first = self._trials.n_before
+            return sorted(trial.number + first for trial in kept)
 
     def recommend(self) -> Params:
-        """Return the point to deploy: in most policies the told one of best mean.
+        """Return the point to deploy: for most policies the told one of best mean.
 
-        The mean is that of a model with MAP length scales on all the data, which
-        trusts no single lucky value. Policies for perturbed or changing objectives have
-        rules of their own.
+        The mean comes from a model with MAP length scales on all the data, which does
+        not rely on a single lucky value. Policies for perturbed or changing objectives
+        have their own rules.
 
         Returns
         -------
@@ -110,21 +111,21 @@ class Views:
     def models_(self) -> dict[str, IncrementalGPR]:
         """Copies of the Gaussian processes in use, by label.
 
-        Each is a `GaussianProcessRegressor` of scikit-learn's, fitted to all that the
-        policy goes by: those of the models that survive, under "robust" those of its
-        levels, and the one of MAP length scales where a policy estimates or draws them.
-        Labels are as in the results, such as ``"theta=0.25"``; with several branches,
-        ``"branch 0: theta=0.25"``. Empty while the initial design goes on. What is done
-        to them does not touch the optimizer.
+        Each is a scikit-learn `GaussianProcessRegressor`, fitted to the values that the
+        policy uses. These are the models that survive, for "robust" those of its
+        levels, and the model with MAP length scales if a policy estimates or draws
+        them. Labels are as in the results, such as ``"theta=0.25"``; with several
+        branches, ``"branch 0: theta=0.25"``. Empty during the initial design. Changing
+        the copies does not affect the optimizer.
 
         Notes
         -----
-        They are in units of the search. Points are encoded, as by ``space.encode`` (of
-        the branch, if there are several); in models of time ("tv-gp-ucb", "ui-tvbo")
+        They use the units of the search. Points are encoded, as by ``space.encode`` (of
+        the branch, if there are several). In models of time ("tv-gp-ucb", "ui-tvbo"),
         the last column is time, counted in values told from 1. Targets are values as
-        the policy shapes and standardises them, less the prior mean if a candidate has
-        one: with attributes of the regressor, a mean is ``mean * scale_ + shift_`` in
-        units of the objective, a deviation ``std * scale_``.
+        transformed and standardised by the policy, minus the prior mean if a candidate
+        has one. In units of the objective, a mean is ``mean * scale_ + shift_`` and a
+        standard deviation ``std * scale_``, with the attributes of the regressor.
 
         Examples
         --------
@@ -155,10 +156,10 @@ class Views:
     ) -> Any:
         """Return the mean of a MAP model on all the data, in units of the objective.
 
-        Values enter that model as they are, even where the policy shapes them for its
-        search. Only one that is far outside all others, as of a fit that diverged, is
-        raised under the default. A branch of which no value has been told is predicted
-        by the mean and the deviation of all values.
+        This model uses the values as they are, even if the policy transforms them for
+        its search. Under the default policy, only a value far below all others, as from
+        a diverged fit, is raised. In a branch without values, the prediction is the
+        mean and the standard deviation of all values.
 
         Parameters
         ----------
@@ -192,26 +193,32 @@ class Views:
             return (float(mean[0]), float(std[0])) if return_std else float(mean[0])
         return (mean, std) if return_std else mean
 
-    def regret_bound(self, delta: float = 0.05) -> float:
+    def regret_bound(self, delta: float = 0.05, *, calibrated: bool = False) -> float:
         """Return an upper bound on what is left to gain.
 
-        With probability 1 - `delta` at least, the maximum of the objective exceeds its
-        best value at the points told by no more than that, *if* the policy's assumption
-        is true: that the objective is drawn from one of its surviving models, or, with
-        a policy or a `beta` that is about norms, within the norm bound of one. Without
-        a model of its own, a policy is given that of `predict`. For "robust", the
-        right length scales have to be those of the estimate, or half of them.
+        With probability at least 1 - `delta`, the maximum of the objective exceeds its
+        best value at the points told by no more than the bound, *if* the policy's
+        assumption is true: the objective is drawn from one of its surviving models, or,
+        for policies or a `beta` with norms, is within the norm bound of one. A policy
+        without its own model uses that of `predict`. For "robust", the right length
+        scales have to be the estimated ones, or half of them.
 
         Parameters
         ----------
         delta : float, default=0.05
             Probability that the bound may fail.
+        calibrated : bool, default=False
+            Whether to widen the band of a model that errs more than it expects: its
+            deviations are multiplied by the root mean square of its leave-one-out
+            errors, each in units of the deviation predicted for it, where that is more
+            than 1. `tol` of a search goes by the bound as it is, reports and displays
+            show the calibrated one.
 
         Returns
         -------
         bound : float
-            In units of the objective; infinite while the initial design goes on, or
-            there is a branch that no model has asked yet.
+            In units of the objective; infinite during the initial design, and as long
+            as no model has chosen a point of some branch.
 
         Raises
         ------
@@ -221,12 +228,11 @@ class Views:
 
         Notes
         -----
-        Failed evaluations count as the worst value seen; in a branch that has only
-        failed, as the worst of all branches, whose mean and scale its model takes over.
-        So the bound is finite there, but for the model to be right is to assume that
-        points between failures fail as well. The bands are those of theory,
-        wider than the ones that choose the points: the self-normalised one for norms,
-        the Bayesian ones otherwise.
+        Failed evaluations count as the worst value seen. A branch that has only failed
+        uses the worst value, the mean and the scale of all branches. The bound is then
+        finite, but it assumes that points between failures fail as well. The bands are
+        those of the theory: the self-normalised one for norms, the Bayesian ones
+        otherwise. They are wider than the bands that choose the points.
 
         Examples
         --------
@@ -241,14 +247,14 @@ class Views:
         delta = checked_probability("delta", delta, "regret_bound")
         if not self.policy.seeks_maximum:
             raise ValueError(
-                "The 'policy' of an Optimizer must be one for the maximum of one fixed "
-                f"objective, for a bound on its regret. Got {self.policy!r} instead."
+                "The 'policy' of an Optimizer must look for the maximum of a fixed "
+                f"objective to have a regret bound. Got {self.policy!r} instead."
             )
         self._best()
         with self._lock, one_blas_thread():
             branches = [branch for branch in self._branches if not branch.is_empty]
-            share = delta / len(branches)
-            found = [branch.bands(self._n_asked, share) for branch in branches]
+            how = self._n_asked, delta / len(branches)
+            found = [branch.bands(*how, calibrated=calibrated) for branch in branches]
         known = [models for models in found if models is not None]
         return regret_bound(known) if len(known) == len(found) else math.inf
 

@@ -75,14 +75,14 @@ class BalancingState(PolicyState):
 class Balancing(UCBPolicy):
     """The loop that the balancing policies share (Algorithm 2 of their paper).
 
-    Line numbers are the same in all of them. A subclass says what its candidates are
-    (`propose`, `candidate`) and what regret each promises (`suspected_regret`).
+    Line numbers are the same in all of them. A subclass defines its candidates
+    (`propose`, `candidate`) and their suspected regrets (`suspected_regret`).
 
     Parameters
     ----------
     beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule (with half of delta): "log",
-        "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
+        Width of the band in standard deviations, or a schedule (with half of delta):
+        "log", "igp", "a-gp", "self-normalised", "bayes-finite" or "bayes-continuous".
     delta : float, default=0.1
         Probability that the guarantee may fail: half for the bands, half for the noise.
     """
@@ -210,10 +210,10 @@ class HBGPUCB(Balancing):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
     Candidate models of any form share the data: length scales, periods, additive
-    decompositions, prior means. The one whose suspected regret would be least after one
-    more query asks next; those that do worse than they promised are eliminated. R is
-    the suspected regret bound, a the proposing function; xi_t = 2 noise**2
-    ln(A pi**2 t**2 / (3 delta)) with A the number of candidates introduced.
+    decompositions, prior means. The candidate with the smallest suspected regret after
+    one more query asks next. Candidates whose results are worse than their models claim
+    are eliminated. R is the suspected regret bound, a the proposing function, and
+    xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)) for the A candidates introduced.
 
     Pseudo-code (U: surviving candidates; S: queries of each)::
 
@@ -231,31 +231,31 @@ class HBGPUCB(Balancing):
                        + (2 / |S(u)|) sum over S(u) of beta sigma >= max of L
        12      add to U what a(t) names for the first time; S(u) = {} for each of it
 
-    Line 11 has the sign of the paper's proof (Lemma B.2): its printed algorithm has
+    Line 11 has the sign of the paper's proof (Lemma B.2); the printed algorithm has
     m - r on the left. A candidate that attains the maximum in line 11 always stays, so
-    the last is never removed. Ties in line 3 go to the candidate introduced first.
+    the last one is never removed. Ties in line 3 go to the candidate introduced first.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The kernel at length scale 1 of the default candidates; Matern-5/2 if None.
     candidates : list of Kernel or Candidate, default=None
-        The candidates, ahead of others those to be preferred in a tie. None: length
-        scales theta0 2**-i, i = 0, ..., 4, where theta0 is the maximum likelihood
-        estimate on the initial design, at most the diameter of the space, with norm
-        bounds 2**(i d/2) norm_bound.
+        The candidates. In a tie, earlier ones are preferred. None: length scales
+        theta0 2**-i, i = 0, ..., 4, where theta0 is the maximum likelihood estimate on
+        the initial design, at most the diameter of the space, with norm bounds
+        2**(i d/2) norm_bound.
     proposing : sequence of int or callable, default=None
-        When candidates are introduced. A sequence has for each the number of queries
-        after which it enters, 0 for those there from the start. A callable takes that
-        number, from 0, and returns how many candidates have been introduced by then, at
-        least one. None: all from the start.
+        When candidates are introduced. A sequence gives for each candidate the number
+        of queries after which it is added, 0 for the start. A callable takes the number
+        of queries, starting at 0, and returns how many candidates have been introduced
+        by then, at least one. None: all from the start.
     regret : callable, default=None
-        The suspected regret R(index of the candidate, n), nondecreasing in n and needed
-        up to a common factor only. None: sqrt(n) (B sqrt(gamma) + gamma) with gamma the
-        growth rate of the information gain, for Matern and RBF kernels (of several
-        length scales, their geometric mean counts).
+        The suspected regret R(index of the candidate, n). It must be nondecreasing in
+        n; a common factor has no effect. None: sqrt(n) (B sqrt(gamma) + gamma), where
+        gamma is the growth rate of the information gain, for Matern and RBF kernels
+        (with several length scales, their geometric mean is used).
     norm_bound : float, default=1.0
-        Norm bound of candidates that are kernels; a `Candidate` brings its own.
+        Norm bound of candidates that are kernels; a `Candidate` has its own.
     {inherited}
 
     Examples

@@ -54,19 +54,19 @@ class PolicyState:
 
 @settings
 class Policy(BaseEstimator):
-    """Base class of policies: how the next point is chosen.
+    """Base class of policies, which choose the next point.
 
-    A policy object holds settings only. `start` gives its run-time state, plain data
-    of JSON types; `suggest` proposes a point and metadata, without changing the state;
+    A policy object only holds settings. `start` returns its run-time state, plain data
+    of JSON types. `suggest` proposes a point and metadata, without changing the state.
     `learn` changes the state once the value of that point is in the history. Metadata
-    may come back in any order, and never for points that are not evaluated at all.
+    may come back in any order, and not at all for points that are never evaluated.
 
-    A policy never maximises, factorises or owns a random generator: `suggest` is handed
+    A policy never maximises, factorises or owns a random generator: `suggest` receives
     the models and the maximiser.
 
-    The class of the state is the attribute `state_type`, from which a state that was
-    written as JSON is built again, each field checked against its annotation; `start`
-    returns one with all defaults, unless a policy has a method of its own.
+    The attribute `state_type` is the class of the state. A state written as JSON is
+    rebuilt from it, and each field is checked against its annotation. `start` returns
+    a state with all defaults, unless a policy overrides it.
 
     Parameters
     ----------
@@ -114,13 +114,13 @@ class Policy(BaseEstimator):
         Parameters
         ----------
         state : object
-            What `start` gave; not to be changed here.
+            What `start` returned; do not change it here.
         models : Models
             The surrogate on all told points.
         argmax : callable
             Maximises an acquisition function over the feasible points.
         pending : list of dict
-            Metadata of the points asked and not yet told.
+            Metadata of the points asked but not yet told.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class Policy(BaseEstimator):
         raise NotImplementedError
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Update the state: the last value of `history` is of the metadata's point.
+        """Update the state with the last value of `history`, that of `metadata`.
 
         Returns
         -------
@@ -182,9 +182,9 @@ class Policy(BaseEstimator):
         return 0
 
     def map_model(self, models: Models) -> Candidate:
-        """Return the one model of all the values that predictions are made with.
+        """Return the one model of all the values that makes the predictions.
 
-        By default that of MAP length scales, whatever the policy goes by itself.
+        By default it is the model with MAP length scales, whatever the policy uses.
         """
         kernel = self.base_kernel()
         theta = map_length_scales(kernel, models)
@@ -230,8 +230,8 @@ class Policy(BaseEstimator):
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as predictions for the user see them, shift and scale.
 
-        A policy may shape the values for its search, in `targets`; what the user is
-        told of the objective should not be shaped. By default nothing is.
+        A policy may transform the values for its search, in `targets`. Predictions for
+        the user should not be transformed. By default, nothing is.
         """
         return self.targets(values)
 
@@ -245,7 +245,7 @@ def check_noise(noise: Any, normalize_y: Any) -> None:
     if not 0 < noise < np.inf:
         raise ValueError(
             f"The 'noise' of a policy must be a positive number. Got {noise!r} "
-            "instead; use a small one, such as 1e-3, where there is none."
+            "instead; use a small one, such as 1e-3, if there is no noise."
         )
     pair = isinstance(normalize_y, tuple | list) and len(normalize_y) == 2
     known = pair and normalize_y[1] > 0 and np.isfinite(normalize_y).all()
@@ -272,18 +272,18 @@ def standardisation(
 
 @settings
 class UCBPolicy(Policy):
-    """What the policies that maximise an upper confidence bound share: their beta.
+    """Base of the policies that maximise an upper confidence bound, with their beta.
 
     Parameters
     ----------
     beta : float or str, default=1.0
-        Width of the band in deviations, or a schedule: "log", "igp", "a-gp",
+        Width of the band in standard deviations, or a schedule: "log", "igp", "a-gp",
         "self-normalised", "bayes-finite" (finite spaces only), "bayes-continuous",
         "bayes-changing" (for objectives that change).
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain: that of the points seen, its growth
-        rate (models of one length scale only), or a bound on its maximum over the
-        feasible points (a sample of 512 where there are more than 4,096).
+        How schedules compute the information gain: that of the points seen, its growth
+        rate (models with one length scale only), or a bound on its maximum over the
+        feasible points (a sample of 512 if there are more than 4,096).
     delta : float, default=0.1
         Probability that the band of a schedule may fail.
     """
@@ -339,13 +339,13 @@ class UCBPolicy(Policy):
 
 @settings
 class OneModelUCB(UCBPolicy):
-    """What the policies with one model, fixed when the search starts, share.
+    """Base of the policies with one model that is fixed when the search starts.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, fitted once and then kept.
+        scale of the initial design, which is fitted once and then kept.
     """
 
     def first_theta(self, setup: Setup, models: Models) -> float:

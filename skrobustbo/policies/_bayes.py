@@ -49,15 +49,15 @@ class _Drawn(Predicted):
 
 @settings
 class MCMCGPUCB(UCBPolicy):
-    """GP-UCB averaged over draws from the posterior of the length scales.
+    """GP-UCB averaged over samples from the posterior of the length scales.
 
-    The fully Bayesian baseline of the papers (Ziomek, Adachi, Osborne 2024, section 5;
-    Berkenkamp, Schoellig, Krause 2019, section 5), which draw with Hamiltonian Monte
-    Carlo. The posterior has few dimensions, often several peaks and edges, so here the
-    draws come from slice sampling of log theta (Neal 2003), which has no step size to
-    tune. The acquisition function is the mean of the draws' own (Snoek, Larochelle,
-    Adams 2012). The prior decides as long as data are few: like a likelihood estimate,
-    this policy may get stuck where the data so far look smooth.
+    This is the fully Bayesian baseline of the papers (Ziomek, Adachi, Osborne 2024,
+    section 5; Berkenkamp, Schoellig, Krause 2019, section 5). They use Hamiltonian
+    Monte Carlo. The posterior has few dimensions, and often several peaks and edges.
+    Therefore this class uses slice sampling of log theta (Neal 2003), which needs no
+    step size. The acquisition function is the mean over the samples (Snoek, Larochelle,
+    Adams 2012). With few data, the prior dominates. Like a likelihood estimate, this
+    policy may get stuck if the data so far look smooth.
 
     Pseudo-code (m: draws)::
 
@@ -76,24 +76,24 @@ class MCMCGPUCB(UCBPolicy):
     {kernel}
     acquisition : {"ucb", "ei"}, default="ucb"
         What is averaged: the upper confidence bound, or the expected improvement as in
-        Snoek et al., to which Wang and de Freitas (2014) compare theirs in Figure 1.
+        Snoek et al., with which Wang and de Freitas (2014) compare theirs in Figure 1.
     prior : GammaPrior, LogNormalPrior or FlatPrior, default=None
-        Law of each length scale, in unit-cube coordinates, cut to [0.005, 20];
-        Gamma(3, 6) if None. `FlatPrior` is the uniform law of the logarithm.
+        Prior of each length scale, in unit-cube coordinates, truncated to [0.005, 20];
+        Gamma(3, 6) if None. `FlatPrior` is uniform in the logarithm.
     anisotropic : bool, default=False
-        One length scale per parameter instead of one for all.
+        Whether to use one length scale per parameter instead of one for all.
     n_samples : int, default=8
-        Draws m. The time of a step is in proportion to it.
+        Number of samples m. The time of a step is proportional to it.
     burn_in : int, default=32
-        Sweeps of the chain before its first draw ever.
+        Number of sweeps of the chain before its very first sample.
     thin : int, default=2
-        Sweeps for each draw; a sweep updates every length scale once.
+        Number of sweeps for each sample; a sweep updates every length scale once.
     {inherited}
 
     Raises
     ------
     ValueError
-        When a run starts, for settings out of range.
+        When a run starts, if a setting is out of range.
 
     Examples
     --------

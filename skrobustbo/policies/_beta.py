@@ -171,7 +171,7 @@ def _bound_gain_of(posterior: Posterior, d: int) -> float:
     if reference is None:
         raise ValueError(
             "The 'information_gain' of a policy may be 'bound' for models of points "
-            "alone, on a known set of them. Got another model instead; use 'posterior'."
+            "alone, on a known set of points. Got another model; use 'posterior'."
         )
     n = posterior.n_told
     return bound_gain(posterior.kernel, reference.points, n, posterior.noise)

@@ -63,9 +63,9 @@ class _Fitted(Predicted):
 class BOHO(Policy):
     """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
 
-    Expected improvement on maximum likelihood length scales, whose upper bounds are
-    lowered whenever the model is over-confident: when it asks, time after time, for
-    points that it claims to know better than one noisy observation could tell.
+    Expected improvement with maximum likelihood length scales. Their upper bounds are
+    lowered whenever the model is over-confident: when it repeatedly asks for points
+    that it claims to know better than one noisy observation could show.
 
     Pseudo-code (Algorithm 1; I: information gain of the points seen)::
 
@@ -88,32 +88,33 @@ class BOHO(Policy):
                     ln(2 t^2 pi^2 / (3 delta)) I) + ln(t^2 pi^2 / (3 delta))
         16  end for
 
-    Lines 14 and 15 come at the start of the next step here, and once before the first,
-    on the initial design. Line 15 has the square root that the paper's theorem needs:
-    nu multiplies a deviation, xi is a squared one, and the box prints xi itself. There
-    nu is the maximum likelihood factor on the deviation, clipped.
+    Here, lines 14 and 15 run at the start of the next step, and once before the first
+    one, on the initial design. Line 15 has the square root that the paper's theorem
+    needs: nu multiplies a standard deviation, xi is a variance, and the paper's box
+    prints xi itself. nu is the maximum likelihood factor on the deviation, clipped.
 
     Parameters
     ----------
     {kernel}
     lower : float or sequence of float, default=0.005
-        theta^L, in unit-cube coordinates; a sequence has one bound per parameter.
+        theta^L, in unit-cube coordinates; a sequence gives one bound per parameter.
     upper : float, sequence of float or None, default=None
         theta^U at the start. None: the diameter of the space.
     anisotropic : bool, default=True
-        One length scale per parameter instead of one for all.
+        Whether to use one length scale per parameter instead of one for all.
     threshold : float, default=1.0
         t_sigma of line 4.
     shrink : float, default=0.5
         p of line 11.
     nu : float or None, default=None
-        A fixed factor on the deviation instead of line 15.
+        A fixed factor on the standard deviation instead of line 15.
     nu_range : (float, float), default=(0.001, 1.0)
         c1 and c2 of line 15.
     incumbent : {"mu", "f"}, default="mu"
-        What is to be improved on: the largest posterior mean, or the best value told.
+        The value to improve on: the largest posterior mean, or the best value told.
+        Estimates of candidates that a race has stopped do not count as values told.
     delta : float, default=0.1
-        delta of line 15; the paper names none.
+        delta of line 15; the paper gives no value.
     {inherited}
 
     Examples
@@ -202,7 +203,7 @@ class BOHO(Policy):
     def _incumbent(self, posterior: Posterior, models: Models, argmax: Argmax) -> float:
         """Return the value to improve on, in units of the model."""
         if self.incumbent == "f":
-            return float(models.z.max())
+            return models.best
         return argmax(UCB(posterior, 0.0), inner=True)[1]
 
     def scale(self, posterior: Posterior, t: int) -> float:

@@ -116,12 +116,12 @@ class Eliminating(CandidatePolicy):
 class HEGPUCB(Eliminating):
     """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
 
-    From "Beyond lengthscales": the candidate models may differ in anything, length
-    scale, period, additive decomposition or prior mean. The query is that of the most
-    optimistic survivor, and it is a test: a model whose errors add up to more than its
-    band and the noise allow is eliminated. Here
+    From "Beyond lengthscales". The candidate models may differ in anything: length
+    scale, period, additive decomposition or prior mean. The surviving model with the
+    highest upper bound chooses the query. Each query is also a test: a model is
+    eliminated if its errors add up to more than its band and the noise allow. Here
     ``xi_t = 2 noise**2 ln(|U| pi**2 t**2 / (3 delta))``, where ``|U|`` counts all
-    candidates there were.
+    candidates, including eliminated ones.
 
     Pseudo-code (U: surviving models; S: queries of each)::
 
@@ -135,25 +135,26 @@ class HEGPUCB(Eliminating):
                        + sum over i in S(u_t) of beta_i sigma(x_i) before i
         8          remove u_t from U, unless it is the last
 
-    Line 3 has the beta of the paper's proof, where the printed algorithm is one step
-    behind. Line 7 has the deviation before the query was told, which is what the bands
-    bound; the printed algorithm has the smaller one after it.
+    Line 3 has the beta of the paper's proof; the printed algorithm is one step behind.
+    Line 7 has the standard deviation before the query was told, which the theory
+    requires; the printed algorithm has the smaller one after it.
 
-    Give ``normalize_y=False`` with values on a unit scale, or a fixed pair. By default
-    values are standardised by those told so far, and the deviation of a few may be too
-    small, which can eliminate the right model. In a list of additive decompositions
-    leave out the kernel of all parameters together: it promises the most nearly
-    everywhere, takes nearly every query, and is never contradicted.
+    Set ``normalize_y=False`` with values on a unit scale, or give a fixed pair. By
+    default, values are standardised by those told so far. The standard deviation of a
+    few values may be too small, which can eliminate the right model. In a list of
+    additive decompositions, leave out the kernel of all parameters together. Its upper
+    bound is highest nearly everywhere, so it takes nearly every query and is never
+    contradicted.
 
     Parameters
     ----------
     {candidates}
     beta : float or str, default=2.0
-        Width of the band in deviations, or a schedule (with half of delta):
+        Width of the band in standard deviations, or a schedule (with half of delta):
         "bayes-finite" and "bayes-continuous" for objectives drawn from a candidate,
         "self-normalised" for those within its norm bound; "igp", "a-gp" or "log". The
-        test takes it at its word: with beta = 1 a true model fails it at its first
-        query once in three times.
+        test relies on this value: with beta = 1, a true model fails the test at its
+        first query one time in three.
     {inherited}
 
     Warns
@@ -216,10 +217,10 @@ class HEGPUCB(Eliminating):
 
 @settings
 class ExpectedUCB(CandidatePolicy):
-    """The upper confidence bound expected over candidate models.
+    """The expected upper confidence bound over candidate models.
 
-    The baseline of "Beyond lengthscales" (Ziomek, Adachi, Osborne): candidates are
-    weighed by their probability given the data, under a uniform prior.
+    This is the baseline of "Beyond lengthscales" (Ziomek, Adachi, Osborne). Candidates
+    are weighted by their probability given the data, under a uniform prior.
 
     Pseudo-code::
 

@@ -68,7 +68,7 @@ class _EstimatingUCB(UCBPolicy):
     Parameters
     ----------
     anisotropic : bool, default=False
-        One length scale per parameter instead of one for all.
+        Whether to use one length scale per parameter instead of one for all.
     """
 
     state_type: ClassVar[type] = EstimateState
@@ -149,9 +149,9 @@ class _EstimatingUCB(UCBPolicy):
 class MLEGPUCB(_EstimatingUCB):
     """GP-UCB with the maximum likelihood length scale, the usual practice.
 
-    The baseline of the papers: when the data so far look smooth, the likelihood favours
-    a long length scale, and the search stays where it is. Given a finite set of
-    candidates, of any form, theta is the one under which the data are likeliest.
+    This is the baseline of the papers. If the data so far look smooth, the likelihood
+    favours a long length scale, and the search stays where it is. With a finite set of
+    candidates, of any form, theta is the candidate with the highest likelihood.
 
     Pseudo-code::
 
@@ -226,10 +226,10 @@ class MLEGPUCB(_EstimatingUCB):
 class MAPGPUCB(_EstimatingUCB):
     """GP-UCB with the length scales of highest posterior.
 
-    With `least_deviation` it is the method of Wang and de Freitas (2014) as Berkenkamp,
-    Schoellig and Krause (2019, section 5) change it for comparison: length scales are
-    shortened until the query is one of which the model is not sure. So it never settles
-    and its regret grows for ever.
+    With `least_deviation`, it is the method of Wang and de Freitas (2014) in the form
+    that Berkenkamp, Schoellig and Krause (2019, section 5) use for comparison: length
+    scales are shortened until the model is uncertain about the query. The search then
+    never settles, and its regret grows for ever.
 
     Pseudo-code::
 
@@ -246,7 +246,7 @@ class MAPGPUCB(_EstimatingUCB):
     prior : GammaPrior or LogNormalPrior, default=None
         Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
     least_deviation : float, default=None
-        kappa, in units that the model sees; 0.1 in the comparison. None: no line 5.
+        kappa, in the units that the model sees; 0.1 in the paper. None: no line 5.
     {inherited}
 
     Examples

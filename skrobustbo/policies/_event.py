@@ -39,8 +39,8 @@ class _Evidence(Estimated):
 class ETGPUCB(ResettingUCB):
     """Event-triggered GP-UCB (Brunzema et al., Algorithm 1 with Lemma 3).
 
-    The objective counts as static until a value contradicts the model; then all data
-    but this value are forgotten. No rate of change needs to be known.
+    The objective is assumed static until a value contradicts the model. Then all data
+    except this value are forgotten. You do not need to know a rate of change.
 
     Pseudo-code (D: data remembered; t': queries since the last reset, this one
     included)::
@@ -58,31 +58,32 @@ class ETGPUCB(ResettingUCB):
        10      w = noise sqrt(2 ln(2 pi_t' / delta_b)), at most noise_cap
        11      |y_t - mu_D(x_t)| > sqrt(rho) sigma_D(x_t) + w
 
-    beta_t keeps the count t of all queries. Failed evaluations are steps and no events.
-    Nor is a value that was asked for before the last reset: it is a step, but its
-    prediction speaks of data that are gone.
+    beta_t uses the number t of all queries. Failed evaluations count as steps but not
+    as events. The same applies to a value that was asked for before the last reset,
+    because its prediction was based on data that have been forgotten.
 
     Parameters
     ----------
     {kernel}
     delta_b : float or None, default=0.1
-        Probability of an event, ever, while the objective does not change. None
-        switches the trigger off: resets are then at t' = N_up.
+        Probability that an event ever occurs while the objective does not change. None
+        turns the trigger off: resets are then at t' = N_up.
     n_low, n_up : int, default=None
-        The reset window. None: from `epsilon_bounds`, and without those 1 and never.
+        The reset window. None: from `epsilon_bounds`, or without those 1 and never.
     epsilon_bounds : (float, float), default=None
-        Least and greatest rate of change per query: N_up and N_low are
-        ceil(12 epsilon**(-1/4)) of the least and of the greatest, for Matern kernels
-        with another exponent (Corollary 1); at most the horizon, if there is one. A
-        least rate of 0 sets no N_up.
+        Smallest and largest rate of change per query. N_up and N_low are
+        ceil(12 epsilon**(-1/4)) of the smallest and the largest, with another exponent
+        for Matern kernels (Corollary 1); at most the horizon, if there is one. If the
+        smallest rate is 0, there is no N_up.
     noise_cap : float, default=None
-        Cap on w, in the units that the model sees, lest long blocks blunt the trigger.
+        Cap on w, in the units that the model sees. It keeps the trigger sensitive in
+        long blocks.
     c1, c2 : float, default=0.8, 4.0
         "log" is beta**2 = max(0, c1 ln(c2 t)); the paper's within-model comparisons
-        have c1 = 0.4.
+        use c1 = 0.4.
     normalize_y : bool or (float, float), default=True
         Whether the model sees standardised values; a pair is a fixed mean and scale.
-        The promise of `delta_b` needs a fixed one.
+        The guarantee of `delta_b` needs a fixed pair.
     {inherited}
 
     References
@@ -145,7 +146,7 @@ class ETGPUCB(ResettingUCB):
         return gap > self.threshold(state.step, metadata["deviation"], metadata["unit"])
 
     def threshold(self, step: int, deviation: float, unit: float) -> float:
-        """Return what the prediction error must exceed to be an event.
+        """Return the prediction error above which a value is an event.
 
         Parameters
         ----------
@@ -159,7 +160,7 @@ class ETGPUCB(ResettingUCB):
         Returns
         -------
         threshold : float
-            In units of the objective; infinite where the trigger is off.
+            In units of the objective; infinite if the trigger is off.
         """
         if self.delta_b is None:
             return math.inf
@@ -176,7 +177,7 @@ class ETGPUCB(ResettingUCB):
 class RGPUCB(ResettingUCB):
     """GP-UCB with periodic resets (Bogunovic, Scarlett, Cevher 2016).
 
-    Called R-GP-UCB there; the variant of Zhou and Shroff is `BRGPUCB`.
+    The paper calls it R-GP-UCB. The variant of Zhou and Shroff is `BRGPUCB`.
 
     Pseudo-code (D: data remembered; t': queries since the last reset, this one
     included)::
@@ -196,8 +197,8 @@ class RGPUCB(ResettingUCB):
     period : int, default=None
         N_const. None: from `epsilon`.
     epsilon : float, default=0.03
-        Rate of change per query: N_const = ceil(12 epsilon**(-1/4)), for Matern kernels
-        with another exponent; at most the horizon, if there is one. 0: never.
+        Rate of change per query: N_const = ceil(12 epsilon**(-1/4)), with another
+        exponent for Matern kernels; at most the horizon, if there is one. 0: never.
     {inherited}
 
     Examples
@@ -227,21 +228,23 @@ class RGPUCB(ResettingUCB):
 class BRGPUCB(ResettingUCB, BudgetedUCB):
     """GP-UCB with periodic resets for a variation budget (Zhou and Shroff 2021).
 
-    Their name for it is R-GP-UCB. The budget B_T bounds the variation of the objective
-    over T queries, the sum of the norms of f_{t+1} - f_t in the kernel's space. The
+    The authors call it R-GP-UCB. The budget B_T bounds the variation of the objective
+    over T queries: the sum of the norms of f_{t+1} - f_t in the kernel's space. The
     period
 
         H = ceil(gamma_T**(1/4) sqrt(T / B_T))
 
-    balances what is lost by learning again, T gamma_T / sqrt(H), and by trusting old
-    data, B_T sqrt(gamma_T) H**(3/2): each is gamma_T**(7/8) B_T**(1/4) T**(3/4) then.
-    gamma_T is the growth rate of the information gain, at most T/2 ln(1 + noise**-2).
+    balances two losses: that of learning again, T gamma_T / sqrt(H), and that of using
+    old data, B_T sqrt(gamma_T) H**(3/2). Both are then gamma_T**(7/8) B_T**(1/4)
+    T**(3/4). gamma_T is the growth rate of the information gain, at most
+    T/2 ln(1 + noise**-2).
 
-    Compared with other texts: the resets, the budget and its norm with the source's
-    abstract and with Brunzema et al., section 3; the order in T and B_T with restarted
-    linear bandits (Zhao et al. 2020, corrected version of 2021), as the source's bounds
-    recover linear ones. Not compared, as the source's own formulas were not at hand:
-    the power of gamma_T, which follows from the balance, and the factor, here 1.
+    We checked the resets, the budget and its norm against the source's abstract and
+    Brunzema et al., section 3. We checked the order in T and B_T against restarted
+    linear bandits (Zhao et al. 2020, corrected version of 2021), because the source's
+    bounds recover linear ones. The source's own formulas were not available. Two things
+    are therefore not checked: the power of gamma_T, which follows from the balance, and
+    the factor, which is 1 here.
 
     Pseudo-code (D: data remembered; t': queries since the last reset, this one
     included)::
@@ -255,7 +258,7 @@ class BRGPUCB(ResettingUCB, BudgetedUCB):
         7      else
         8          add (x_t, y_t) to D; t' = t' + 1
 
-    As in all policies here, D keeps the value of the step at which it is reset.
+    As in all policies of this package, D keeps the value of the step of the reset.
 
     Parameters
     ----------
@@ -302,9 +305,9 @@ class _WindowState(ChangingState):
 class SWGPUCB(BudgetedUCB):
     """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
 
-    The window for a variation budget is as long as the period of `BRGPUCB`, since the
-    oldest value in use is W queries old here as it is H queries old there. What is said
-    there of the comparison with the source holds here, too.
+    The window for a variation budget is as long as the period of `BRGPUCB`, because the
+    oldest value in use is W queries old here and H queries old there. The notes there
+    on the comparison with the source apply here as well.
 
     Pseudo-code (D: data remembered)::
 

@@ -113,17 +113,17 @@ class IGPUCB(GPUCB):
                beta_t = B + noise sqrt(2 (I + 1 + ln(1 / delta)))
         3      y_t = f(x_t) + noise; add (x_t, y_t) to the data
 
-    The schedule is that of later papers, for a posterior regularised by noise**2, with
-    which it bounds the objective for noise >= 1 only; ``beta="self-normalised"`` does
-    so whatever the noise.
+    The schedule comes from later papers and assumes a posterior regularised by
+    noise**2. It bounds the objective only for noise >= 1. ``beta="self-normalised"``
+    is a bound for any noise.
 
     Parameters
     ----------
     {kernel}
     norm_bound : float, default=1.0
-        Bound B on the objective's norm in the kernel's function space.
+        Bound B on the norm of the objective in the kernel's function space.
     information_gain : {"posterior", "rate", "bound"}, default="posterior"
-        How schedules get the information gain I.
+        How schedules compute the information gain I.
     delta : float, default=0.1
         Probability that the band may fail.
     {inherited}

@@ -161,9 +161,9 @@ class _TimedUCB(_FadingUCB):
 class TVGPUCB(_TimedUCB):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
-    The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t
-    with independent g_t of the same Gaussian process: its covariance over a lag is that
-    of the process times (1-epsilon)**(lag/2).
+    The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t,
+    where the g_t are independent and drawn from the same Gaussian process. Its
+    covariance over a lag is that of the process times (1-epsilon)**(lag/2).
 
     Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
 
@@ -173,17 +173,17 @@ class TVGPUCB(_TimedUCB):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    The lag from value i to the present in line 2 is t - i: (5) in Brunzema et al.
-    prints t + 1 - i beside data up to t - 1. Times count the values told, initial
-    points included.
+    In line 2, the lag from value i to the present is t - i; (5) in Brunzema et al. has
+    t + 1 - i with data up to t - 1. Times count the values told, including the initial
+    points.
 
     Parameters
     ----------
     {kernel}
     epsilon : float or "mle", default=0.03
-        Rate of change per step, in [0, 1). "mle": before each query that of highest
-        likelihood, by Brent's bounded search in its logarithm, between 1e-4 and 0.5 and
-        within a factor e**2 of the estimate before; the first search starts at 0.03.
+        Rate of change per step, in [0, 1). "mle": the maximum likelihood estimate
+        before each query, by Brent's bounded search in its logarithm, between 1e-4 and
+        0.5 and within a factor e**2 of the last estimate, starting at 0.03.
     {inherited}
 
     Examples
@@ -234,15 +234,15 @@ class UITVBO(_TimedUCB):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    v is the variance that a Wiener process gains per step, from 1 at time 0: the prior
-    variance 1 + v t grows.
+    v is the variance that a Wiener process gains per step, starting from 1 at time 0.
+    The prior variance is thus 1 + v t.
 
     Parameters
     ----------
     {kernel}
     variance : float, default=0.03
-        v, sigma_w**2 in the paper; 0 for none. In comparisons it is set to the rate of
-        change epsilon.
+        v, sigma_w**2 in the paper; 0 means no change. In comparisons it is set to the
+        rate of change epsilon.
     {inherited}
 
     Examples
@@ -274,9 +274,9 @@ class UITVBO(_TimedUCB):
 class WGPUCB(_FadingUCB, BudgetedUCB):
     """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
 
-    The i-th value has weight w_i = gamma**-i and the regulariser grows along, as
-    noise**2 gamma**-n after n values; only the ratio counts, so value i enters with the
-    noise variance noise**2 gamma**-(n-i), the latest with noise**2.
+    The i-th value has weight w_i = gamma**-i, and the regulariser grows with it: it is
+    noise**2 gamma**-n after n values. Only the ratio matters, so value i has the noise
+    variance noise**2 gamma**-(n-i), and the latest value noise**2.
 
     Pseudo-code (k: kernel; n: values told)::
 
@@ -285,25 +285,25 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
         3      x_t = argmax over x of mu(x) + beta_t sigma(x)
         4      y_t = f_t(x_t) + noise; add (x_t, y_t) to the data
 
-    sigma is the deviation of that weighted model. Values that faded to where they tell
-    nothing (k(x, x) below a millionth of their noise variance) are left out, so that
-    the cost of a step stays bounded.
+    sigma is the standard deviation of this weighted model. Values that no longer carry
+    information (k(x, x) below a millionth of their noise variance) are left out, so the
+    cost of a step stays bounded.
 
-    Compared with other texts: that a weighted regression and the budget of `BRGPUCB`
-    are meant, with the source's abstract and Brunzema et al., section 3. With a linear
-    kernel, mu is that of D-LinUCB (Russac, Vernade, Cappe 2019) as its authors' code
-    has it; but for the factor noise, sigma is sqrt(x' V**-1 x) then and theirs of the
-    form sqrt(x' V**-1 V2 V**-1 x), with the squares of the weights in V2 never more. A
-    public discounted GP-UCB has this sigma, but a regulariser one step ahead: its
-    latest value has noise**2 / gamma. Not compared, as the source's own formulas were
-    not at hand: which sigma it has, and its discount. The default makes the weights add
-    up to H + 1/2, about, the memory of a window.
+    We checked against the source's abstract and Brunzema et al., section 3, that the
+    method is a weighted regression with the budget of `BRGPUCB`. With a linear kernel,
+    mu is that of D-LinUCB (Russac, Vernade, Cappe 2019) in its authors' code. Up to the
+    factor noise, sigma is then sqrt(x' V**-1 x). Theirs has the form
+    sqrt(x' V**-1 V2 V**-1 x) with the squares of the weights in V2, which is never
+    larger. A public discounted GP-UCB has this sigma, but its regulariser is one step
+    ahead: its latest value has noise**2 / gamma. The source's own formulas were not
+    available, so its sigma and its discount are not checked. With the default, the
+    weights add up to about H + 1/2, the memory of a window.
 
     Parameters
     ----------
     {kernel}
     discount : float, default=None
-        gamma, in (0, 1]; 1 forgets nothing. None: exp(-1/H) with the period
+        gamma, in (0, 1]; 1 means no forgetting. None: exp(-1/H) with the period
         H = gamma_T**(1/4) sqrt(T / B_T) of `BRGPUCB` (gamma_T: information gain).
     {inherited}
 

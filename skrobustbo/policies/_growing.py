@@ -74,10 +74,11 @@ class _Grown(Predicted):
 class AGPUCB(UCBPolicy):
     """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
 
-    The length scale shrinks and the norm bound grows, so that the objective is in the
-    function class in the end, whatever it is at the start. How fast is either given, by
-    g and b, or matched to a reference regret p: as the search converges its regret
-    estimate falls below p, and the class grows until they are equal again.
+    The length scale shrinks and the norm bound grows, so the function class finally
+    contains the objective, whatever it is at the start. The rate of growth is either
+    given, by g and b, or matched to a reference regret p. In the second case, the
+    regret estimate falls below p as the search converges, and the class grows until
+    they are equal again.
 
     Pseudo-code (t: queries before this one; p, C1, lambda: see below)::
 
@@ -102,28 +103,29 @@ class AGPUCB(UCBPolicy):
        14      theta_t = the candidate next to theta_ML / max(g, 1), with theta_ML the
                    length scale of the likeliest
 
-    C1 = 8 / ln(1 + noise^-2). Line 9 has the ratio of the paper's text; its (15) prints
-    g(t)^d alone. With lambda = 0, line 3 gives g = h^(1/d), where the text says g = h.
-    Where beta does not depend on the norm bound, lines 3 and 4 become g = h, b = 1.
+    C1 = 8 / ln(1 + noise^-2). Line 9 has the ratio from the paper's text; its (15) has
+    only g(t)^d. With lambda = 0, line 3 gives g = h^(1/d), but the text says g = h.
+    If beta does not depend on the norm bound, lines 3 and 4 become g = h, b = 1.
 
-    The initial design does not count in t; its points count in I. Failed and pending
-    queries count in t and in the sum of line 11: their widths were known when asked.
+    The initial design does not count in t, but its points count in I. Failed and
+    pending queries count in t and in the sum of line 11, because their widths were
+    known when they were asked.
 
     Parameters
     ----------
     {kernel}
     theta0 : float or None, default=1.0
-        Length scale at the start, in unit-cube coordinates. None: maximum likelihood on
-        the initial design, once, at most the diameter of the space.
+        Length scale at the start, in unit-cube coordinates. None: the maximum
+        likelihood estimate on the initial design, at most the diameter of the space.
     norm_bound : float, default=2.0
         Norm bound B0 at the start.
     matching : {"one-step", "regret-bound"} or None, default="one-step"
         How the growth is matched to the reference: line 11, line 10, or not at all.
     growth : float or callable, default=0.0
-        g, where `matching` is None: a number a means t**a (1 at t = 0). A callable is g
+        g, if `matching` is None: a number a means t**a (1 at t = 0). A callable is g
         itself, nondecreasing, with g(0) = 1.
     norm_growth : float or callable, default=0.0
-        b, where `matching` is None, given like g.
+        b, if `matching` is None, given like g.
     reference : float or callable, default=0.9
         Reference regret p in the units that the model sees: a number a means t**a. A
         callable is p itself, sublinear and nondecreasing.
@@ -131,21 +133,22 @@ class AGPUCB(UCBPolicy):
         lambda: whether growth enlarges the norm bound (infinity) or shortens the length
         scale (0).
     ceiling : float, default=0.9
-        h(t) is at most (t + 1)**ceiling. Where the widths cannot reach the reference,
-        as under a small constant `beta`, nothing else would stop it. Less than 1/3 is
-        what the regret bound of Corollary 3 needs with ``balance=0`` and an RBF kernel;
-        the default is for practice.
+        h(t) is at most (t + 1)**ceiling. If the widths cannot reach the reference, as
+        with a small constant `beta`, nothing else limits it. The regret bound of
+        Corollary 3 needs less than 1/3 with ``balance=0`` and an RBF kernel. The
+        default is a practical choice.
     combine : {"min", "divide"} or None, default=None
-        How the MAP length scales enter, one per parameter: line 12, line 13, or not.
+        How the MAP length scales, one per parameter, are used: line 12, line 13, or not
+        at all.
     prior : Prior, default=None
-        Their prior, in unit-cube coordinates; Gamma(3, 6) if None.
+        Prior of the MAP length scales, in unit-cube coordinates; Gamma(3, 6) if None.
     candidates : list of Kernel or Candidate, default=None
-        The only models, kernels of one length scale each: line 14, as in "Beyond
+        The only models, each a kernel with one length scale: line 14, as in "Beyond
         lengthscales" (Ziomek, Adachi, Osborne, section 5), where g is t**0.9. They need
         ``matching=None`` and no `combine`.
     information_gain : {"posterior", "bound", "rate"}, default="posterior"
-        How the schedule and line 9 get the information gain. "rate" needs one length
-        scale for all parameters, so no `combine`.
+        How the schedule and line 9 compute the information gain. "rate" needs one
+        length scale for all parameters, so it cannot be used with `combine`.
     {inherited}
 
     Examples

@@ -47,21 +47,26 @@ class Told(Protocol):
         """Raw values of the told points, nan where the evaluation failed."""
         ...
 
+    @property
+    def chosen(self) -> NDArray[np.intp]:
+        """Which of the told points the policy has chosen, in the order told."""
+        ...
+
 
 @dataclass(frozen=True)
 class Setup:
-    """What a policy is told about the problem once.
+    """Facts about the problem that a policy receives once.
 
     Parameters
     ----------
     n_parameters : int
         Number of parameters that vary: the dimension d of the papers.
     horizon : int or None
-        Evaluations planned in all, if known.
+        Total number of planned evaluations, if known.
     n_points : int or None
         Number of feasible points, None if there are infinitely many.
     n_columns : int or None
-        Columns of an encoded point, if known.
+        Number of columns of an encoded point, if known.
     """
 
     n_parameters: int

@@ -26,11 +26,11 @@ _STEEPEST = 20
 class LBGPUCB(Balancing):
     """Length-scale balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 1).
 
-    Several length scales share the data. The one whose suspected regret would be least
-    after one more query asks next, so that short ones are tried now and then; those
-    that do worse than they promised are eliminated. Candidates are
-    q(i) = theta0 / ratio**i; R is the suspected regret bound; xi_t = 2 noise**2
-    ln(A pi**2 t**2 / (3 delta)) with A the number of candidates introduced.
+    Several length scales share the data. The one with the smallest suspected regret
+    after one more query asks next, so short ones are tried now and then. Those whose
+    results are worse than their models claim are eliminated. Candidates are
+    q(i) = theta0 / ratio**i. R is the suspected regret bound, and xi_t = 2 noise**2
+    ln(A pi**2 t**2 / (3 delta)), where A is the number of candidates introduced.
 
     Pseudo-code (Theta: surviving length scales; S: queries of each)::
 
@@ -49,27 +49,27 @@ class LBGPUCB(Balancing):
        12      while q(l + 1) >= theta0 / g(t)
        13          add q(l + 1) to Theta; l = l + 1
 
-    Lines 11 and 12 have the inequalities of the paper's proof (Lemma B.2): its printed
-    algorithm has m - r on the left of 11 and the sense of 12 inverted. A candidate that
-    attains the maximum in line 11 always stays, so the last is never removed. The
-    paper's RBF kernel is exp(-r**2 / theta**2): its length scales are sqrt(2) times
-    those of scikit-learn's kernel, which are meant here.
+    Lines 11 and 12 have the inequalities of the paper's proof (Lemma B.2); the printed
+    algorithm has m - r on the left of 11 and the inequality of 12 inverted. A candidate
+    that attains the maximum in line 11 always stays, so the last one is never removed.
+    The paper's RBF kernel is exp(-r**2 / theta**2). Its length scales are sqrt(2) times
+    those of scikit-learn's kernel, which this class uses.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         The kernel at length scale 1, Matern or RBF; Matern-5/2 if None.
     theta0 : float, default=None
-        Longest length scale, in unit-cube coordinates. None: maximum likelihood on the
-        initial design, once, at most the diameter of the space.
+        Longest length scale, in unit-cube coordinates. None: the maximum likelihood
+        estimate on the initial design, at most the diameter of the space.
     growth : float or callable, default=0.5
-        g: a number a means g(t) = max(g0, t**a), with g0 such that there are
-        `n_candidates` from the start. A callable is g itself, nondecreasing in t >= 1.
+        g: a number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` from the
+        start. A callable is g itself, nondecreasing in t >= 1.
     n_candidates : int, default=5
-        Candidates at t = 1; ignored where `growth` is a callable.
+        Number of candidates at t = 1; ignored if `growth` is a callable.
     ratio : float or {"paper", "code"}, default="paper"
         Ratio of successive length scales: e**(1/d) in the paper, e**(1/(d + 2 nu)) in
-        its authors' code.
+        the authors' code.
     norm_bound : float, default=1.0
         Norm bound at theta0; B(theta) = (theta0 / theta)**(d/2) norm_bound.
     {inherited}
@@ -169,10 +169,10 @@ class LBGPUCB(Balancing):
 class LNBGPUCB(LBGPUCB):
     """Length-scale and norm balancing GP-UCB (Ziomek et al. 2024, Algorithm 3).
 
-    LB-GP-UCB for an objective whose norm is unknown too: a candidate is a pair u of a
+    LB-GP-UCB for an objective whose norm is also unknown. A candidate is a pair u of a
     length scale q(i) = theta0 / ratio**i and a norm v(j) = N0 e**j. R is the suspected
-    regret bound; xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)) with A the number of
-    pairs introduced.
+    regret bound, and xi_t = 2 noise**2 ln(A pi**2 t**2 / (3 delta)), where A is the
+    number of pairs introduced.
 
     Pseudo-code (U: surviving pairs; S: queries of each)::
 
@@ -191,26 +191,25 @@ class LNBGPUCB(LBGPUCB):
        12      for every pair of a q(i) >= theta0 / g(t) and a v(j) <= N0 b(t)
        13          add it to U, unless it has been there before
 
-    Lines 11 and 12 have the inequalities of the paper's proof: its printed algorithm
-    has m - r on the left of 11 and the sense of q(i) >= theta0 / g(t) inverted, and it
-    skips q(1) and v(1). Lengths and norms never go, only pairs; a new length scale
-    comes with every norm introduced, and a new norm with every length scale. Ties in
-    line 3 go to the pair introduced first, at the start the longest length scale.
+    Lines 11 and 12 have the inequalities of the paper's proof. The printed algorithm
+    has m - r on the left of 11 and q(i) >= theta0 / g(t) inverted, and it skips q(1)
+    and v(1). Only pairs are removed, never a length scale or a norm. A new length scale
+    is paired with every norm introduced, and a new norm with every length scale. Ties
+    in line 3 go to the pair introduced first, at the start the longest length scale.
 
     Parameters
     ----------
     {kernel}
     growth : float or callable, default=0.5
-        g: a number a means g(t) = max(g0, t**a), with g0 such that there are
-        `n_candidates` length scales from the start. A callable is g itself,
-        nondecreasing in t >= 1.
+        g: a number a means g(t) = max(g0, t**a), where g0 gives `n_candidates` length
+        scales from the start. A callable is g itself, nondecreasing in t >= 1.
     norm_growth : float or callable, default=0.5
         b: a number a means b(t) = t**a. A callable is b itself, nondecreasing in
         t >= 1.
     n_candidates : int, default=5
-        Length scales at t = 1; ignored where `growth` is a callable.
+        Number of length scales at t = 1; ignored if `growth` is a callable.
     norm_bound : float, default=1.0
-        N0, the least norm bound at theta0; a pair has the norm bound
+        N0, the smallest norm bound at theta0; a pair has the norm bound
         (theta0 / q(i))**(d/2) v(j).
     {inherited}
 

@@ -76,7 +76,7 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
     Parameters
     ----------
     policy : str or Policy
-        A name of `available` (``_`` and ``-`` are the same), or a policy object.
+        A name from `available` (``_`` and ``-`` are the same), or a policy object.
     **settings
         Settings of the policy.
 
@@ -88,7 +88,7 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
     Raises
     ------
     ValueError
-        If the name is unknown; the message lists those that are not.
+        If the name is unknown; the message lists the known ones.
 
     Examples
     --------

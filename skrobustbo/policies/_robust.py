@@ -20,12 +20,12 @@ _DOUBLINGS = 6
 
 @settings
 class RobustUCB(MapPolicy):
-    """A model, climbs from what it did not expect, and filling: the default policy.
+    """A model, local climbs from unexpected values, and filling: the default policy.
 
-    A likelihood estimate of the length scales is good on average, and disastrous when
-    the data so far look smooth: the model is then sure of what it has not seen. So it
-    is one level of several, which take turns as long as they expect to gain enough. The
-    last level expects nothing and believes no model: it fills the space.
+    A likelihood estimate of the length scales is good on average, but fails badly if
+    the data so far look smooth: the model is then certain about regions it has not
+    seen. It is therefore only one of several levels. They take turns as long as they
+    expect a sufficient gain. The last level uses no model: it fills the space.
 
     Pseudo-code (N: evaluations planned, d: parameters, w: the levels' weights)::
 
@@ -43,32 +43,32 @@ class RobustUCB(MapPolicy):
        10      y_t = f(x_t) + noise; n_i = n_i + 1
        11      m = 0 if y_t is better by `min_improvement`, else m_i = m_i + 1
 
-    Line 3 asks whether half of N points, drawn at random, put one into a cube of side
-    0.4: if not, the space cannot be filled, and there is nothing to save turns for.
-    Line 4 is the balancing rule of `LBGPUCB` with suspected regrets n / w_i; if no
-    level gains enough, the last one has the turn. Line 6 has D = max(theta) /
-    N**(-1/d): the mean distance of N points is what they resolve. Line 7 climbs from
-    points that are higher than the others let expect, within a box around them (see
-    "Why a tuner gets stuck" in the guide); no gain is asked of it, but for the best
-    point. Line 8 is never refused, so that a share of the points covers the space
-    whatever the models believe. In the last `endgame` sqrt(N) evaluations lines 5 and
-    7 have all the turns, line 7 around the best point only: no time is left to profit
-    from what exploring would find. Values far below the middle are winsorized before
-    the model sees them: one diverged fit would otherwise flatten all the rest.
+    Line 3 checks whether half of N random points place one in a cube of side 0.4. If
+    not, the space cannot be filled, and there is no reason to save turns. Line 4 is the
+    balancing rule of `LBGPUCB` with suspected regrets n / w_i. If no level expects
+    enough, the last one gets the turn. In line 6, D = max(theta) / N**(-1/d): N points
+    can resolve their mean distance. Line 7 climbs from points that are higher than the
+    other points predict, within a box around them (see "Why a tuner gets stuck" in the
+    guide). It needs no minimal gain, except around the best point. Line 8 is always
+    accepted, so that a share of the points covers the space whatever the models
+    predict. In the last `endgame` sqrt(N) evaluations, only lines 5 and 7 take turns,
+    line 7 around the best point only, because there is no time left to use what
+    exploring would find. Values far below the median are winsorized before the model
+    sees them. Otherwise, one diverged fit would flatten all other differences.
 
     Parameters
     ----------
     {kernel}
     weights : sequence of float, default=(1, 0.5, 0.05, 0.1)
-        Shares of the levels: the model's, that of shorter length scales, that of
-        climbs, that of filling. The second one takes the place of the last two where
-        there are too many parameters to fill the space.
+        Shares of the levels: the model, shorter length scales, climbs, and filling. The
+        second level replaces the last two if there are too many parameters to fill the
+        space.
     min_improvement : float, default=0.003
-        Least expected improvement, in standard deviations of the values, for which a
-        level takes its turn instead of leaving it to the next. 0: it always does.
+        Smallest expected improvement, in standard deviations of the values, for which a
+        level takes its turn. Otherwise it passes the turn on. With 0, it never does.
     endgame : float, default=1
-        How many evaluations at the end of the horizon N go to what is known to be good,
-        in units of sqrt(N): to finish takes more of few evaluations than of many.
+        Number of evaluations at the end of the horizon N that refine the best region
+        found, in units of sqrt(N): a small budget needs a larger share of them.
     {inherited}
 
     Examples

@@ -62,9 +62,9 @@ class _Stable(Eliminating):
     ----------
     eps : float or dict of str to float, default=0.05
         Largest perturbation, or one for each parameter that is perturbed. Unordered
-        choices never are.
+        choices are never perturbed.
     metric : {"max", "l2"}, default="max"
-        Whether each parameter may move by `eps`, or all together.
+        "max": each parameter may move by `eps`. "l2": the Euclidean distance.
     units : {"cube", "user"}, default="cube"
         Whether `eps` is in unit-cube coordinates or in the parameters' own units.
     """
@@ -157,18 +157,27 @@ class _Stable(Eliminating):
         state.centres.append(metadata["centre"])  # line 6: the history holds the value
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
-        """Return the centre, encoded, whose worst case is surely best.
+        """Return the encoded centre whose worst case has the best guarantee.
 
-        The worst case is the least lower bound over perturbations and surviving models
-        given all the data. Before there is a centre: the told point of best MAP mean.
+        The worst case is the smallest lower bound over perturbations and surviving
+        models, given all the data. A centre is never recommended if its query failed or
+        was stopped by a race. Without a centre, the result is the told point with the
+        best MAP mean.
         """
-        if state is None or not state.centres:
+        X = np.array([] if state is None else _measured(state.centres, history))
+        if not len(X):
             return super().recommend(state, models, history)
         bands, ball = self.bands(state, models, []), self._ball(models)
-        X = np.array(state.centres)
         worst = [WorstCase(UCB(p, -beta), ball)(X) for p, beta in bands]
         x: Array = X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
         return x
+
+
+def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:
+    """Return the centres whose query has a value that was measured in full."""
+    values = history.values[history.chosen]
+    pairs = zip(centres, values, strict=False)
+    return [centre for centre, value in pairs if np.isfinite(value)]
 
 
 def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
@@ -182,10 +191,10 @@ def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
 class HEStableOpt(_Stable):
     """Adversarially robust search with hyperparameter elimination (Algorithm 2).
 
-    From "Beyond lengthscales" (Ziomek, Adachi, Osborne): find the point whose worst
-    perturbation is best, when the model is one of several. Centres are chosen by the
-    most optimistic survivor, perturbations by the most pessimistic, and both are put to
-    the test. `recommend` returns a centre. Here
+    From "Beyond lengthscales" (Ziomek, Adachi, Osborne). It finds the point with the
+    best worst-case perturbation if the model is one of several. The surviving model
+    with the highest upper bound chooses the centre, the one with the lowest lower bound
+    the perturbation. Both are tested. `recommend` returns a centre. Here
     ``xi_t = 2 noise**2 ln(2 |U| pi**2 t**2 / (3 delta))``.
 
     Pseudo-code (U: surviving models; delta: feasible perturbations of x)::
@@ -202,17 +211,17 @@ class HEStableOpt(_Stable):
         9      the same for v_t, Shat(v_t) and etahat; the last is never removed
        10  return argmax over x_1, x_2, ... of min over delta and U of LCB(x + delta)
 
-    The printed algorithm brings u_t back in line 9, has the deviation after the query
-    in lines 8 and 9, and ``|U|`` for the ``2 |U|`` sums in xi_t. Line 10 is not in the
-    paper: that of StableOpt, with the minimum over the survivors and all the data.
-    Where the worst perturbation has been asked before (and `repeats` is False), the
-    worst of those left is asked.
+    The printed algorithm puts u_t back in line 9, uses the standard deviation after the
+    query in lines 8 and 9, and has ``|U|`` instead of ``2 |U|`` in xi_t. Line 10 is not
+    in the paper. It is that of StableOpt, with the minimum over the survivors and all
+    the data. If the worst perturbation has been asked before (and `repeats` is False),
+    the worst remaining one is asked.
 
     Parameters
     ----------
     {candidates}
     beta : float or str, default=2.0
-        Width of the band in deviations, or a schedule; see `HEGPUCB`.
+        Width of the band in standard deviations, or a schedule; see `HEGPUCB`.
     {inherited}
 
     Warns
@@ -252,7 +261,8 @@ class HEStableOpt(_Stable):
 class StableOpt(_Stable):
     """Adversarially robust search with one fixed model (Bogunovic et al. 2018).
 
-    Find the point whose worst perturbation is best. `recommend` returns a centre.
+    It finds the point with the best worst-case perturbation. `recommend` returns a
+    centre.
 
     Pseudo-code (numbered as that of `HEStableOpt`; delta: perturbations of x)::
 

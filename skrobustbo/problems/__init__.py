@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from skrobustbo._names import canonical, unknown_name
-from skrobustbo.datasets import available_hpo_tables
-from skrobustbo.problems._base import Problem
+from skrobustbo.datasets import available_hpo_tables, available_lcbench_tasks
+from skrobustbo.problems._base import Problem, Resource
 
 if TYPE_CHECKING:
     from skrobustbo.problems._mnist import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Problem",
+    "Resource",
     "SoftmaxRegression",
     "available",
     "get",
@@ -47,6 +49,7 @@ _MODULES: dict[str, str] = {
     "_gaussian": "rkhs",
     "_many": "many",
     "_mnist": "mnist-logistic",
+    "_resources": "learning-curves",
     "_synthetic": "ackley20 ackley5 berkenkamp berkenkamp-trap branin branin-noisy "
     "hartmann6 hartmann6-noisy levy20 levy4 michalewicz5 rosenbrock20 rosenbrock4 "
     "wang-trap",
@@ -69,6 +72,8 @@ _TUNINGS = (
 
 #: What the names of hyperparameter tables begin with.
 _TABLES = ("hpobench-", "hpolib-")
+#: What the names of the tasks of LCBench begin with.
+_CURVES = "lcbench-"
 
 
 def __getattr__(name: str) -> Any:
@@ -80,9 +85,10 @@ def __getattr__(name: str) -> Any:
 def available() -> list[str]:
     """Return the names that `get` knows, in alphabetical order.
 
-    Of the tables ``"hpobench-..."`` and ``"hpolib-..."``, those that need no download
-    (`skrobustbo.datasets.available_hpo_tables`) are listed; `get` knows all. The
-    problems of data that are to be downloaded are listed, too.
+    Of the tables ``"hpobench-..."`` and ``"hpolib-..."``, only those that need no
+    download (`skrobustbo.datasets.available_hpo_tables`) are listed; `get` knows all of
+    them. The same applies to ``"lcbench-..."``, which also need onnxruntime. All other
+    problems are listed, even if their data have to be downloaded first.
 
     Returns
     -------
@@ -94,7 +100,8 @@ def available() -> list[str]:
     >>> "branin" in problems.available()
     True
     """
-    return sorted([*_MODULE_OF, *_TUNINGS, *available_hpo_tables()])
+    tables = available_hpo_tables()
+    return sorted([*_MODULE_OF, *_TUNINGS, *tables, *_available_curves()])
 
 
 def get(name: str, **settings: Any) -> Problem:
@@ -103,16 +110,18 @@ def get(name: str, **settings: Any) -> Problem:
     Parameters
     ----------
     name : str
-        One of `available`, or a table of `skrobustbo.datasets.fetch_hpo_table`; `_`
-        and `-` are the same.
+        A name from `available`, a table of `skrobustbo.datasets.fetch_hpo_table`, or
+        ``"lcbench-"`` and a task of `skrobustbo.datasets.fetch_lcbench`; `_` and `-`
+        are the same.
     **settings
-        Settings of the problem, for those that have some: ``n_train`` and ``n_epochs``
+        Settings of the problem, if it has any: ``n_train`` and ``n_epochs``
         of ``"mnist-logistic"``, ``seed`` of ``"rkhs"``, ``seed`` and ``hill`` of
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
         ``"tv-within-model"``, ``d``, ``share``, ``kind``, ``seed`` and ``hidden`` of
         ``"trap"``, ``function``, ``d``, ``relevant`` and ``seed`` of ``"many"``,
-        ``n_choices``, ``k``, ``n_numbers`` and ``seed`` of ``"choices"``,
-        ``data_home`` of those made of a data set, ``changing`` and ``raw`` of
+        ``n_choices``, ``k``, ``n_numbers`` and ``seed`` of ``"choices"``, ``d``,
+        ``kind``, ``threshold`` and ``seed`` of ``"learning-curves"``,
+        ``data_home`` of problems based on a data set, ``changing`` and ``raw`` of
         ``"stocks"``, ``first_day`` of ``"temperature"``.
 
     Returns
@@ -122,9 +131,9 @@ def get(name: str, **settings: Any) -> Problem:
     Raises
     ------
     ValueError
-        If there is no such problem or setting; the message lists those that there are.
+        If there is no such problem or setting; the message lists the existing ones.
     FileNotFoundError
-        If the problem's data are on disk nowhere and cannot be downloaded.
+        If the data of the problem are not on disk and cannot be downloaded.
 
     Examples
     --------
@@ -154,6 +163,13 @@ def get(name: str, **settings: Any) -> Problem:
     return problem
 
 
+def _available_curves() -> list[str]:
+    """Return the names of the tasks of LCBench if they can be had at once."""
+    if find_spec("onnxruntime") is None:
+        return []
+    return [f"{_CURVES}{task}" for task in available_lcbench_tasks()]
+
+
 def _factory(name: str) -> Any:
     """Return the function that builds a problem, None if there is none."""
     if name in _MODULE_OF:
@@ -162,6 +178,8 @@ def _factory(name: str) -> Any:
         return partial(_attribute("_tunings", "tuning"), name)
     if name.startswith(_TABLES):
         return partial(_attribute("_tables", "hpo_table"), name)
+    if name.startswith(_CURVES):
+        return partial(_attribute("_lcbench", "lcbench"), name)
     return None
 
 

@@ -23,59 +23,99 @@ Home: TypeAlias = str | os.PathLike[str] | None
 _DESIGN_STREAM = 0x1D
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Problem:
-    """A function to be maximised, with what is known about it.
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """A resource of which an evaluation may get a part: epochs, rows, trees.
 
     Parameters
     ----------
     name : str
-        Name under which `skrobustbo.problems.get` knows the problem.
+        Name of the resource.
+    low, high : int
+        The smallest and the full amount.
+    value : callable
+        ``value(params, amount) -> float``, the objective with an amount of the
+        resource. Larger is better.
+    cost : callable
+        ``cost(params, amount) -> float``, the cost of this evaluation. `Problem.source`
+        or the problem's docstring gives the unit.
+
+    Examples
+    --------
+    >>> from skrobustbo import problems
+    >>> problem = problems.get("learning-curves")
+    >>> units, params = problem.resource, {"x1": 0.2, "x2": 0.4, "x3": 0.6}
+    >>> units.name, units.low, units.high
+    ('units', 1, 81)
+    >>> units.value(params, 9) < units.value(params, 81) == problem.func(params)
+    True
+    >>> units.cost(params, 9)
+    9.0
+    """
+
+    name: str
+    low: int
+    high: int
+    value: Callable[[Mapping[str, Any], float], float] = field(repr=False)
+    cost: Callable[[Mapping[str, Any], float], float] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """A function to maximise, together with what is known about it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the problem in `skrobustbo.problems.get`.
     space : Space
         Domain.
     func : callable
-        ``func(params) -> float``, the objective **without noise**, larger is better;
-        ``func(params, t)`` at the t-th evaluation, t = 1, 2, ..., where it changes in
-        time. Its value depends on nothing else, and it is picklable.
+        ``func(params) -> float``, the objective **without noise**; larger is better. If
+        it changes over time, ``func(params, t)`` at the t-th evaluation, t = 1, 2, ...
+        Its value depends on nothing else, and it is picklable.
     source : str
         Definition, units and origin in a sentence or two.
     optimum : float or None, default=None
-        Largest value of `func` on `space`; None where it is not known, and where it
-        changes in time (see `optimum_at`).
+        Largest value of `func` on `space`; None if it is not known, or if it changes
+        over time (see `optimum_at`).
     optimum_params : dict or None, default=None
-        A point of `space` (or beside it by less than its resolution) where the optimum
-        is reached; None where it is not known.
+        A point of `space` (or one within its resolution) at which the optimum is
+        reached; None if it is not known.
     best_known : float or None, default=None
-        Where the optimum is not known, the largest value of `func` known; the
-        problem's docstring says how it was found.
+        If the optimum is not known, the largest known value of `func`; the problem's
+        docstring says how it was found.
     best_known_params : dict or None, default=None
         A point of `space` where `best_known` is reached.
     noise_std : float, default=0.0
         Standard deviation of the Gaussian noise of an observation, in units of `func`.
     stuck_below : float or None, default=None
-        A run whose best value of `func` ends below this has been caught in the
-        problem's trap; None where the problem has none.
+        A run whose best value of `func` ends below this is stuck in the problem's trap;
+        None if the problem has no trap.
     n_initial : int or None, default=None
-        Number of initial points that belongs to the problem, where its source fixes it.
+        Number of initial points, if the source of the problem defines it.
     initial_design : callable or None, default=None
-        ``initial_design(seed, n) -> list of n params dicts`` where the problem has a
-        design of its own; the default is a scrambled Sobol sample.
+        ``initial_design(seed, n) -> list of n params dicts`` if the problem has its own
+        design; the default is a scrambled Sobol sample.
     candidates : list of Candidate or None, default=None
-        The models that the problem's source gives its algorithms to choose from; one
-        where they know the right one, None where they estimate it.
+        The models that the algorithms in the source choose from. A single one if they
+        know the right model, None if they estimate it.
     true_candidate : int or None, default=None
         Index in `candidates` of the model that `func` comes from, or that the source
         calls the true one.
     sample_function : callable or None, default=None
-        ``sample_function(seed) -> Problem`` where the problem is a distribution over
-        functions: the same problem with the function that belongs to the seed. None
-        where it is one function.
+        ``sample_function(seed) -> Problem`` if the problem is a distribution over
+        functions: the same problem with the function of this seed. None if the problem
+        is a single function.
     horizon : int or None, default=None
-        Evaluations of a run in the source of a function that changes in time. None
-        where the function does not change.
+        Number of evaluations of a run in the source, for a function that changes over
+        time. None if the function does not change.
     optimum_over_time : callable or None, default=None
         ``optimum_over_time(t) -> (value, params)``, the largest value of a function
-        that changes in time and where it is reached.
+        that changes over time, and the point at which it is reached.
+    resource : Resource or None, default=None
+        A resource of which an evaluation may get a part, with the objective and the
+        cost for a part; `func` is the objective with all of it. None if there is none.
 
     Examples
     --------
@@ -117,6 +157,7 @@ class Problem:
     optimum_over_time: Callable[[int], tuple[float, Params]] | None = field(
         default=None, repr=False
     )
+    resource: Resource | None = None
 
     @property
     def varies(self) -> bool:
@@ -126,15 +167,16 @@ class Problem:
     def value_at(self, params: Mapping[str, Any], t: int | None = None) -> float:
         """Return the objective without noise at the t-th evaluation.
 
-        It lets one loop serve the problems that change in time and those that do not.
+        With it, one loop works for problems that change over time and for those that do
+        not.
 
         Parameters
         ----------
         params : dict
             A point of `space`.
         t : int or None, default=None
-            Number of the evaluation, from 1; needed where the problem changes in time,
-            and without effect elsewhere.
+            Number of the evaluation, from 1; needed if the problem changes over time,
+            and ignored otherwise.
 
         Returns
         -------
@@ -143,7 +185,7 @@ class Problem:
         Raises
         ------
         ValueError
-            If the problem changes in time and `t` is not given, or `t` is below 1.
+            If the problem changes over time and `t` is missing, or `t` is below 1.
         """
         if not self.varies:
             return self.func(params)
@@ -152,8 +194,8 @@ class Problem:
     def optimum_at(self, t: int) -> float | None:
         """Return the largest value of the objective at the t-th evaluation.
 
-        It is `optimum` where the problem does not change in time, and None where it is
-        not known.
+        It is `optimum` if the problem does not change over time, and None if it is not
+        known.
         """
         if self.optimum_over_time is None:
             return self.optimum
@@ -183,14 +225,14 @@ class Problem:
         params : dict
             A point of `space`.
         rng : numpy.random.Generator
-            Source of the noise. It is drawn from only if `noise_std` is positive.
+            Source of the noise. It is used only if `noise_std` is positive.
         t : int or None, default=None
-            Number of the evaluation, from 1; needed where the problem changes in time.
+            Number of the evaluation, from 1; needed if the problem changes over time.
 
         Returns
         -------
         float
-            The value of `func` plus Gaussian noise of deviation `noise_std`.
+            The value of `func` plus Gaussian noise with standard deviation `noise_std`.
         """
         value = self.value_at(params, t)
         if self.noise_std:
@@ -205,8 +247,8 @@ class Problem:
         seed : int
             Non-negative. Equal seeds give equal designs.
         n : int or None, default=None
-            Number of points; None takes `n_initial`, or 2 d + 2 in d parameters where
-            the problem does not fix it.
+            Number of points. None: `n_initial`, or 2 d + 2 in d parameters if the
+            problem does not define it.
 
         Returns
         -------
@@ -235,8 +277,8 @@ def uniform_design(space: Space, seed: int, n: int) -> list[Params]:
 def design_seed(seed: int) -> int:
     """Return the seed of the initial design that belongs to a run's `seed`.
 
-    It differs from `seed`, lest a method that starts its own Sobol sequence from the
-    run's seed walks over the initial points once more.
+    It differs from `seed`. Otherwise, a method that starts its own Sobol sequence from
+    the run's seed would visit the initial points again.
     """
     sequence = np.random.SeedSequence([seed, _DESIGN_STREAM])
     return int(sequence.generate_state(1)[0])

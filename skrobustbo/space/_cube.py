@@ -49,7 +49,7 @@ class Constraint:
             raise ValueError(
                 "The 'constraints' of a search must answer for every point of the "
                 f"space. Got {error!r} at {dict(params)!r}; let it return True or "
-                "False there, too."
+                "False there as well."
             ) from error
         if not isinstance(answer, bool | np.bool_):
             raise ValueError(

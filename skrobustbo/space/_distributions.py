@@ -51,8 +51,8 @@ class _Frozen(Dimension):
         self.frozen = frozen
         if np.ndim(frozen.support()) > 1:
             raise ValueError(
-                f"the distribution {self!r} is several at once; give it one number "
-                "for each of its parameters"
+                f"the distribution {self!r} is an array of distributions; give it one "
+                "number for each of its parameters"
             )
         low, high = (float(end) for end in frozen.support())
         # A bounded end is kept, an unbounded one is clipped.

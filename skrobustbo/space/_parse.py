@@ -165,7 +165,7 @@ def _refuse_ambiguous(value: Any) -> None:
     if hasattr(value, "ppf"):
         raise ValueError(
             f"expected a frozen distribution, got {getattr(value, 'name', value)} "
-            "without its parameters; call it with them"
+            "without its parameters; call it with its parameters"
         )
     if not is_listing(value):
         raise ValueError(

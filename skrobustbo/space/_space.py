@@ -23,28 +23,28 @@ class Space(Cube):
     Parameters
     ----------
     param_space : dict of str to dimension, or list of such dicts
-        For each parameter a `Real`, `Integer` or `Categorical`; a sequence, whose
-        values are the only ones ever tried; a frozen `scipy.stats` distribution, whose
-        support is the range and whose shape is the scale of distances; or a dimension
+        For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
+        of which only these are tried; a frozen `scipy.stats` distribution, whose
+        support is the range and whose shape sets the scale of distances; or a dimension
         of scikit-optimize or a distribution of Optuna. The dicts of a list are the
-        branches of one space: a point belongs to the first that contains it.
+        branches of one space. A point belongs to the first branch that contains it.
 
     Attributes
     ----------
     dimensions : dict of str to dimension
         The parameters in the order given.
     branches : list of Space
-        The spaces of which this one is the union; itself alone for a single dict.
+        The spaces whose union this one is; for a single dict, just this space.
     n_columns : int
-        Columns of an encoded point, all in [0, 1].
+        Number of columns of an encoded point, all in [0, 1].
     size : float
-        Number of feasible points, `inf` where a parameter is continuous.
+        Number of feasible points, `inf` if a parameter is continuous.
 
     Raises
     ------
     ValueError
-        If the space is empty or a value is not understood; the message names the
-        parameter and says what to write instead.
+        If the space is empty or a value is invalid; the message names the parameter
+        and says what to write instead.
 
     Examples
     --------
@@ -83,9 +83,9 @@ class Space(Cube):
     def from_points(cls, points: Sequence[Mapping[str, Any]]) -> Space:
         """Return the space of exactly the given points.
 
-        A table of experiments, a pool of materials, the arms of a bandit: nothing
-        else is ever proposed. Numbers are placed by their value, evenly scaled over
-        the range seen; all else is an unordered choice. Repeated points count once.
+        Use it for a table of experiments, a pool of materials or the arms of a bandit.
+        No other point is ever proposed. Numbers are scaled linearly over their range;
+        everything else is an unordered choice. Repeated points count once.
 
         Parameters
         ----------
@@ -158,9 +158,9 @@ class Space(Cube):
         Parameters
         ----------
         n : int
-            Number of points. Points of a small finite space may come repeatedly.
+            Number of points. In a small finite space, points may occur repeatedly.
         random_state : int, RandomState or None, default=None
-            Seeds the scrambling.
+            Seed of the scrambling.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class Space(Cube):
         return self.decode_many(self.from_uniform(sobol(n, self.n_uniform, seed)))
 
     def contains(self, params: Mapping[str, Any]) -> bool:
-        """Tell whether a params dict is a point of the space, constraints aside."""
+        """Return whether a params dict is in the space, ignoring constraints."""
         try:
             self.encode(params)
         except ValueError:
@@ -183,24 +183,24 @@ class Space(Cube):
     ) -> Perturb:
         """Return the function from points to their feasible perturbations.
 
-        Unordered choices are not perturbed. Pools, and finite spaces of up to 4,096
-        points, have their neighbours looked up; elsewhere the perturbations are the
-        point itself, the ends of the axes, corners and a few points between, drawn
-        inward to feasible values, always the same ones.
+        Unordered choices are not perturbed. In pools, and in finite spaces of up to
+        4,096 points, all neighbours are used. In other spaces, the perturbations are
+        the point itself, the ends of the axes, corners and a few points in between,
+        always the same ones, moved inward to feasible values.
 
         Parameters
         ----------
         eps : float or dict of str to float
-            Radius, or one for each parameter to be perturbed.
+            The radius, or one radius for each parameter to be perturbed.
         metric : {"max", "l2"}, default="max"
-            Whether every parameter may move by its radius, or all together.
+            "max": every parameter may move by its radius. "l2": the Euclidean distance.
         units : {"cube", "user"}, default="cube"
-            Whether radii are in unit-cube coordinates or the parameters' own units.
+            Whether radii are in unit-cube coordinates or in the parameters' own units.
 
         Returns
         -------
         perturb : callable
-            Encoded points, shape (m, n_columns), to perturbed ones, shape
+            Maps encoded points, shape (m, n_columns), to perturbed ones, shape
             (m, k, n_columns), the point itself first.
 
         Raises

@@ -26,39 +26,39 @@ _CHUNK = 32
 class IncrementalGPR(GaussianProcessRegressor):
     """Gaussian process regression that takes new data in quadratic time.
 
-    All of `GaussianProcessRegressor` works as before; besides, `partial_fit` appends
-    rows, `retarget` swaps the targets and `truncate` drops the last rows, each in
-    O(n**2) instead of the O(n**3) of a new fit, and each leaving the regressor as a
-    fresh fit on the same data would.
+    Everything in `GaussianProcessRegressor` works as before. In addition, `partial_fit`
+    appends rows, `retarget` replaces the targets and `truncate` drops the last rows,
+    each in O(n**2) instead of the O(n**3) of a new fit. Each leaves the regressor in
+    the same state as a fresh fit on the same data.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         Covariance function; ``ConstantKernel() * RBF()`` if None.
     alpha : float, default=1e-10
-        Variance of the noise, added to the kernel's diagonal. A scalar only: an array
-        would have to grow with the rows.
+        Variance of the noise, added to the diagonal of the kernel. It must be a scalar,
+        because an array would have to grow with the rows.
     optimizer : str, callable or None, default=None
         How `fit` sets the kernel's hyperparameters. `partial_fit`, `retarget` and
         `truncate` keep those of the last `fit`.
     n_restarts_optimizer : int, default=0
-        Restarts of the optimizer.
+        Number of restarts of the optimizer.
     normalize_y : bool, default=False
         Whether targets are shifted and scaled to mean 0 and variance 1.
     copy_X_train : bool, default=True
         Whether a copy of the training data is kept.
     n_targets : int, default=None
-        Number of targets, for drawing from the prior.
+        Number of targets, for sampling from the prior.
     random_state : int, RandomState or None, default=None
-        Seeds the optimizer's restarts.
+        Seed of the optimizer's restarts.
 
     Attributes
     ----------
     X_train_, y_train_, kernel_, L_, alpha_, log_marginal_likelihood_value_
         As in `GaussianProcessRegressor`.
     shift_, scale_ : float
-        A value y of the objective is ``(y - shift_) / scale_`` in the targets. Other
-        than 0 and 1 in the models of an `Optimizer` only.
+        A value y of the objective is ``(y - shift_) / scale_`` in the targets. They
+        differ from 0 and 1 only in the models of an `Optimizer`.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         Parameters
         ----------
         y : array-like of shape (n,) or (n, n_targets)
-            One target for each point held.
+            One target for each stored point.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         Parameters
         ----------
         n : int
-            Points to keep, at least one.
+            Number of points to keep, at least one.
 
         Returns
         -------

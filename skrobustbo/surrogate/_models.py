@@ -40,7 +40,7 @@ class View:
     z : array of shape (n,)
         Their targets in the units that the model sees.
     X_pending : array of shape (p, n_columns), optional
-        Points asked and not yet told.
+        Points asked but not yet told.
     shift, scale : float
         A value y of the objective is ``(y - shift) / scale`` to the model.
     groups : list of integer arrays, optional
@@ -50,16 +50,17 @@ class View:
     reference_points : ReferencePoints, optional
         The feasible points, or a sample of them, for bounds of the information gain.
     ball : callable, optional
-        Radius, metric and units to the function from points to their perturbations.
+        Maps radius, metric and units to the function from points to perturbations.
     n_elsewhere : int, default=0
-        Points of other branches, told or pending: they use up the horizon as well.
+        Number of points of other branches, told or pending. They also count towards the
+        horizon.
     start : int, default=0
-        Told points before the first of `X`.
+        Number of told points before the first one of `X`.
     now : float, optional
         The time of the point to be chosen, if the last column of the points is time.
     value_stds : array of shape (n,), optional
         Standard deviations of the told values' own errors, in units of the objective,
-        where there are any: noise of each row in addition to the model's.
+        if there are any: noise of each row in addition to that of the model.
     """
 
     X: Array
@@ -109,19 +110,19 @@ class View:
 class Models(Fits):
     """What a policy sees of the surrogate during one `suggest`.
 
-    ``models[candidate]`` is the candidate's posterior, by a regressor of which the
-    cache keeps the factor, grown row by row. Where there are thousands of told points,
-    a posterior is that of an active set of them.
+    ``models[candidate]`` is the candidate's posterior. The cache keeps the factor of
+    its regressor and extends it row by row. With thousands of told points, a posterior
+    uses an active set of them.
 
     Parameters
     ----------
     cache : FactorCache
         The regressors.
     view : View
-        The points, their values and their units. What it says of `X`, `z`, `values`,
-        `shift`, `scale`, `groups` and `n_elsewhere` can be asked of the models as well.
+        The points, their values and their units. Its `X`, `z`, `values`, `shift`,
+        `scale`, `groups` and `n_elsewhere` are attributes of the models as well.
     rng : numpy.random.Generator or callable, optional
-        Source of the draws of `sample`, or a function that makes it when first needed.
+        Random generator for `sample`, or a function that makes it when first needed.
     """
 
     def __init__(
@@ -138,6 +139,18 @@ class Models(Fits):
             self.groups = list(view.groups)
         self.n_elsewhere = view.n_elsewhere
         self._posteriors: dict[Candidate, Posterior] = {}
+
+    @property
+    def best(self) -> float:
+        """The best target of a value that was measured in full.
+
+        Where there is no such value, it is the best target of all.
+        """
+        stds = self._view.value_stds
+        if stds is None:
+            return float(self.z.max())
+        measured = self.z[(stds == 0) & np.isfinite(self.values)]
+        return float((measured if len(measured) else self.z).max())
 
     def __getitem__(self, candidate: Candidate) -> Posterior:
         """Return the candidate's posterior."""
@@ -167,6 +180,11 @@ class Models(Fits):
         if self._view.now is not None:
             return latest_rows(self.n)
         return self._cache.active_rows(self.X, self.values, self._view.start)
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which targets of posteriors are of values that are numbers, not failures."""
+        return np.isfinite(self.values[self._active])
 
     @property
     def _fitted(self) -> tuple[Array, Array]:
@@ -223,8 +241,8 @@ class Models(Fits):
         candidate : Candidate
             The model.
         weights : array of shape (n,)
-            Positive weights of the told points; pending ones have weight 1. What values
-            have of errors of their own is added.
+            Positive weights of the told points; pending ones have weight 1. The errors
+            of the values themselves are added.
         """
         weights = weights[self._active]
         if self._errors is not None:
@@ -245,17 +263,16 @@ class Models(Fits):
     def seen_as(self, z: Array, shift: float, scale: float) -> Models:
         """Return the models of the same points with other targets, in their own units.
 
-        A policy that shapes the values looks at them this way as they are.
+        A policy that transforms the values uses this to see the original ones.
         """
         return self._of(replace(self._view, z=z, shift=shift, scale=scale))
 
     def timed(self) -> Models:
         """Return the models over points and time, seen from the present.
 
-        The i-th value told belongs to time i, counted from 1; pending points follow,
-        and the point to be chosen comes next. Kernels of these models see the time in
-        the last column; their posteriors are asked at points without it, and answer for
-        the present.
+        The i-th value told belongs to time i, counted from 1. Pending points follow,
+        then the point to be chosen. Kernels of these models see the time in the last
+        column. Their posteriors take points without it, and predict for the present.
         """
         return self._of(self._view.timed())
 
@@ -283,8 +300,8 @@ class Models(Fits):
         """
         if self._view.ball is None:
             raise ValueError(
-                "Expected models that know what perturbations are feasible, got some "
-                "without; pass 'ball', such as the method of that name of a Space."
+                "Expected models that know the feasible perturbations, got models "
+                "without them; pass 'ball', such as the method Space.ball."
             )
         return self._view.ball(eps, metric, units)
 

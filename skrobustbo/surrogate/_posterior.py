@@ -40,9 +40,9 @@ class Candidate:
         Prior mean: encoded points, shape (n, n_columns), to values in units of the
         objective, shape (n,). The data enter as ``y - mean(X)``.
     norm_bound : float, default=1.0
-        Bound on the objective's norm in the kernel's function space.
+        Bound on the norm of the objective in the kernel's function space.
     label : str, optional
-        How histories and plots name it (default: the kernel's text).
+        Name in histories and plots (default: the text of the kernel).
     noise : float, optional
         Standard deviation of the noise, in the units that the model sees (default: that
         of the policy).
@@ -111,9 +111,9 @@ class ReferencePoints:
 class Posterior:
     """Posterior of one candidate, in the units that the model sees.
 
-    It is computed from the factor and the weights of a regressor of scikit-learn's. The
-    last rows may be pending points: they narrow the deviation and leave the mean as it
-    is.
+    It is computed from the factor and the weights of a scikit-learn regressor. The last
+    rows may be pending points, which reduce the standard deviation and do not change
+    the mean.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Posterior:
         The model.
     regressor : IncrementalGPR
         The candidate's Gaussian process, fitted to told points, then pending ones. Its
-        targets are those of the told points, less the prior mean.
+        targets are those of the told points minus the prior mean.
     n_told : int
         Number of the points that have been told.
     noise : float
@@ -129,7 +129,7 @@ class Posterior:
     mean : callable, optional
         Prior mean in those units.
     space : ReferencePoints, optional
-        The feasible points, or a sample of them, where they are known.
+        The feasible points, or a sample of them, if they are known.
     log_weight : float, default=0.0
         Sum of the logarithms of the weights that divide each row's noise variance.
     """
@@ -246,6 +246,19 @@ class Posterior:
             np.linalg.solve(inverse[:, rows].T @ inverse[:, rows], alpha[rows])
             for rows in blocks
         ]
+
+    @property
+    def left_out_errors(self) -> Array:
+        """Errors of each told target left out, in their own deviations, (n_told,).
+
+        With K^-1 of the model, noise included, and alpha = K^-1 z they are
+        alpha_i / sqrt(K^-1_ii): Rasmussen and Williams (2006, section 5.4.2).
+        """
+        n = self.n_told
+        inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
+        precision = np.einsum("ij,ij->j", inverse, inverse)
+        errors: Array = self._alpha[:n] / np.sqrt(precision)
+        return errors
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.

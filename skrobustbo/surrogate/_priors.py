@@ -71,7 +71,7 @@ class GammaPrior:
     Parameters
     ----------
     shape : float, default=3.0
-        Shape of the law.
+        Shape of the distribution.
     rate : float, default=6.0
         Rate, per unit of the unit cube; the mode is ``(shape - 1) / rate``.
 

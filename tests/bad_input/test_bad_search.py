@@ -8,12 +8,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.stats
-from sentences import FITS, Counting, X, assert_well_written, refusal, short, y
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
 
 from fake_estimators import FAKE_SPACE, search_of
+from sentences import FITS, Counting, X, assert_well_written, refusal, short, y
 from skrobustbo import Categorical, Integer, Real, Space, policies
 
 
@@ -71,6 +71,7 @@ ONLY = {
         [{1: 2}],
         [{"a": 0.1}, {"a": [0.1]}],
     ],
+    "previous": [3, b"x", ["a"], [{"a": 0.1}], np.array(3), True],
     "constraints": [3, "x", [len], np.array(3), {"a": 1}],
     "search_metric": [3, ["a"], "accuracy", ""],
     "max_time": SECONDS,

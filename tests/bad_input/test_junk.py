@@ -173,6 +173,7 @@ def test_earlier_results(value):
 
 @FAST
 @given(value=junk, key=st.sampled_from(sorted(Optimizer(SPACE).to_dict())))
+@example(value=3, key="format")  # the number of the format in place of the state
 def test_states(value, key):
     made = Optimizer(SPACE, random_state=0)
     for _ in range(3):

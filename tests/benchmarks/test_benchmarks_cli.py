@@ -357,6 +357,50 @@ class TestRunCommand:
         assert len(all_rows(table.path)) >= 3
         assert keys[0] in keys_of(all_rows(table.path))
 
+    def test_interrupt_keeps_what_jobs_have_made_and_notes_no_failure(
+        self, tmp_path, monkeypatch
+    ):
+        """A child that an interrupt ends has failed, and may have made some runs."""
+        keys = [RunKey("branin", 3, "sobol", seed) for seed in range(4)]
+
+        def interrupted(futures):
+            wait(futures)
+            raise KeyboardInterrupt
+
+        def run_here(job):
+            if len(job.keys) > 1:
+                raise RunFailedError("KeyboardInterrupt", run_one(job.keys[0]))
+            return run_one(job.keys[0])
+
+        monkeypatch.setattr(_pool, "as_completed", interrupted)
+        monkeypatch.setattr(_pool, "run_in_child", run_here)
+        table = Table(tmp_path / "r.csv")
+        table.open()
+        jobs = [job(table.path, *keys[:2]), job(table.path, keys[2])]
+        with pytest.raises(KeyboardInterrupt):
+            execute(jobs, 2)
+        assert keys_of(all_rows(table.path)) == {keys[0], keys[2]}
+        assert not table.failures.path.exists()
+
+    def test_interrupt_while_a_result_is_told_loses_nothing(
+        self, tmp_path, monkeypatch
+    ):
+        keys = [RunKey("branin", 3, "sobol", seed) for seed in range(2)]
+
+        def interrupt(text):
+            raise KeyboardInterrupt
+
+        def run_here(job):
+            raise RunFailedError("why", run_one(keys[0]))
+
+        monkeypatch.setattr(_pool, "say", interrupt)
+        monkeypatch.setattr(_pool, "run_in_child", run_here)
+        table = Table(tmp_path / "r.csv")
+        table.open()
+        with pytest.raises(KeyboardInterrupt):
+            execute([job(table.path, *keys)], 1)
+        assert keys_of(all_rows(table.path)) == {keys[0]}
+
     def test_child_says_why_it_failed_and_keeps_what_it_made(self, tmp_path):
         good, bad = RunKey("branin", 3, "sobol", 0), RunKey("no-such", 3, "sobol", 0)
         with pytest.raises(

@@ -389,7 +389,7 @@ def changed_data(path, data, other):
     quietly(make(path, n_iter=2), *data)
     assert Counted.n_fits == 6
     with pytest.raises(
-        CheckpointError, match=r"as the data X was .* and is now"
+        CheckpointError, match=r"because the data X was .* and is now"
     ) as error:
         quietly(make(path, n_iter=2), *other)
     assert "\n" not in str(error.value)
@@ -460,7 +460,9 @@ def test_each_part_is_named(path):
     ]
     before = path.read_bytes()
     for message, changes in refused:
-        with pytest.raises(CheckpointError, match=f"of another search, as {message}"):
+        with pytest.raises(
+            CheckpointError, match=f"belongs to another search, because {message}"
+        ):
             fit(**changes)
     assert path.read_bytes() == before
     fit()
@@ -567,7 +569,7 @@ def test_circles_end():
 
 
 def test_functions_without_a_name_are_warned_of(path):
-    with pytest.warns(UserWarning, match="by its name alone"):
+    with pytest.warns(UserWarning, match="only by its name"):
         make(path, scoring=lambda e, X, y: 1.0 - e.a**2, n_iter=2).fit(X, y)
 
 
@@ -580,7 +582,7 @@ def test_functions_of_ones_own_are_warned_of_and_those_of_packages_not(path, rec
     assert describe(len) == "builtins.len"
     assert describe(accuracy_score).endswith("accuracy_score")
     assert not recwarn.list
-    with pytest.warns(UserWarning, match="own_score' by its name alone.*another path"):
+    with pytest.warns(UserWarning, match="own_score' only by its name.*another path"):
         make(path, scoring=own_score, n_iter=2).fit(X, y)
 
 

@@ -98,7 +98,7 @@ def test_only_what_failed_is_fitted_again(kind, path):
     assert not Moody.fits
     n = 3 * failed.sum()
     says = " ".join(read.report().split())
-    assert f"24 folds from the checkpoint, not fitted, {n} of them failed" in says
+    assert f"24 folds read from the checkpoint, {n} of them failed" in says
     assert "retry_failed=True fits those of the checkpoint again" in says
 
     second = make(path, retry_failed=True).fit(X, y)
@@ -108,7 +108,7 @@ def test_only_what_failed_is_fitted_again(kind, path):
     assert len(Moody.fits) == n
     assert second.cv_results_["params"] == first.cv_results_["params"]
     assert np.isfinite(second.cv_results_["mean_test_score"]).all()
-    assert f"{24 - n} folds from the checkpoint, not fitted" in second.report()
+    assert f"{24 - n} folds read from the checkpoint" in second.report()
     assert "of them failed" not in second.report()
 
 
@@ -147,5 +147,5 @@ def test_without_a_checkpoint_nothing_is_said_of_one():
 
 def test_another_search_stays_another_one(path):
     make(path).fit(X, y)
-    with pytest.raises(CheckpointError, match="of another search"):
+    with pytest.raises(CheckpointError, match="belongs to another search"):
         make(path, retry_failed=True, batch_size=2).fit(X, y)

@@ -125,7 +125,9 @@ def test_data_do_not_show_where_others_are_refused(case, tmp_path):
     before, first = search(path, {"groups": [0, 1, 2] * 4} if case == "groups" else {})
     before.fit(**first)
     made, given = search(path, GIVEN[case])
-    with pytest.raises(CheckpointError, match=r"of another search, as ") as error:
+    with pytest.raises(
+        CheckpointError, match=r"belongs to another search, because "
+    ) as error:
         made.fit(**given)
     assert_none(str(error.value))
 

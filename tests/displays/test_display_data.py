@@ -33,6 +33,9 @@ from skrobustbo.displays import (
     SensitivityDisplay,
 )
 
+#: Those made from a search; BranchesDisplay holds one of them for each branch.
+NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
+
 
 def told(values, space=None, policy="random"):
     optimizer = Optimizer(space or {"x": Real(0, 10)}, policy, random_state=0)
@@ -100,7 +103,7 @@ def search():
 
 
 class TestConvention:
-    @pytest.mark.parametrize("name", displays.__all__)
+    @pytest.mark.parametrize("name", NAMES)
     def test_from_search_draws_at_once_and_plot_again(self, search, name):
         import matplotlib.pyplot as plt
 
@@ -118,7 +121,33 @@ class TestConvention:
         assert first is not figure
         assert len(figure.axes) > (0 if hasattr(display, "ax_") else 1)
 
-    @pytest.mark.parametrize("name", displays.__all__)
+    @pytest.mark.parametrize(
+        ("settings", "name"),
+        [
+            ({}, "score"),
+            ({"scoring": "neg_log_loss"}, "neg_log_loss"),
+            ({"scoring": lambda est, X, y: est.score(X, y)}, "score"),
+            ({"scoring": ["accuracy", "f1"], "refit": "f1"}, "f1"),
+            (
+                {
+                    "scoring": {"mine": "accuracy", "f1": "f1"},
+                    "refit": "f1",
+                    "search_metric": "mine",
+                },
+                "mine",
+            ),
+        ],
+    )
+    def test_values_have_the_name_of_the_metric(self, settings, name):
+        tree, space = DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}
+        X, y = np.arange(20.0).reshape(-1, 1), np.arange(20) % 2
+        search = RobustBayesSearchCV(
+            tree, space, n_iter=2, cv=2, random_state=0, **settings
+        ).fit(X, y)
+        display = ConvergenceDisplay.from_search(search)
+        assert display.value_name == display.ax_.get_ylabel() == name
+
+    @pytest.mark.parametrize("name", NAMES)
     def test_unfitted_searches_and_untold_optimizers_are_refused(self, name):
         cls = getattr(displays, name)
         space = {"max_depth": Integer(1, 3)}
@@ -208,6 +237,18 @@ class TestConvergence:
         assert low < 0
         assert high > 4
 
+    def test_marks_of_several_searches_are_explained(self):
+        def texts(*optimizers):
+            display = ConvergenceDisplay.from_optimizer(list(optimizers))
+            labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+            return [label.replace("\n", "") for label in labels][2:]
+
+        plain, low = told([1.0, 2.0]), told([1.0, 1.1, 1.2, 1.3, -1e6])
+        assert texts(plain, plain) == ["line: best so far", "dot: a candidate"]
+        assert texts(plain, low)[-1] == "below the axis"
+        plain.regret_bound = lambda: 0.5
+        assert texts(plain, plain)[-1] == "band: what may be left to gain"
+
     def test_equal_policies_get_different_names(self):
         display = ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])])
         names = [curve.name for curve in display.curves]
@@ -221,7 +262,7 @@ class TestConvergence:
     def test_certificate_is_a_band_above_the_best(self, bound):
         optimizer = told([1.0, 2.0])
 
-        def regret_bound():
+        def regret_bound(calibrated):
             if bound is None:
                 raise ValueError("this policy has no bound")
             return bound
@@ -235,6 +276,29 @@ class TestConvergence:
             for box in bands
         ]
         assert drawn == ([pytest.approx((2.0, 2.5))] if bound == 0.5 else [])
+
+    @pytest.mark.parametrize(("largest", "top"), [(2.25, 2.25), (1.5, 2.0), (9, 2.5)])
+    def test_the_band_ends_at_the_largest_value_there_can_be(self, largest, top):
+        optimizer = told([1.0, 2.0])
+        optimizer.regret_bound = lambda calibrated: 0.5
+        for given in (largest, [largest]):
+            display = ConvergenceDisplay.from_optimizer(optimizer, largest=given)
+            assert 2.0 + display.curves[0].bound == top
+
+    def test_the_band_of_an_accuracy_ends_at_one(self):
+        X, y = np.arange(40.0).reshape(-1, 1), np.repeat([0, 1], 20)
+        search = RobustBayesSearchCV(
+            DecisionTreeClassifier(random_state=0),
+            {"max_depth": Integer(1, 5)},
+            n_iter=3,
+            random_state=0,
+        ).fit(X, y)
+        search.optimizer_.regret_bound = lambda calibrated: 10.0
+        (curve,) = ConvergenceDisplay.from_search(search).curves
+        assert curve.bound == pytest.approx(1 - search.best_score_)
+        search.set_params(scoring=lambda estimator, X, y: 0.5).fit(X, y)
+        search.optimizer_.regret_bound = lambda calibrated: 10.0
+        assert ConvergenceDisplay.from_search(search).curves[0].bound == 10.0
 
 
 def chosen(label, theta=None, alive=(), divisor=None):
@@ -400,6 +464,32 @@ class TestObjective:
             one.mean, [[10 * n + 100 * kind for kind in (0, 1)] for n in range(1, 6)]
         )
         assert len(display.axes_) == 2
+
+    def test_both_maps_of_a_pair_are_in_one_row(self):
+        display = self.make(parameters=["C", ("n", "kind")])
+        rows = [ax.get_subplotspec().rowspan.start for ax in display.axes_]
+        assert rows == [0, 1, 1]
+
+    def test_marks_are_explained(self):
+        def texts(display):
+            (legend,) = display.figure_.legends
+            return [text.get_text() for text in legend.get_texts()]
+
+        line = "expected \N{PLUS-MINUS SIGN} 2 deviations"
+        assert texts(self.make()) == [line, "a trial", "recommended"]
+        pairs = self.make(parameters=[("n", "kind")])
+        assert texts(pairs) == ["a trial", "recommended"]
+        failed = ObjectiveDisplay.from_optimizer(told([1.0, math.nan]))
+        assert texts(failed)[-1] == "failed"
+        low = ObjectiveDisplay.from_optimizer(told([1.0, 1.1, 1.2, 1.3, -1e6]))
+        assert texts(low)[-1] == "below the axis"
+
+    def test_figures_of_others_get_no_legend(self):
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(1, 2)
+        ObjectiveDisplay.from_optimizer(told([1.0, 2.0]), ax=axes[0])
+        assert not figure.legends
 
     def test_predictions_are_the_optimizers(self):
         optimizer = told([1.0, 3.0, 2.0, 0.5])

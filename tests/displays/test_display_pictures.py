@@ -1,18 +1,21 @@
 """Every display can be drawn, whatever the run, and its texts do not collide."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from picture_texts import collisions, outside
 from skrobustbo import Candidate, Integer, Optimizer, Real, Space, displays, policies
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
-DISPLAYS = [getattr(displays, name) for name in displays.__all__]
+#: BranchesDisplay holds some of the others, and has tests of its own.
+NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
+DISPLAYS = [getattr(displays, name) for name in NAMES]
 NEED_A_MODEL = (displays.ObjectiveDisplay, displays.SensitivityDisplay)
+PARALLEL = displays.ParallelCoordinatesDisplay
 COLUMN, SLIDE = 3.3, 10.0
 
 
@@ -107,66 +110,6 @@ CASES = {
 }
 
 
-def boxes_of(figure, ax):
-    """Return the extents of tick labels by axis, and those of the legend's texts."""
-    axes = {}
-    for axis in (ax.xaxis, ax.yaxis):
-        labels = axis.get_ticklabels(which="both")
-        axes[axis.axis_name] = [
-            (label.get_text(), label.get_window_extent())
-            for label in labels
-            if label.get_visible() and label.get_text()
-        ]
-    legend = ax.get_legend()
-    texts = [] if legend is None else legend.get_texts()
-    return axes, [(text.get_text(), text.get_window_extent()) for text in texts]
-
-
-def collisions(figure):
-    """Return pairs of texts of one axes that overlap by more than a pixel."""
-    figure.canvas.draw()
-    found = []
-    insets = [child for ax in figure.axes for child in ax.child_axes]
-    for ax in [*figure.axes, *insets]:
-        # Ticks of axes switched off are not drawn.
-        if not (ax.axison and ax.get_visible()):
-            continue
-        axes, legend = boxes_of(figure, ax)
-        pairs = [p for one in axes.values() for p in itertools.combinations(one, 2)]
-        pairs += list(itertools.combinations(legend, 2))
-        pairs += [p for one in axes.values() for p in itertools.product(one, legend)]
-        found += [(a[0], b[0]) for a, b in pairs if overlap(a[1], b[1])]
-    return found
-
-
-def overlap(a, b):
-    across = min(a.x1, b.x1) - max(a.x0, b.x0)
-    along = min(a.y1, b.y1) - max(a.y0, b.y0)
-    return across > 1 and along > 1
-
-
-def outside(figure):
-    """Return the texts that the figure's edges cut off."""
-    insets = [child for ax in figure.axes for child in ax.child_axes]
-    axes = [ax for ax in [*figure.axes, *insets] if ax.axison]
-    found = []
-    for ax in axes:
-        for axis in (ax.xaxis, ax.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            inside = [t for t in axis.get_major_ticks() if low <= t.get_loc() <= high]
-            found += [axis.label, *(tick.label1 for tick in inside)]
-        if ax.get_legend() is not None:
-            found += ax.get_legend().get_texts()
-    width, height = figure.bbox.width, figure.bbox.height
-    return [
-        text.get_text()
-        for text in found
-        if text.get_text() and text.get_visible()
-        for box in [text.get_window_extent()]
-        if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
-    ]
-
-
 def drawn(cls, optimizer, width):
     with plt.rc_context({"figure.figsize": (width, 0.75 * width)}):
         return cls.from_optimizer(optimizer).figure_
@@ -197,7 +140,7 @@ FAST = ("long names", "twenty parameters")
 
 
 @pytest.mark.parametrize("case", some(CASES, FAST))
-@pytest.mark.parametrize("cls", DISPLAYS, ids=displays.__all__)
+@pytest.mark.parametrize("cls", DISPLAYS, ids=NAMES)
 def test_texts_do_not_collide_in_one_column(cls, case, run_of):
     if case == "failures" and cls in NEED_A_MODEL:
         with pytest.raises(ValueError, match="at least one finite value"):
@@ -208,9 +151,102 @@ def test_texts_do_not_collide_in_one_column(cls, case, run_of):
     assert outside(figure) == []
 
 
+def tick_texts(axis):
+    """Return the tick labels without their line breaks, spaces left out."""
+    texts = [label.get_text() for label in axis.get_ticklabels()]
+    return ["".join(text.split()) for text in texts]
+
+
+@pytest.mark.parametrize("case", ["long names", "many categories"])
+@pytest.mark.parametrize("cls", [displays.ObjectiveDisplay, PARALLEL])
+def test_every_category_has_its_whole_label(cls, case, run_of):
+    """Also 26 of them in one column."""
+    with plt.rc_context({"figure.figsize": (COLUMN, 2.5)}):
+        display = cls.from_optimizer(run_of(case))
+    if cls is PARALLEL:
+        names, axes = display.names, display.ax_.child_axes
+    else:
+        names, axes = [one.names[0] for one in display.slices], display.axes_
+    seen = 0
+    for name, ax in zip(names, axes, strict=True):
+        labels = display.scales[name].labels
+        if labels:
+            expected = ["".join(label.split()) for label in labels]
+            assert tick_texts(ax.xaxis) == expected
+            seen += 1
+    assert seen >= 2
+
+
+@pytest.mark.parametrize("width", [COLUMN, SLIDE])
+def test_lines_do_not_run_through_tick_labels(width, run_of):
+    with plt.rc_context({"figure.figsize": (width, 0.75 * width)}):
+        display = PARALLEL.from_optimizer(run_of("long names"))
+    ax = display.ax_
+    display.figure_.canvas.draw()
+    boxes = [
+        label.get_window_extent()
+        for rail in ax.child_axes
+        for label in rail.get_xticklabels()
+    ]
+    assert len(boxes) > 12
+    segments = [
+        ax.transData.transform(line.get_xydata()[i : i + 2])
+        for line in ax.lines
+        if line.get_linestyle() in ("-", ":")
+        for i in range(0, len(line.get_xdata()), 3)
+    ]
+    assert len(segments) == 20 * 4
+    for (_, y0), (_, y1) in segments:
+        low, high = sorted((y0, y1))
+        for box in boxes:
+            assert min(high, box.y1) - max(low, box.y0) <= 1
+
+
+def test_a_long_metric_is_whole_on_the_axis(run_of):
+    name = "neg_mean_absolute_percentage_error_of_the_validation_set"
+    for cls in (displays.ConvergenceDisplay, PARALLEL):
+        with plt.rc_context({"figure.figsize": (COLUMN, 2.5)}):
+            display = cls.from_optimizer(run_of("long names"), value_name=name)
+        axes = display.figure_.axes
+        texts = [ax.get_ylabel().replace("\n", "") for ax in axes]
+        assert name in texts
+        assert outside(display.figure_) == []
+
+
+TRANSPARENT = {"figure.facecolor": "none", "axes.facecolor": "none"}
+
+
+def luminance(colour):
+    from matplotlib.colors import to_rgb
+
+    linear = np.array(to_rgb(colour))
+    linear = np.where(linear <= 0.04, linear / 12.9, ((linear + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(a, b):
+    low, high = sorted([luminance(a), luminance(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_on_a_transparent_background_all_is_read_on_white_and_black(run_of):
+    with plt.rc_context(TRANSPARENT):
+        display = displays.ConvergenceDisplay.from_optimizer(run_of("long names"))
+    figure, ax = display.figure_, display.ax_
+    assert figure.get_facecolor()[3] == ax.get_facecolor()[3] == 0
+    texts = [ax.xaxis.label, ax.yaxis.label, *ax.get_legend().get_texts()]
+    texts += [*ax.get_xticklabels(), *ax.get_yticklabels()]
+    colours = {text.get_color() for text in texts}
+    colours |= {line.get_color() for line in ax.lines}
+    assert len(texts) > 8
+    for colour in colours:
+        assert contrast(colour, "white") > 2.5, colour
+        assert contrast(colour, "black") > 2.5, colour
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", FAST)
-@pytest.mark.parametrize("cls", DISPLAYS, ids=displays.__all__)
+@pytest.mark.parametrize("cls", DISPLAYS, ids=NAMES)
 def test_texts_do_not_collide_on_a_dark_slide(cls, case, run_of):
     with plt.style.context("dark_background"):
         figure = drawn(cls, run_of(case), SLIDE)

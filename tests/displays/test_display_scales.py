@@ -6,6 +6,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
+from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from skrobustbo import Categorical, Integer, Real, Space
@@ -13,12 +14,10 @@ from skrobustbo.displays._scales import (
     linear_ticks,
     log_ticks,
     number_label,
+    pooled,
     scale_of,
-    short_names,
-    short_values,
-    shortened,
-    shortened_apart,
 )
+from skrobustbo.displays._text import broken, short_names, short_values
 
 
 def scale(dimension):
@@ -123,25 +122,76 @@ def test_numbers(number, label):
 def test_names_keep_what_tells_them_apart():
     names = ["a__num__imputer__strategy", "a__cat__imputer__strategy", "svc__C"]
     assert list(short_names(names).values()) == [
-        "num__imputer\N{HORIZONTAL ELLIPSIS}ategy",
-        "cat__imputer\N{HORIZONTAL ELLIPSIS}ategy",
+        "num__imputer__strategy",
+        "cat__imputer__strategy",
         "C",
     ]
     assert short_names(["C", "svc__C"]) == {"C": "C", "svc__C": "svc__C"}
 
 
-def test_texts_cut_short_stay_different():
-    assert shortened("abcdefghij", 7) == "abcd\N{HORIZONTAL ELLIPSIS}ij"
-    assert len(set(shortened_apart([f"parameter_{i}" for i in range(12)], 7))) == 12
-    assert shortened_apart(["x" * 30, "x" * 31], 8)[1].endswith("#2")
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("HistGradientBoostingClassifier", ["HistGradient", "Boosting", "Classifier"]),
+        ("learning_rate_init", ["learning_", "rate_init"]),
+        ("num__imputer__strategy", ["num__", "imputer__", "strategy"]),
+        ("most frequent value", ["most", "frequent", "value"]),
+        ("Ridge(alpha=1.5)", ["Ridge(", "alpha=1.5)"]),
+        ("abcdefghijklmnopqrstuvwx", ["abcdefghijkl", "mnopqrstuvwx"]),
+        ("max_features", ["max_features"]),
+    ],
+)
+def test_lines_end_between_words(text, lines):
+    assert broken(text, 12).split("\n") == lines
+
+
+@given(st.text(alphabet="abCD_ ($=", max_size=60), st.integers(2, 30))
+def test_nothing_of_a_broken_text_is_left_out(text, most):
+    lines = broken(text.replace("$", r"\$"), most).split("\n")
+    assert "".join(lines).replace(" ", "") == text.replace("$", r"\$").replace(" ", "")
+    assert len(lines) == 1 or max(map(len, lines)) <= most
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=8, unique=True))
-def test_labels_of_categories_fit_on_one_line(values):
+def test_categories_are_whole_and_different(values):
     labels = short_values(values)
     assert len(set(labels)) == len(labels)
     assert not any("\n" in label for label in labels)
-    assert max(len(label.replace("\\$", "$")) for label in labels) <= 16 + len(" #8")
+    for value, label in zip(values, labels, strict=True):
+        text = " ".join(value.split()) or "(empty)"
+        assert label.replace("\\$", "$").startswith(text)
+
+
+def test_estimators_of_many_settings_are_numbered():
+    many = [MLPClassifier(hidden_layer_sizes=tuple(range(9 * k))) for k in (3, 4)]
+    assert short_values([*many, "x"]) == ["MLPClassifier #1", "MLPClassifier #2", "x"]
+
+
+class TestPooled:
+    """One axis for a parameter that branches define differently."""
+
+    def pooled(self, *dimensions, tried=()):
+        spaces = [Space({"p": dimension}) for dimension in dimensions]
+        return pooled("p", "p", [space.dimensions["p"] for space in spaces], tried)
+
+    def test_equal_definitions_are_as_they_are(self):
+        C = Real(0.1, 10, log=True)
+        assert self.pooled(C, C) == scale(C)
+
+    def test_ranges_are_joined(self):
+        found = self.pooled(Real(0.1, 1, log=True), Real(0.5, 30, log=True))
+        assert (found.kind, found.low, found.high) == ("log", 0.1, 30.0)
+        assert self.pooled(Integer(1, 5), Integer(0, 9)).whole
+
+    def test_choices_are_joined(self):
+        found = self.pooled(["a", "b"], ["c", "b"])
+        assert found.labels == ("a", "b", "c")
+        assert found.position({"p": "c"}) == 2
+
+    def test_numbers_beside_choices_are_those_tried(self):
+        found = self.pooled(["sqrt"], Real(0, 1), tried=[0.75, 0.25, "sqrt"])
+        assert found.labels == ("sqrt", "0.25", "0.75")
+        assert np.isnan(found.position({"p": 0.5}))
 
 
 def test_estimators_are_named_by_their_class_where_that_is_enough():

@@ -15,6 +15,8 @@ class FixedSource:
     """
 
     n_rounds = None
+    metric = None
+    near = ""
 
     def __init__(self, candidates, batch_size=None):
         self.trials = []

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
+import inside
 from skrobustbo import Optimizer, Real
-from skrobustbo.policies import available
+from skrobustbo.policies import BOHO, HEStableOpt, StableOpt, available
 
 SPACE = {"x": Real(0, 1)}
 
@@ -50,6 +51,41 @@ def test_an_uncertain_value_moves_the_model_less(policy):
         optimizer._tell_trial(trial, 2.0, std)
         moved.append(abs(optimizer.predict(point) - before))
     assert moved[0] > moved[1] > moved[2]
+
+
+def test_boho_improves_on_a_value_that_was_measured_in_full():
+    optimizer = Optimizer(SPACE, BOHO(incumbent="f"), n_initial_points=2)
+    values = [(0.1, 1.0, 0.0), (0.9, 9.0, 0.1), (0.5, 2.0, 0.0), (0.4, np.nan, 0.0)]
+    for x, value, std in values:
+        optimizer._tell_trial(optimizer._place({"x": x}), value, std)
+    models = inside.models(optimizer)
+    assert models.best * models.scale + models.shift == pytest.approx(2.0)
+    incumbent = optimizer.policy._incumbent(None, models, None)
+    assert incumbent == models.best == models.z[2]
+
+
+def test_the_best_of_estimates_alone_is_the_best_of_all():
+    optimizer = Optimizer(SPACE, random_state=0)
+    for x, value, std in [(0.1, 1.0, 0.1), (0.9, 9.0, 0.1), (0.2, np.nan, 0.0)]:
+        optimizer._tell_trial(optimizer._place({"x": x}), value, std)
+    models = inside.models(optimizer)
+    assert models.best == models.z[1] > models.z[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("cls", [StableOpt, HEStableOpt])
+def test_no_centre_is_recommended_whose_query_was_stopped(cls, seed):
+    optimizer = Optimizer(SPACE, cls(eps=0.05), n_initial_points=3, random_state=seed)
+    for i in range(9):
+        trial = optimizer._ask_trial()
+        value = -((trial.params["x"] - 0.3) ** 2)
+        # Of the centres, one only has a value that was measured in full.
+        optimizer._tell_trial(trial, value, 0.1 if i > 3 else 0.0)
+    centres = inside.state(optimizer).centres
+    assert len(centres) == 6
+    assert [optimizer.recommend()["x"]] == centres[0]
+    again = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    assert again.recommend() == optimizer.recommend()
 
 
 @pytest.mark.parametrize("std", [-1.0, "1", None, float("inf")])

@@ -12,6 +12,7 @@ import inside
 from fake_estimators import Fake, search_of
 from runs import read_back, run
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
+from skrobustbo.optimizer import _regret_bound
 from skrobustbo.optimizer._regret_bound import Band, regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
 
@@ -112,6 +113,47 @@ def test_more_confidence_is_a_larger_bound():
     assert found[0] < found[2]
 
 
+def left_out(optimizer):
+    """Return the root mean square of the errors of points left out, of each model."""
+    models = inside.models(optimizer, pending=False)
+    plausible = optimizer.policy.plausible(inside.state(optimizer), models)
+    errors = [models[candidate].left_out_errors for candidate in plausible]
+    return [math.sqrt(np.mean(error[models.measured] ** 2)) for error in errors]
+
+
+def test_a_model_that_errs_more_than_it_expects_has_a_wider_band():
+    smooth, ratios = GPUCB(RBF(2.0), beta=2.0, **RAW), []
+    for seed in range(5):
+        f, _ = drawn(Matern(0.05, nu=2.5), seed)
+        optimizer = Optimizer(LINE, smooth, n_initial_points=3, random_state=seed)
+        run(optimizer, 12, lambda params, f=f: f[params["i"]])
+        (widening,) = left_out(optimizer)
+        assert widening > 1.5
+        bound, wide = (optimizer.regret_bound(calibrated=c) for c in (False, True))
+        # The width of a band counts twice, the means not at all.
+        (band,) = inside.branch_of(optimizer, 0).bands(12, 0.05)
+        (wider,) = inside.branch_of(optimizer, 0).bands(12, 0.05, calibrated=True)
+        assert wider.upper > band.upper
+        assert wider.lower < band.lower
+        assert wide == pytest.approx(wider.upper - wider.lower)
+        ratios.append(wide / bound)
+    assert min(ratios) > 1.2
+
+
+def test_a_model_that_errs_less_keeps_its_band():
+    optimizer = told(GPUCB(RBF(0.1), beta=2.0, noise=NOISE), n=20)
+    assert max(left_out(optimizer)) < 1
+    assert optimizer.regret_bound(calibrated=True) == optimizer.regret_bound()
+
+
+def test_failures_are_no_errors_of_a_model(monkeypatch):
+    optimizer, seen = told(GPUCB(RBF(0.1), beta=2.0, noise=NOISE), n=20), []
+    monkeypatch.setattr(_regret_bound, "_widening", lambda e: seen.append(len(e)) or 1)
+    optimizer.tell({"x": 0.9}, np.nan)
+    optimizer.regret_bound(calibrated=True)
+    assert seen == [20]
+
+
 def test_looking_changes_nothing_and_a_copy_says_the_same():
     calm, asked = told(n=12), told(n=12)
     bound = asked.regret_bound()
@@ -141,7 +183,7 @@ def test_every_policy_has_a_bound_or_says_why_not(name):
         assert optimizer.regret_bound() == math.inf
         assert 0 <= told(name, n=9).regret_bound() < math.inf
     else:
-        with pytest.raises(ValueError, match="maximum of one fixed objective"):
+        with pytest.raises(ValueError, match="maximum of a fixed objective"):
             optimizer.regret_bound()
 
 

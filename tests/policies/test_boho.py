@@ -34,7 +34,7 @@ class ScaledModels(FakeModels):
     def __init__(self, sigma=0.5, n_parameters=2):
         self.posterior = partial(Scaled, sigma=sigma)
         self.groups = [np.array([j]) for j in range(n_parameters)]
-        self.z = np.array([0.5, 1.5, -1.0])
+        self.best = 1.5
 
     def fit(self, kernel, prior, bounds, starts, per_parameter=False):
         self.bounds, self.prior = bounds, prior

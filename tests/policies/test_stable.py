@@ -347,19 +347,22 @@ def test_sums_of_the_two_roles_are_kept_apart():
 
 def test_recommendation_by_hand():
     policy, models = policy_of(), two_models()
+    told, two = Told([9.0, 5.0, 1.0]), Told([1.0, 2.0])
     state = StableState(1, survivors=[0, 1], t=3, centres=[[0.3], [0.7], [0.1]])
     # min of LCB over both models: at 0.3 0 (b, 2 - 2), at 0.7 4.5 (a), at 0.1 -2.
-    assert policy.recommend(state, models, Told()) == [0.7]
+    assert policy.recommend(state, models, told) == [0.7]
+    # Where the query around 0.7 has failed or was stopped, the next one is 0.3.
+    assert policy.recommend(state, models, Told([9.0, math.nan, 1.0])) == [0.3]
     # Without b: at 0.3 1.5, at 0.1 -0.5.
     state = StableState(1, survivors=[0], t=3, centres=[[0.1], [0.3]])
-    assert policy.recommend(state, models, Told()) == [0.3]
+    assert policy.recommend(state, models, two) == [0.3]
     # Around 0.2 one model is sure of 6 - 0.5 and the other of 1 - 0.5; around 0.7 both
     # of 3 - 0.5.
     left = GRID[:, 0] < 0.45
     high, low = np.where(left, 6.0, 3.0), np.where(left, 1.0, 3.0)
     models = Tables(a=(high, FLAT), b=(low, FLAT))
     state = StableState(1, survivors=[0, 1], t=2, centres=[[0.2], [0.7]])
-    assert policy.recommend(state, models, Told()) == [0.7]
+    assert policy.recommend(state, models, two) == [0.7]
 
 
 # Whole runs --------------------------------------------------------------------------

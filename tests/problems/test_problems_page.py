@@ -23,9 +23,9 @@ BY_NAME = {name: row for row in ROWS for name in names_of(row)}
 
 
 def test_every_problem_is_on_the_page():
-    tables = {name for name in problems.available() if name.startswith("hpo")}
-    expected = set(problems.available()) - tables
-    assert set(BY_NAME) == expected | {"hpobench-<task>", "hpolib-<task>"}
+    families = ("hpobench-", "hpolib-", "lcbench-")
+    expected = {n for n in problems.available() if not n.startswith(families)}
+    assert set(BY_NAME) == expected | {f"{family}<task>" for family in families}
 
 
 @pytest.mark.parametrize("name", sorted(name for name in BY_NAME if "<" not in name))

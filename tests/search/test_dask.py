@@ -220,6 +220,6 @@ def test_workers_that_die_while_they_get_ready_end_the_search(cluster, monkeypat
     monkeypatch.setattr(_dask_workers, "prepare", lambda shared: os._exit(1))
     with (
         parallel_config(backend="dask"),
-        pytest.raises(RuntimeError, match=r"died [23] times in turn"),
+        pytest.raises(RuntimeError, match=r"died [23] times in a row"),
     ):
         search().fit(X, y)

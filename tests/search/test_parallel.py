@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -12,9 +14,9 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from killed_dask import Deadly
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from fake_estimators import HERE, Marked, Noisy, processes_of, search_of
+from fake_estimators import HERE, Fake, Marked, Noisy, processes_of, search_of
 from fixed_source import FixedSource
 from skrobustbo.evaluation import run_search
 
@@ -43,6 +45,65 @@ class SeesItsThreads(Sees):
 def test_one_inner_thread_for_every_number_of_jobs(n_jobs):
     ours = search(SeesItsThreads(), n_jobs=n_jobs, n_iter=2).fit(X, y)
     np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], [1, 1])
+
+
+def blas_threads():
+    return {p["filepath"]: p["num_threads"] for p in threadpool_info() if is_blas(p)}
+
+
+def is_blas(pool):
+    return pool["user_api"] == "blas"
+
+
+class OverlapsItsNeighbour(Fake):
+    """Ends in the order of the starts, of two side by side: the first one first."""
+
+    order: ClassVar[list] = []
+    both, first_is_over = threading.Event(), threading.Event()
+
+    def fit(self, X, y=None):
+        self.order.append(self)
+        self.place_ = len(self.order)
+        if self.place_ == 2:
+            self.both.set()
+        return super().fit(X, y)
+
+    def score(self, X, y=None):
+        if self.place_ == 1:
+            assert self.both.wait(30)
+            # The second one is to end well after the first.
+            threading.Timer(0.2, self.first_is_over.set).start()
+        if self.place_ == 2:
+            assert self.first_is_over.wait(30)
+        return float(max(blas_threads().values()))
+
+
+@pytest.mark.parametrize("schedule", ["rounds", "window"])
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"), [("loky", 1), ("loky", 2), ("threading", 2)]
+)
+def test_blas_has_its_threads_again_after_a_search(backend, n_jobs, schedule):
+    given = {"n_jobs": n_jobs, "schedule": schedule, "n_iter": 4}
+    with threadpool_limits(3, user_api="blas"), parallel_config(backend):
+        before = blas_threads()
+        found = search(SeesItsThreads(), **given).fit(X, y)
+        assert blas_threads() == before
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], 1)
+    assert set(before.values()) == {3}
+
+
+@pytest.mark.parametrize("schedule", ["rounds", "window"])
+def test_blas_has_its_threads_again_whichever_fold_ends_last(schedule):
+    estimator = OverlapsItsNeighbour()
+    estimator.order.clear()
+    estimator.both.clear()
+    estimator.first_is_over.clear()
+    with threadpool_limits(3, user_api="blas"), parallel_config("threading"):
+        given = {"n_jobs": 2, "schedule": schedule, "n_iter": 2, "cv": 2}
+        found = search(estimator, **given).fit(X, y)
+        assert set(blas_threads().values()) == {3}
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], 1)
+    assert len(estimator.order) == 4
 
 
 class SeesItsJobs(Sees):

@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
+from skrobustbo._trials import Trial
+from skrobustbo.model_selection._failures import Failure, Notes
 from skrobustbo.model_selection._findings import Findings, _has_ends
 from skrobustbo.model_selection._gain import (
     has_settled,
@@ -229,6 +231,20 @@ def test_notes_hold_no_tracebacks():
     assert len(pickle.dumps(search._notes.failures)) < 1000
 
 
+def test_failures_are_counted_from_the_trials():
+    scored = {"test_scores": 0.5, "fit_error": None}
+    raised = {"test_scores": math.nan, "fit_error": "ValueError: no"}
+    trials = [
+        Trial({}, folds=[scored, scored]),
+        Trial({}, folds=[raised, raised]),
+        Trial({}, folds=[scored, raised]),
+        Trial({}, folds=[scored], estimate=(0.5, 0.1)),
+    ]
+    notes = Notes(optimizer=None, metric=None, n_planned=4, trials=trials)
+    assert notes.n_failed == 2
+    assert notes.failures == [Failure("ValueError: no", n_folds=3, n_candidates=2)]
+
+
 def test_failures_with_a_number_as_error_score():
     search = fitted(Shaped(fails="above"), error_score=-1.0)
     says = section(search.report(), "Failures")
@@ -265,7 +281,7 @@ def test_noise_that_dominates():
 def test_parameters_that_do_not_matter():
     space = {"a": Real(0, 1), "b": Integer(0, 10)}
     text = fitted(space=space, n_iter=25).report()  # "up" ignores b
-    assert "- b: to the model, less than 1 %" in section(text, "Next")
+    assert "- b: the model attributes less than 1 %" in section(text, "Next")
     assert Findings(*_parts(fitted(space=space, n_iter=25))).idle == ["b"]
     assert Findings(*_parts(fitted(space=space, n_iter=8))).idle == []
 
@@ -329,16 +345,29 @@ def test_several_models_side_by_side():
 
 def test_certificate_only_where_the_optimizer_has_one():
     search = fitted(n_iter=5)
-    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: 0.0123
+    search.optimizer_.__dict__["regret_bound"] = lambda calibrated: 0.0123
     assert "at most 0.012 is left to gain" in section(search.report(), "Model")
-    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: math.inf
+    search.optimizer_.__dict__["regret_bound"] = lambda calibrated: math.inf
     assert "left to gain" not in search.report()
+
+
+def test_the_report_shows_the_calibrated_bound():
+    search = fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
+    asked = []
+
+    def bound(delta=0.05, *, calibrated=False):
+        asked.append(calibrated)
+        return 0.0
+
+    search.optimizer_.__dict__["regret_bound"] = bound
+    search.report()
+    assert set(asked) == {True}
 
 
 def bounded(bound, search=None):
     """Return a search of which a bound says how much is left to gain."""
     search = search or fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
-    search.optimizer_.__dict__["regret_bound"] = lambda delta=0.05: bound
+    search.optimizer_.__dict__["regret_bound"] = lambda calibrated: bound
     return search
 
 
@@ -359,7 +388,7 @@ def test_a_search_has_settled_only_if_the_bound_is_within_the_error():
     space = {"a": Real(0, 1), "b": Integer(0, 10)}
     calm = fitted(Shaped(kind="inside"), space, n_iter=25)
     assert "has settled" in section(bounded(0.0, calm).report(), "Next")
-    assert "do not exclude" in section(bounded(math.inf, calm).report(), "Next")
+    assert "do not rule one out" in section(bounded(math.inf, calm).report(), "Next")
 
 
 @pytest.mark.parametrize(
@@ -405,7 +434,7 @@ def test_one_candidate_one_fold():
     text = search.report()
     assert text.startswith("RobustBayesSearchCV of Shaped: 1 candidate, 1 fold each")
     assert "±" not in text
-    assert section(text, "Next") == "- raise n_iter: so few candidates (1) tell little"
+    assert section(text, "Next") == "- raise n_iter: 1 candidate cannot show much"
 
 
 def test_random_search_has_no_initial_design_to_speak_of():
@@ -444,4 +473,4 @@ def test_the_honest_score_is_said_where_it_was_asked_for():
     assert text.startswith("score 0.9")
     assert "interval" not in text
     search.honest_score_ = math.nan
-    assert section(search.report(), "Honest") == "no honest score can be told"
+    assert section(search.report(), "Honest") == "no honest score could be computed"

@@ -5,6 +5,8 @@ from collections import deque
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
+import pytest
+
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._solo import FoldLostError, SoloPool, WorkerDiedError
 from skrobustbo.evaluation._stops import Stops
@@ -117,6 +119,25 @@ def test_a_fold_under_way_beside_its_guilty_sibling_has_no_second_life():
 
 def test_a_fold_lost_for_other_reasons_is_fitted_again_without_blame():
     assert failed(FakePool({(0, 0): [FoldLostError()] * 5}).fit()) == []
+
+
+def test_a_fold_lost_beside_its_guilty_sibling_is_not_fitted_again():
+    pool = FakePool({(0, 1): [FoldLostError()]})
+    pool._guilty[0] = "guilty"
+    results = pool.fit()
+    assert failed(results) == [(0, 1), (0, 2)]
+    assert [key for key, _ in pool.started if key[0] == 0] == [(0, 0), (0, 1)]
+
+
+@pytest.mark.parametrize("error", [died(), died(alone=False), FoldLostError()])
+def test_a_fold_whose_candidate_is_over_is_not_sent_again(error):
+    """Its worker died while other folds brought its candidate to its end."""
+    pool = FakePool({(0, 1): [error]})
+    waiting = deque(Fold(c, s, {"c": c}, {}) for c, s in [(0, 0), (0, 1), (1, 0)])
+    over = set()
+    for (candidate, _), _ in pool.run(waiting, lambda fold: fold.candidate not in over):
+        over.add(candidate)
+    assert [key for key, _ in pool.started] == [(0, 0), (0, 1), (1, 0)]
 
 
 def test_error_score_raise_names_the_guilty():

@@ -237,3 +237,17 @@ def test_means_at_the_told_points_are_those_of_a_prediction():
         np.testing.assert_allclose(
             posterior.told_means, posterior.predict(X)[0], rtol=1e-9, atol=1e-12
         )
+
+
+@pytest.mark.parametrize("mean", [None, lambda X: X.sum(axis=1)])
+def test_errors_of_points_left_out_are_those_of_models_without_them(mean):
+    rng = np.random.default_rng(0)
+    X, z = data(rng, 12)
+    kernel, noise, pending = Matern(0.4, nu=2.5), 0.1, rng.random((3, 2))
+    model = posterior(kernel, X, z, noise, mean, X_pending=pending)
+    expected = []
+    for i, x in enumerate(X):
+        rest = np.arange(len(X)) != i
+        mu, sigma = posterior(kernel, X[rest], z[rest], noise, mean).predict(x[None])
+        expected.append((z[i] - mu[0]) / math.hypot(sigma[0], noise))
+    np.testing.assert_allclose(model.left_out_errors, expected, rtol=1e-8)

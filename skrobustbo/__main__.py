@@ -1,0 +1,10 @@
+"""Entry point of ``python -m skrobustbo``."""
+
+import os
+
+from skrobustbo.watching import main
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(10)  # the search comes first
+    raise SystemExit(main())

@@ -1,0 +1,107 @@
+"""A copy of a checkpoint, also of one that a search is writing, taken without locks.
+
+The search holds SQLite's exclusive lock for as long as it runs. That keeps other
+programs out and lets the database do without shared memory, which not every drive has.
+A reader therefore asks SQLite for nothing. It copies the database first and then its
+log, the file that ends in `-wal`.
+
+Between two resets of the log, SQLite only appends to it, and writes nothing to the
+database that is not in the log. The two copies are then what a crash would leave,
+and SQLite recovers from that: a page of the database that was copied half way is in the
+log as a whole. If the log was reset meanwhile, which changes the numbers at its
+beginning, the copy is taken again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from skrobustbo.checkpoint import _ours as ours
+from skrobustbo.checkpoint import _store as store
+from skrobustbo.checkpoint._beside import CheckpointError, begin_of
+
+_LOG = "-wal"
+#: Length of what the log begins with.
+_LOG_HEAD = 32
+_CHUNK = 2**20
+#: How often a copy is tried, and the seconds between.
+_TRIES, _PAUSE = 20, 0.05
+
+
+@contextmanager
+def snapshot(path: str) -> Iterator[str]:
+    """Return a context that gives the path of a copy, which is removed at its end.
+
+    Parameters
+    ----------
+    path : str
+        The checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        If there is no checkpoint, or it cannot be copied.
+    """
+    if not store.exists(path, writing=False):
+        raise missing(path)
+    try:
+        # Readable by the owner only, as the checkpoint is.
+        with tempfile.TemporaryDirectory(prefix="skrobustbo-") as folder:
+            copy = os.path.join(folder, "copy")
+            _take(path, copy)
+            yield copy
+    except FileNotFoundError as error:
+        raise missing(path) from error
+    except OSError as error:
+        raise CheckpointError(
+            f"The checkpoint {path!r} could not be copied for reading "
+            f"({error.strerror or error}): see to it that it may be read and that "
+            "there is space for temporary files."
+        ) from error
+
+
+def missing(path: str) -> CheckpointError:
+    """Return the error for a path at which there is no checkpoint."""
+    return CheckpointError(
+        f"There is no checkpoint at {path!r}: check the path, or start the search."
+    )
+
+
+def _take(path: str, copy: str) -> None:
+    for _ in range(_TRIES):
+        before = _state(path)
+        with ours.opened(path) as read:
+            _write(read, copy)
+        try:
+            with ours.opened(path + _LOG) as read:
+                _write(read, copy + _LOG)
+        except FileNotFoundError:
+            _write(lambda n, place: b"", copy + _LOG)
+        if _state(path) == before:
+            return
+        time.sleep(_PAUSE)
+    raise CheckpointError(
+        f"The checkpoint {path!r} changes faster than it can be read: try again later."
+    )
+
+
+def _state(path: str) -> tuple[Any, ...]:
+    """Return what stays the same while copies of the two files belong together."""
+    status = os.stat(path)
+    log = (begin_of(path, path + _LOG) or b"")[:_LOG_HEAD]
+    # Without a log, all that is written goes to the database at once.
+    times = () if log else (status.st_mtime_ns, status.st_size)
+    return log, status.st_dev, status.st_ino, *times
+
+
+def _write(read: ours.Read, copy: str) -> None:
+    place = 0
+    with open(copy, "wb") as file:
+        while chunk := read(_CHUNK, place):
+            file.write(chunk)
+            place += len(chunk)

@@ -1,0 +1,339 @@
+"""What is fitted into a figure once it is laid out: ticks, labels, legends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from skrobustbo.displays._scales import Scale
+from skrobustbo.displays._text import broken, longest_word
+
+_ROUNDS = 6
+#: Rounds of layout before categories are left without a label: the first ones have
+#: too little room for the axes.
+_PATIENT = 3
+#: Pixels that texts at 100 dots per inch are kept apart by.
+_GAP = 3.0
+#: Fewest and most characters on a line.
+_LEAST, _MOST = 5, 26
+#: Smallest text, as a share of the size to begin with.
+_SMALL = 0.6
+#: What lines and dots are where their colours say of which search they are.
+FIRST = "end of the initial design"
+BEST, EACH = "line: best so far", "dot: a candidate"
+BAND = "band: what may be left to gain"
+#: Legend entries that come after all others, whatever was drawn last.
+LAST = (BEST, EACH, BAND, FIRST, "below the axis", "failed")
+
+
+@dataclass
+class Ticks:
+    """The ticks of one axis, as many as there is room for.
+
+    Categories that overlap are broken over lines, then turned upright, then smaller.
+    Only if nothing else helps are some of them left without a label.
+
+    Attributes
+    ----------
+    axis : matplotlib Axis
+    scale : Scale or None
+        That of a parameter; None for values and counts, on the axis as it is.
+    most : int
+        Ticks to begin with; categories begin with all.
+    wrap : int
+        Characters on a line of a category.
+    turns : bool
+        Whether categories that overlap may be turned upright.
+    whole : bool
+        Whether values are whole numbers.
+    text : dict
+        Properties of the labels.
+    """
+
+    axis: Any
+    scale: Scale | None = None
+    most: int = 7
+    wrap: int = 16
+    turns: bool = True
+    whole: bool = False
+    text: dict[str, Any] = field(default_factory=dict)
+    small: float = 1.0
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.label, self.unit = self.axis.get_label_text(), ""
+        if self.scale is None:
+            self._number()
+            return
+        # Limits first: they end automatic scaling, whose margins may overflow.
+        limits = {f"{self.axis.axis_name}lim": self.scale.limits}
+        log = {f"{self.axis.axis_name}scale": "log"} if self.scale.kind == "log" else {}
+        self.axis.axes.set(**limits, **log)
+        self.most = max(self.most, len(self.scale.labels))
+        self._apply()
+
+    def _number(self) -> None:
+        from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+        steps = [1, 2, 5, 10] if self.whole else [1, 2, 2.5, 5, 10]
+        self.axis.set_major_locator(
+            MaxNLocator(self.most, steps=steps, integer=self.whole, min_n_ticks=1)
+        )
+        formatter = ScalarFormatter(useMathText=True)
+        formatter.set_powerlimits((-3, 5))
+        low, high = sorted(self.axis.get_view_interval())
+        if high - low > 1e-4 * max(abs(low), abs(high)):
+            formatter.set_useOffset(False)
+        self.axis.set_major_formatter(formatter)
+
+    def _apply(self) -> None:
+        if self.scale is None:
+            self.axis.get_major_locator().set_params(nbins=self.most)
+            return
+        places, labels = self.scale.ticks(self.most)
+        if self.scale.kind == "category":
+            labels = [broken(label, self.wrap) for label in labels]
+        self.axis.set_ticks(places, labels, **self.text)
+        self.axis.set_ticks([], minor=True)
+
+    def loosen(self) -> bool:
+        """Name the unit in the axis label; break, turn or leave out what overlaps."""
+        self.calls += 1
+        # Above the axis the unit would run into the legend.
+        self.axis.get_offset_text().set_visible(False)
+        unit = self.axis.get_major_formatter().get_offset()
+        # Axes without a label share the ticks of one that has it.
+        if self.label and unit != self.unit:
+            self.unit = unit
+            self.axis.set_label_text(f"{self.label} ({unit})" if unit else self.label)
+            return True
+        changed = False
+        while self.most > 1 and labels_overlap(self.axis):
+            changed = True
+            if not self._lessen():
+                break
+            self._apply()
+        return changed
+
+    def _lessen(self) -> bool:
+        """Take one step to smaller labels; False if that has to wait for more room."""
+        labels = () if self.scale is None else self.scale.labels
+        longest = max(map(len, labels), default=0)
+        least = max([_LEAST, *map(longest_word, labels)])
+        upright = bool(self.text.get("rotation"))
+        along = self.axis.axis_name == "x" and not upright
+        if labels and along and min(self.wrap, longest) > least:
+            self.wrap = max(least, min(self.wrap, longest) - 2)
+        elif labels and along and self.turns:
+            self.text, self.wrap = {**self.text, "rotation": 90}, _MOST // 2
+        elif labels and not along and self.wrap < min(longest, _MOST):
+            self.wrap += 4
+        elif labels and self.small > _SMALL:
+            size = self.axis.get_ticklabels()[0].get_fontsize()
+            self.small *= 0.9
+            self.text = {**self.text, "fontsize": 0.9 * size}
+        elif labels and self.calls <= _PATIENT:
+            return False
+        else:
+            self.most = max(1, min(self.most - 1, int(0.7 * self.most)))
+        return True
+
+
+@dataclass
+class Label:
+    """The label of an axis, broken over lines where it is longer than the axis."""
+
+    axis: Any
+    whole: str = ""
+    shown: str = ""
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.size = self.axis.label.get_fontsize()
+
+    def loosen(self) -> bool:
+        """Break the label, and make it smaller, until it is as long as its axis."""
+        text = self.axis.get_label_text()
+        if not text or "$" in text:  # a formula, such as a unit, is not divided
+            return False
+        if text != self.shown:
+            self.whole = self.shown = text
+        self.calls += 1
+        early = (
+            self.calls <= _PATIENT
+        )  # what was broken in a narrow axes is whole again
+        if not self._too_long() and not (early and self.whole != text):
+            return False
+        word = min(longest_word(self.whole), len(self.whole))
+        plans = [
+            (share, most)
+            for share in (1.0, 0.85, 0.7, _SMALL)
+            for most in range(len(self.whole), word - 1, -1)
+        ]
+        # Words are divided only where smaller letters do not help.
+        plans += [(_SMALL, most) for most in range(word - 1, _LEAST, -1) if not early]
+        for share, most in plans:
+            self.shown = broken(self.whole, most)
+            self.axis.set_label_text(self.shown, fontsize=share * self.size)
+            if not self._too_long():
+                break
+        return bool(self.shown != text)
+
+    def _too_long(self) -> bool:
+        inside = self.axis.axes.get_window_extent()
+        box = self.axis.label.get_window_extent()
+        if self.axis.axis_name == "x":
+            return bool(box.width > 1.2 * inside.width)
+        return bool(box.height > 1.2 * inside.height)
+
+
+@dataclass
+class Legend:
+    """A legend above the axes, in as many columns as there is room for."""
+
+    ax: Any
+    look: Any
+
+    def __post_init__(self) -> None:
+        handles, labels = self.ax.get_legend_handles_labels()
+        pairs = dict(zip(labels, handles, strict=True))
+        self.labels = sorted(pairs, key=lambda label: label in LAST)
+        self.handles = [pairs[label] for label in self.labels]
+        self.n_columns = len(self.labels)
+        self.wrap = max(map(len, self.labels), default=0)
+        if self.labels:
+            self._apply()
+
+    def _apply(self) -> None:
+        self.legend = self.ax.legend(
+            self.handles,
+            [broken(label, self.wrap) for label in self.labels],
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=self.n_columns,
+            frameon=False,
+            fontsize=0.9 * self.look.size,
+            borderaxespad=0.2,
+            borderpad=0.2,
+            handlelength=1.3,
+            handletextpad=0.5,
+            columnspacing=1.2,
+        )
+        # One too wide would leave no room for the axes.
+        self.legend.set_in_layout(False)
+
+    def loosen(self) -> bool:
+        """Use fewer columns, then shorter lines, while it is wider than its axes."""
+        if not self.labels or self.legend.get_in_layout():
+            return False
+        inside = self.ax.get_window_extent()
+        edge = self.ax.figure.figure.bbox.x1
+        right = min(inside.x1 + 0.02 * inside.width, edge - _GAP)
+        while self.legend.get_window_extent().x1 > right:
+            if self.n_columns > 1:
+                self.n_columns -= 1
+            elif self.wrap > _LEAST:
+                self.wrap -= 1
+            else:
+                break
+            self._apply()
+        self.legend.set_in_layout(True)
+        return True
+
+
+@dataclass
+class Title:
+    """The title of a figure or a part of one, broken over lines where it is wider."""
+
+    figure: Any
+    text: str
+    size: float
+
+    def __post_init__(self) -> None:
+        self.most = len(self.text)
+        self.title = self.figure.suptitle(self.text, fontsize=self.size)
+
+    def loosen(self) -> bool:
+        """Break the title while it is wider than the figure."""
+        before, room = self.most, 0.96 * self.figure.bbox.width
+        while self.most > _LEAST and self.title.get_window_extent().width > room:
+            self.most -= 1
+            self.title.set_text(broken(self.text, self.most))
+        return self.most < before
+
+
+@dataclass
+class Key:
+    """A legend below all panels, in as many columns as there is room for."""
+
+    figure: Any
+    handles: Sequence[Any]
+    labels: Sequence[str]
+    size: float
+    legend: Any = None
+
+    def __post_init__(self) -> None:
+        self.n_columns = len(self.labels)
+        self._apply()
+
+    def _apply(self) -> None:
+        if self.legend is not None:
+            self.legend.remove()
+        self.legend = self.figure.legend(
+            self.handles,
+            self.labels,
+            loc="outside lower left",
+            ncols=self.n_columns,
+            frameon=False,
+            fontsize=self.size,
+            handlelength=1.3,
+            handletextpad=0.5,
+            columnspacing=1.2,
+        )
+
+    def loosen(self) -> bool:
+        """Use fewer columns while the legend is wider than the figure."""
+        before, room = self.n_columns, 0.98 * self.figure.bbox.width
+        while self.n_columns > 1 and self.legend.get_window_extent().width > room:
+            self.n_columns -= 1
+            self._apply()
+        return self.n_columns < before
+
+
+def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) -> None:
+    """Draw a colour bar beside `ax`, or lying in `cax`."""
+    if cax is None:
+        place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
+    else:
+        place = {"cax": cax, "orientation": "horizontal"}
+    bar = ax.figure.colorbar(colours, **place)
+    bar.outline.set_visible(False)
+    bar.set_label(label, fontsize=look.size)
+    bar.ax.tick_params(labelsize=0.9 * look.size, length=0.25 * look.size)
+    ticks = Ticks(bar.long_axis, most=7 if cax is None else 4)
+    look.parts += [ticks, Label(bar.long_axis)]
+
+
+def labels_overlap(axis: Any) -> bool:
+    """Tell whether tick labels of an axis touch each other."""
+    across = axis.axis_name == "x"
+    boxes = [
+        label.get_window_extent()
+        for label in axis.get_ticklabels()
+        if label.get_visible() and label.get_text()
+    ]
+    spans = sorted((b.x0, b.x1) if across else (b.y0, b.y1) for b in boxes)
+    apart = across and not any(label.get_rotation() for label in axis.get_ticklabels())
+    need = _GAP * float(axis.figure.figure.dpi) / 100 if apart else 0.0
+    return any(b[0] < a[1] + need for a, b in pairwise(spans))
+
+
+def settle(figure: Any, parts: Sequence[Any]) -> None:
+    """Lay the figure out until no part asks for more room."""
+    for _ in range(_ROUNDS):
+        figure.draw_without_rendering()
+        changed = [part.loosen() for part in parts]  # all of them, not the first only
+        if not any(changed):
+            break

@@ -1,0 +1,254 @@
+"""`ParallelCoordinatesDisplay`: what the good candidates have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from skrobustbo.displays._base import (
+    SCORE,
+    VALUE,
+    Array,
+    Display,
+    checked_names,
+    differing,
+    params_of,
+    scales_of,
+    told_records,
+    values_of,
+)
+from skrobustbo.displays._branches import computed
+from skrobustbo.displays._fit import Legend, Ticks, colour_bar
+from skrobustbo.displays._plotly import parallel
+from skrobustbo.displays._scales import Scale, drawable
+from skrobustbo.displays._style import Look, panels, room, value_colours
+from skrobustbo.displays._text import broken, longest_word
+
+#: Characters on a line of a parameter's name, and of a category.
+_NAME, _WRAP = 18, 16
+#: Lines of text between the bands of two parameters.
+_GAP = 2.2
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ParallelCoordinatesDisplay(Display):
+    """Every candidate as a line through the parameters, coloured by its value.
+
+    The best candidates are drawn on top. Each parameter has its own axis with its own
+    scale. The axes are stacked, and each lies in a grey band that no line crosses: a
+    line continues straight below its dot. A line is interrupted where a candidate lacks
+    the parameter. Failures are thin and dotted.
+
+    Parameters
+    ----------
+    names : list of str
+        Parameters from top to bottom.
+    positions : array of shape (n, n_names)
+        Position of each candidate on each axis, from 0 on the left to 1 on the right;
+        nan where it lacks the parameter.
+    values : array of shape (n,)
+        Values in the order asked, nan for failures.
+    scales : dict of str to Scale
+        The axes: full and short names, kind, ends, categories.
+    params : list of dict
+        The candidates.
+    value_name : str, default="score"
+        Label of the colour bar.
+
+    Attributes
+    ----------
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import ParallelCoordinatesDisplay
+    >>> from skrobustbo import Optimizer, Real
+    >>> optimizer = Optimizer({"C": Real(0.01, 100, log=True), "kind": ["a", "b"]})
+    >>> optimizer.tell({"C": 1.0, "kind": "b"}, 0.9)
+    >>> display = ParallelCoordinatesDisplay.from_optimizer(optimizer)
+    >>> display.positions
+    array([[0.5 , 0.75]])
+    """
+
+    names: Sequence[str]
+    positions: Array
+    values: Array
+    scales: dict[str, Scale]
+    params: Sequence[dict[str, Any]] = ()
+    value_name: str = SCORE
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        *,
+        ax: Any = None,
+        branch: Any = None,
+        parameters: Sequence[str] | None = None,
+        value_name: str = VALUE,
+    ) -> Any:
+        """Compute the data of an optimizer and plot them.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+        ax : matplotlib axes, default=None
+            Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for each on its own; see
+            `BranchesDisplay`. None: all candidates, and the parameters of all branches.
+        parameters : list of str, default=None
+            Parameters from top to bottom. None: all that vary.
+        value_name : str, default="value"
+            Label of the colour bar.
+
+        Returns
+        -------
+        display : ParallelCoordinatesDisplay, or BranchesDisplay for "all"
+        """
+        options = {"parameters": parameters, "value_name": value_name}
+        return computed(cls, optimizer, branch, ax, **options)
+
+    @classmethod
+    def _of(
+        cls, optimizer: Any, branch: int | None, parameters: Any, value_name: str
+    ) -> Self:
+        records = told_records(optimizer, branch)
+        names = differing(optimizer, branch)
+        if parameters is not None:
+            names = checked_names(cls.__name__, optimizer, parameters, branch)
+        scales = scales_of(optimizer, names, branch)
+        points = params_of(records)
+        columns = [scales[name].unit(scales[name].positions(points)) for name in names]
+        return cls(
+            names=names,
+            positions=np.stack(columns, axis=1),
+            values=values_of(records),
+            scales=scales,
+            params=points,
+            value_name=value_name,
+        )
+
+    def to_plotly(self) -> Any:
+        """Return the same data as an interactive figure.
+
+        The pointer over a line shows the params of the candidate. It needs plotly:
+        ``pip install "skrobustbo[interactive]"``.
+
+        Returns
+        -------
+        figure : plotly.graph_objects.Figure
+            Its background is transparent.
+        """
+        return parallel(self)
+
+    def _height(self, look: Look) -> float:
+        return max(0.3, look.lines(0.75 * (_places(self._bands(look))[-1] + 2)))
+
+    def _bands(self, look: Look) -> list[_Band]:
+        return [_band(self.scales[name], look) for name in self.names]
+
+    def _draw(self, look: Look, ax: Any) -> None:
+        bands = self._bands(look)
+        *tops, end = _places(bands)
+        self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
+        self.ax_ = axes[0, 0]
+        bottoms = [top + band.lines for top, band in zip(tops, bands, strict=True)]
+        self._draw_lines(look, np.array(tops), np.array(bottoms))
+        self.ax_.set(xlim=(0, 1), ylim=(end, 0), xticks=[])
+        self.ax_.grid(False)
+        self.ax_.spines[:].set_visible(False)
+        size = look.size * min(1.0, max(0.5, 1.3 * room(self.ax_, look) / end))
+        names = [broken(self.scales[name].short, _NAME) for name in self.names]
+        middles = (np.array(tops) + bottoms) / 2
+        self.ax_.set_yticks(middles, names, fontsize=size, color=look.ink)
+        self.ax_.tick_params(axis="y", length=0)
+        look.parts.append(Legend(self.ax_, look))
+        for name, band, top in zip(self.names, bands, tops, strict=True):
+            shade = {"color": look.ink, "alpha": 0.07, "lw": 0, "zorder": 0}
+            self.ax_.axhspan(top - 0.5, top + band.lines, **shade)
+            rail = self.ax_.inset_axes((0, 1 - top / end, 1, 1e-3))
+            _draw_rail(look, rail, self.scales[name], band, 0.85 * size)
+
+    def _draw_lines(self, look: Look, tops: Array, bottoms: Array) -> None:
+        """Draw the candidates: dots on the rails, lines between the bands."""
+        colours = value_colours(self.values, look)
+        shown = drawable(self.values)
+        # The best last, on top; failures first of all, below.
+        order = np.argsort(np.where(np.isnan(shown), -np.inf, shown), kind="stable")
+        for rank, i in enumerate(order):
+            failed = bool(np.isnan(shown[i]))
+            colour = look.failure if failed else colours.to_rgba(shown[i])
+            width = (0.5 + 0.6 * rank / len(order)) * look.line
+            size, label = (0.9, "failed") if failed else (0.7, None)
+            at = self.positions[i]
+            line = {"color": colour, "lw": width}
+            dots = {"color": colour, "ms": size * look.dot, "label": label}
+            self.ax_.plot(*_path(at, tops, bottoms), ":" if failed else "-", **line)
+            self.ax_.plot(at, tops, "x" if failed else "o", **dots)
+        if np.isfinite(shown).any():
+            colour_bar(colours, look, self.value_name, self.ax_)
+
+
+@dataclass(frozen=True)
+class _Band:
+    """Room for the ticks of one parameter: where lines do not run.
+
+    `lines` is its height in lines of text, `wrap` the characters on a line of a
+    category; `upright` says that the categories stand on end.
+    """
+
+    lines: float
+    wrap: int = _WRAP
+    upright: bool = False
+
+
+def _band(scale: Scale, look: Look) -> _Band:
+    """Return the room that the names and ticks of a parameter take."""
+    names = 1.0 * len(broken(scale.short, _NAME).splitlines())
+    if scale.kind != "category":
+        return _Band(max(1.6, names))
+    # Characters are about 0.58 of the font's size wide; names take a third.
+    room = 72 * 0.6 * look.width / (0.58 * 0.85 * look.size)
+    wrap = int(room / len(scale.labels)) - 1
+    if wrap < min(max(map(longest_word, scale.labels)), _WRAP):
+        longest = max(map(len, scale.labels))
+        return _Band(max(0.8 + 0.38 * longest, names), longest, upright=True)
+    wrap = min(wrap, _WRAP)
+    lines = max(len(broken(label, wrap).splitlines()) for label in scale.labels)
+    return _Band(max(0.6 + lines, names), wrap)
+
+
+def _places(bands: Sequence[_Band]) -> list[float]:
+    """Return where each rail lies from the top down, in lines, and where all end."""
+    places = [0.7]
+    for band in bands:
+        places.append(places[-1] + band.lines + _GAP)
+    places[-1] -= _GAP - 0.1
+    return places
+
+
+def _path(at: Array, tops: Array, bottoms: Array) -> tuple[Array, Array]:
+    """Return the line of a candidate, from each band's bottom to the next rail."""
+    gap = np.full(len(at) - 1, np.nan)
+    x = np.stack([at[:-1], at[1:], gap], axis=1)
+    y = np.stack([bottoms[:-1], tops[1:], gap], axis=1)
+    return x.ravel(), y.ravel()
+
+
+def _draw_rail(look: Look, rail: Any, scale: Scale, band: _Band, size: float) -> None:
+    """Draw the axis of one parameter."""
+    rail.set(facecolor="none", xticks=[], yticks=[])
+    rail.grid(False)
+    rail.spines[["left", "right", "top"]].set_visible(False)
+    rail.spines.bottom.set(color=look.ink, lw=0.7, alpha=0.5)
+    rail.tick_params(labelsize=size, length=0, pad=0.4 * size)
+    text: dict[str, Any] = {"color": look.ink}
+    if band.upright:
+        text["rotation"] = 90
+    ticks = Ticks(rail.xaxis, scale, wrap=band.wrap, turns=False, text=text)
+    look.parts.append(ticks)

@@ -1,0 +1,399 @@
+"""Interactive forms of displays, made with Plotly: the same data, params on hover."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skrobustbo.displays._scales import Array, Scale, drawable, filled_range
+from skrobustbo.displays._text import broken, full_text
+
+# Read on light and on dark pages, as the background is transparent.
+_INK, _GRID = "#7a7a7a", "rgba(128,128,128,0.25)"
+_PALETTE = ("#2F8CD0", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB", "#D55E00")
+_FAILED = "#D55E00"
+#: From the worst value to the best, which stands out on either background.
+_SHARES, _RGB = (0.0, 0.5, 1.0), ((150, 150, 150), (86, 165, 220), (0, 90, 181))
+#: Characters on a line of a category, and of a name or value when hovering.
+_WRAP, _HOVER = 14, 60
+#: Where the lines of parallel coordinates leave a parameter, below its ticks.
+_BELOW = 0.42
+_DOT = 7
+
+
+def modules() -> tuple[Any, Any]:
+    """Return Plotly's graph objects and its subplots, imported at the first use."""
+    try:
+        import plotly.graph_objects as go
+        import plotly.subplots as subplots
+    except ImportError as error:
+        raise ImportError(
+            "Expected plotly to be installed, as interactive displays are made with "
+            'it; run pip install "skrobustbo[interactive]".'
+        ) from error
+    return go, subplots
+
+
+def _colour(share: float) -> str:
+    """Return the colour of a value by its share of the range."""
+    parts = [np.interp(share, _SHARES, part) for part in zip(*_RGB, strict=True)]
+    return f"rgb({','.join(str(round(part)) for part in parts)})"
+
+
+def _colours() -> list[list[Any]]:
+    return [[share, _colour(share)] for share in _SHARES]
+
+
+def hover(
+    params: Mapping[str, Any], value: float, name: str, number: int | None = None
+) -> str:
+    """Return what is shown of a candidate when the pointer is over it."""
+    head = [] if number is None else [f"<b>candidate {number}</b>"]
+    found = f"{value:.6g}" if math.isfinite(value) else "failed"
+    pairs = [f"{key} = {full_text(value)}" for key, value in params.items()]
+    lines = [f"{name}: {found}", *pairs]
+    return "<br>".join([*head, *map(_lines, lines)])
+
+
+def _lines(text: str, most: int = _HOVER) -> str:
+    """Return a text as HTML, broken over lines."""
+    return html.escape(broken(text, most)).replace("\n", "<br>")
+
+
+def _label(text: str, most: int = _WRAP) -> str:
+    return _lines(text.replace("\\$", "$"), most)
+
+
+def _dressed(figure: Any) -> Any:
+    """Give a figure a transparent background, and colours that are read on any."""
+    clear = "rgba(0,0,0,0)"
+    figure.update_layout(
+        paper_bgcolor=clear,
+        plot_bgcolor=clear,
+        font={"color": _INK},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        margin={"t": 60},
+    )
+    line = {"gridcolor": _GRID, "zeroline": False, "linecolor": _INK}
+    figure.update_xaxes(automargin=True, **line)
+    figure.update_yaxes(automargin=True, **line)
+    return figure
+
+
+def _axis(scale: Scale) -> dict[str, Any]:
+    """Return the axis of a parameter."""
+    ends = [float(end) for end in scale.limits]
+    axis: dict[str, Any] = {"title": {"text": _label(scale.short, 30)}, "range": ends}
+    if scale.kind == "log":
+        axis |= {
+            "type": "log",
+            "exponentformat": "power",
+            "range": [math.log10(end) for end in ends],
+        }
+    if scale.kind == "category":
+        places, labels = scale.ticks(len(scale.labels))
+        axis |= {"tickvals": places, "ticktext": [_label(text) for text in labels]}
+    return axis
+
+
+# Convergence --------------------------------------------------------------------------
+
+
+def convergence(curves: Sequence[Any], name: str, limits: tuple[float, float]) -> Any:
+    """Return the best values so far, with every candidate as a dot."""
+    go, _ = modules()
+    figure = go.Figure()
+    for i, curve in enumerate(curves):
+        colour = _PALETTE[i % len(_PALETTE)]
+        _add_curve(go, figure, curve, colour, name, limits[0])
+    figure.update_layout(
+        xaxis={"title": {"text": "candidate"}},
+        yaxis={"title": {"text": _label(name, 40)}, "range": list(limits)},
+    )
+    return _dressed(figure)
+
+
+def _add_curve(
+    go: Any, figure: Any, curve: Any, colour: str, name: str, floor: float
+) -> None:
+    group = {"legendgroup": curve.name}
+    figure.add_trace(
+        go.Scatter(
+            x=curve.numbers,
+            y=drawable(curve.best),
+            mode="lines",
+            line={"color": colour, "shape": "hv"},
+            name=_label(f"{curve.name}: best so far", 40),
+            hoverinfo="skip",
+            **group,
+        )
+    )
+    if curve.bound is not None and math.isfinite(curve.bound):
+        best = float(curve.best[-1])
+        band = {"fillcolor": colour, "opacity": 0.15, "line_width": 0}
+        figure.add_hrect(y0=best, y1=best + curve.bound, **band)
+    numbers = [int(number) for number in curve.numbers]
+    triples = zip(curve.params, curve.values, numbers, strict=True)
+    texts = [hover(params, value, name, number) for params, value, number in triples]
+    failed = np.isnan(curve.values)
+    for chosen, symbol, label in (
+        (~failed, "circle", "candidate"),
+        (failed, "x", "failed"),
+    ):
+        if not chosen.any():
+            continue
+        values = np.where(failed, floor, drawable(curve.values))
+        spread = 2 * curve.value_stds[chosen]
+        figure.add_trace(
+            go.Scatter(
+                x=curve.numbers[chosen],
+                y=values[chosen],
+                mode="markers",
+                error_y={"array": spread, "visible": bool(spread.any())},
+                marker={
+                    "color": _FAILED if label == "failed" else colour,
+                    "symbol": symbol,
+                    "opacity": 0.7,
+                },
+                name=_label(f"{curve.name}: {label}", 40),
+                text=[text for text, one in zip(texts, chosen, strict=True) if one],
+                hoverinfo="text",
+                **group,
+            )
+        )
+
+
+# The objective ------------------------------------------------------------------------
+
+
+def objective(display: Any, limits: tuple[float, float]) -> Any:
+    """Return the posterior along parameters, with the trials as dots."""
+    go, subplots = modules()
+    n = sum(len(one.names) for one in display.slices)
+    n_columns = min(n, 2 if any(len(s.names) == 2 for s in display.slices) else 3)
+    n_rows = math.ceil(n / n_columns)
+    figure = subplots.make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
+    trials = zip(display.trials, display.values, strict=True)
+    texts = [hover(p, v, display.value_name) for p, v in trials]
+    place = 0
+    for one in display.slices:
+        for part in range(len(one.names)):
+            row, column = divmod(place, n_columns)
+            at = {"row": row + 1, "col": column + 1}
+            if len(one.names) == 1:
+                _add_line(go, figure, display, one, at, limits, texts)
+            else:
+                _add_map(go, figure, display, one, at, part, texts)
+            place += 1
+    figure.update_layout(height=330 * n_rows + 60, showlegend=False)
+    return _dressed(figure)
+
+
+def _add_line(
+    go: Any,
+    figure: Any,
+    display: Any,
+    one: Any,
+    at: dict[str, int],
+    limits: tuple[float, float],
+    texts: Sequence[str],
+) -> None:
+    """Add the posterior along one parameter, and the trials."""
+    scale, x = display.scales[one.names[0]], one.positions[0]
+    mean, spread = drawable(one.mean), 2 * drawable(one.std)
+    line = {"color": _PALETTE[0]}
+    if one.connected and scale.kind != "category":
+        band = np.concatenate([mean + spread, (mean - spread)[::-1]])
+        outline = {"x": np.concatenate([x, x[::-1]]), "y": band, "line": {"width": 0}}
+        shade = {"fill": "toself", "fillcolor": "rgba(47,140,208,0.2)"}
+        figure.add_trace(
+            go.Scatter(mode="lines", hoverinfo="skip", **outline, **shade), **at
+        )
+        form: dict[str, Any] = {"mode": "lines", "line": line}
+    else:
+        form = {"mode": "markers", "marker": line, "error_y": {"array": spread}}
+    about = f"{display.value_name} expected: %{{y:.5g}} ± %{{customdata:.3g}}"
+    figure.add_trace(
+        go.Scatter(
+            x=x,
+            y=mean,
+            customdata=spread,
+            hovertemplate=f"{about}<extra></extra>",
+            **form,
+        ),
+        **at,
+    )
+    values = drawable(display.values)
+    failed = np.isnan(values)
+    marks = {
+        "color": np.where(failed, _FAILED, _INK).tolist(),
+        "symbol": np.where(failed, "x", "circle").tolist(),
+    }
+    figure.add_trace(
+        go.Scatter(
+            x=scale.positions(display.trials),
+            y=np.where(failed, limits[0], values),
+            mode="markers",
+            marker=marks,
+            text=list(texts),
+            hoverinfo="text",
+        ),
+        **at,
+    )
+    figure.add_vline(
+        scale.position(display.params), line={"dash": "dash", "color": _INK}, **at
+    )
+    figure.update_xaxes(**_axis(scale), **at)
+    title = {"text": _label(display.value_name, 30) if at["col"] == 1 else None}
+    figure.update_yaxes(range=list(limits), title=title, **at)
+
+
+def _add_map(
+    go: Any,
+    figure: Any,
+    display: Any,
+    one: Any,
+    at: dict[str, int],
+    part: int,
+    texts: Sequence[str],
+) -> None:
+    """Add the map of the mean, or of the deviation, along two parameters."""
+    across, up = (display.scales[name] for name in one.names)
+    surface, name = ((one.mean, display.value_name), (one.std, "deviation"))[part]
+    domain = figure.get_subplot(at["row"], at["col"])
+    middle = sum(domain.yaxis.domain) / 2
+    figure.add_trace(
+        go.Heatmap(
+            x=one.positions[0],
+            y=one.positions[1],
+            z=drawable(surface).T,
+            colorscale=_colours() if part == 0 else "Greys",
+            colorbar={
+                "title": {"text": _label(name, 20)},
+                "x": domain.xaxis.domain[1],
+                "y": middle,
+                "len": domain.yaxis.domain[1] - domain.yaxis.domain[0],
+                "thickness": 10,
+            },
+            hovertemplate=f"{name}: %{{z:.5g}}<extra></extra>",
+        ),
+        **at,
+    )
+    dots = {"color": "white", "line": {"color": "black", "width": 1}}
+    figure.add_trace(
+        go.Scatter(
+            x=across.positions(display.trials),
+            y=up.positions(display.trials),
+            mode="markers",
+            marker=dots,
+            text=list(texts),
+            hoverinfo="text",
+        ),
+        **at,
+    )
+    star = {"symbol": "star", "size": 14, "color": _FAILED}
+    place = {"x": [across.position(display.params)], "y": [up.position(display.params)]}
+    figure.add_trace(
+        go.Scatter(
+            mode="markers", marker=star, text=["recommended"], hoverinfo="text", **place
+        ),
+        **at,
+    )
+    figure.update_xaxes(**_axis(across), **at)
+    figure.update_yaxes(**_axis(up), **at)
+
+
+# Parallel coordinates -----------------------------------------------------------------
+
+
+def parallel(display: Any) -> Any:
+    """Return candidates as lines through the parameters, the best on top."""
+    go, _ = modules()
+    figure = go.Figure()
+    values = drawable(display.values)
+    low, high = filled_range(values)
+    rails = np.arange(len(display.names), dtype=float)
+    order = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")
+    for i in order.tolist():
+        failed = bool(np.isnan(values[i]))
+        colour = _FAILED if failed else _colour((values[i] - low) / (high - low))
+        text = hover(display.params[i], values[i], display.value_name, i + 1)
+        x, y, sizes = _broken_path(display.positions[i], rails)
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=y,
+                mode="lines+markers",
+                line={"color": colour, "dash": "dot" if failed else "solid"},
+                marker={
+                    "symbol": "x" if failed else "circle",
+                    "color": colour,
+                    "size": sizes,
+                },
+                text=text,
+                hoverinfo="text",
+                name=f"candidate {i + 1}",
+                showlegend=False,
+            )
+        )
+    for rail, name in enumerate(display.names):
+        _add_rail(go, figure, display.scales[name], float(rail))
+    bar = {"cmin": low, "cmax": high, "colorscale": _colours(), "showscale": True}
+    title = {"title": {"text": _label(display.value_name, 20)}}
+    none = {"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip"}
+    marker = {"color": [low], "colorbar": title, **bar}
+    figure.add_trace(go.Scatter(marker=marker, showlegend=False, **none))
+    names = [_label(display.scales[name].short, 20) for name in display.names]
+    figure.update_layout(
+        height=110 * len(rails) + 100,
+        xaxis={"visible": False, "range": [-0.02, 1.02]},
+        yaxis={
+            "tickvals": rails.tolist(),
+            "ticktext": names,
+            "range": [len(rails) - 0.4, -0.4],
+            "showgrid": False,
+        },
+    )
+    figure = _dressed(figure)
+    figure.update_yaxes(showgrid=False, showline=False)
+    return figure
+
+
+def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[int]]:
+    """Return a candidate's dots and lines: none run through the ticks of a rail.
+
+    The sizes hide the dots where a line leaves a rail.
+    """
+    x: list[Any] = []
+    y: list[Any] = []
+    for rail, share in zip(rails.tolist(), at.tolist(), strict=True):
+        here = None if math.isnan(share) else share
+        x += [here, None, here]
+        y += [rail, None, rail + _BELOW]
+    return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # none leaves the last
+
+
+def _add_rail(go: Any, figure: Any, scale: Scale, rail: float) -> None:
+    """Add the axis of one parameter with its ticks."""
+    places, labels = scale.ticks(max(7, len(scale.labels)))
+    if scale.kind != "category":
+        labels = [f"{place:.6g}" for place in places]
+    line = {"color": _GRID, "width": 2}
+    ends = {"x0": 0, "x1": 1, "y0": rail, "y1": rail}
+    figure.add_shape(type="line", layer="below", line=line, **ends)
+    figure.add_trace(
+        go.Scatter(
+            x=scale.unit(places),
+            y=[rail + 0.05] * len(places),
+            mode="text",
+            text=[_label(label) for label in labels],
+            textposition="bottom center",
+            hoverinfo="skip",
+            name=scale.name,
+            showlegend=False,
+        )
+    )

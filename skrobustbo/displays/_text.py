@@ -1,0 +1,107 @@
+"""Names and categories as texts: short where that is enough, broken over lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+#: Texts of estimators longer than this are replaced by their class and a number.
+_LONG = 60
+#: Where a line may end: after a separator, and before a capital letter.
+_ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return short forms of parameter names, all different.
+
+    The last part of a nested name, and as many parts before it as tell it apart.
+    """
+    short = []
+    for name in names:
+        parts = name.split("__")
+        tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
+        found = (t for t in tails if sum(_ends(n, t) for n in names) == 1)
+        short.append(next(found, name))
+    return dict(zip(names, map(plain_text, short), strict=True))
+
+
+def _ends(name: str, tail: str) -> bool:
+    """Tell whether a nested name ends so."""
+    return f"__{name}".endswith(f"__{tail}")
+
+
+def short_values(values: Sequence[Any]) -> list[str]:
+    """Return texts of categories, all different, on one line each.
+
+    Of estimators, the class is enough where no two are of the same; those whose
+    settings would fill more than a few lines are numbered.
+    """
+    kinds = [type(v).__name__ if is_estimator(v) else full_text(v) for v in values]
+    if len(set(kinds)) < len(kinds):
+        pairs = zip(values, map(full_text, values), kinds, strict=True)
+        kinds = [
+            kind if is_estimator(value) and len(text) > _LONG else text
+            for value, text, kind in pairs
+        ]
+    return [plain_text(text) for text in unlike(kinds)]
+
+
+def is_estimator(value: Any) -> bool:
+    """Tell whether a value is an estimator, not a class of them."""
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def full_text(value: Any) -> str:
+    """Return a value as text on one line, nothing left out."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = value if isinstance(value, str) else repr(value)
+    return re.sub(r"\s+", " ", text).strip() or "(empty)"
+
+
+def plain_text(text: str) -> str:
+    """Return the text such that no dollar sign starts a formula."""
+    return text.replace("$", r"\$")
+
+
+def unlike(texts: Sequence[str]) -> list[str]:
+    """Return the texts, equal ones numbered."""
+    return [
+        f"{text} #{texts[:i].count(text) + 1}" if texts.count(text) > 1 else text
+        for i, text in enumerate(texts)
+    ]
+
+
+def broken(text: str, most: int) -> str:
+    """Return the text broken over lines of about `most` characters, nothing left out.
+
+    Lines end between words: after a separator, or before a capital letter. Only a word
+    that is longer than a line is divided. Lines are of nearly equal length.
+    """
+    if len(text) <= most:
+        return text
+    n = len(_lines(text, most))
+    # No word is divided for it.
+    widths = range(min(longest_word(text), most), most + 1)
+    even = next(k for k in widths if len(_lines(text, k)) <= n)
+    return "\n".join(_lines(text, even))
+
+
+def longest_word(text: str) -> int:
+    """Return the characters of the longest part that lines are not broken within."""
+    return max(len(word.rstrip()) for word in _ENDS.split(text))
+
+
+def _lines(text: str, most: int) -> list[str]:
+    """Return the lines of a text, each filled as far as it goes."""
+    lines = [""]
+    for word in _ENDS.split(text):
+        if len(lines[-1]) + len(word.rstrip()) > most:
+            lines.append("")
+        # A dollar sign and its escape stay together.
+        for sign in re.findall(r"\\\$|.", word):
+            if len(lines[-1]) + len(sign.rstrip()) > most:
+                lines.append("")
+            lines[-1] += sign
+    return [line.rstrip() for line in lines if line.strip()]

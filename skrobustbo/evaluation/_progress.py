@@ -1,0 +1,117 @@
+"""What a search prints while it runs: with `verbose=1` one line, written again."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from typing import Any, Self
+
+from skrobustbo.checkpoint import NoJournal
+from skrobustbo.evaluation._sources import Source
+from skrobustbo.evaluation._stops import Stops
+
+#: Seconds between two lines: one in the place of the other in a terminal, one below
+#: the other elsewhere.
+_TERMINAL, _ELSEWHERE = 0.1, 10.0
+#: Time limits beyond this many seconds are none.
+_FAR = 1e9
+
+
+def announce(n_splits: int, n: int, journal: NoJournal, *, raced: bool) -> None:
+    """Print how many fits there are to be, and what a checkpoint has of them."""
+    most = "at most " if raced else ""
+    print(
+        f"Fitting {n_splits} folds for each of {n} candidates, "
+        f"totalling {most}{n_splits * n} fits"
+    )
+    if journal.resumed is not None:
+        print(journal.resumed)
+
+
+class Progress:
+    """The progress line of a search, to be used as a context.
+
+    A terminal shows one line, which is written again. Elsewhere there is a new line
+    every ten seconds, and one at the end. From `verbose=2` on, each fold has lines of
+    its own, as scikit-learn prints them, and there is no progress line.
+
+    Parameters
+    ----------
+    search : BaseSearchCV
+        Says how much to print, and the name of the metric.
+    source : Source
+        Knows how far the search is.
+    stops : Stops
+        Knows how much time is left.
+    """
+
+    def __init__(self, search: Any, source: Source, stops: Stops) -> None:
+        self._is_on, self._scoring = search.verbose == 1, search.scoring
+        self._source, self._stops = source, stops
+        isatty = getattr(sys.stdout, "isatty", None)
+        self._is_terminal = isatty is not None and bool(isatty())
+        self._start = self._shown = time.monotonic()
+        self._first: tuple[float, int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._is_on:
+            seconds = time.monotonic() - self._start
+            self._write(f"{self._so_far()}, {_duration(seconds)}", end="\n")
+
+    def begin(self) -> None:
+        """Start the clock of the first call: what is known by then cost no time."""
+        if self._first is None:
+            self._first = time.monotonic(), len(self._source.trials)
+            self._shown = -math.inf if self._is_terminal else self._first[0]
+            self.show()
+
+    def show(self) -> None:
+        """Print how far the search is, unless that has just been printed."""
+        now = time.monotonic()
+        interval = _TERMINAL if self._is_terminal else _ELSEWHERE
+        if self._is_on and now - self._shown >= interval:
+            self._shown = now
+            # Where the search may end at any moment, an estimate of time misleads.
+            parts = [self._so_far(), self._source.near or self._left(now)]
+            end = "" if self._is_terminal else "\n"
+            self._write(", ".join(filter(None, parts)), end)
+
+    def _write(self, line: str, end: str) -> None:
+        if self._is_terminal:  # one that wraps would not be replaced as a whole
+            width = shutil.get_terminal_size().columns - 1
+            line = "\r" + line[:width].ljust(width)
+        print(line, end=end, flush=True)
+
+    def _so_far(self) -> str:
+        source = self._source
+        best = source.progress().get("best_score")
+        name = source.metric
+        if name is None:
+            name = self._scoring if isinstance(self._scoring, str) else "score"
+        score = f"no {name} yet" if best is None else f"best {name} {best:.5g}"
+        return f"{len(source.trials)} of {source.n_planned} candidates, {score}"
+
+    def _left(self, now: float) -> str:
+        """Say how much time is left, and what ends the search then."""
+        begun, n_known = self._first or (now, 0)
+        n_done, limit = len(self._source.trials), self._stops.seconds_left
+        seconds = math.inf
+        if n_done > n_known:
+            each = (now - begun) / (n_done - n_known)
+            seconds = each * (self._source.n_planned - n_done)
+        until = "n_iter" if seconds < limit else "max_time"
+        seconds = max(0.0, min(seconds, limit))
+        return f"about {_duration(seconds)} until {until}" if seconds < _FAR else ""
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in a unit that suits it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"

@@ -1,0 +1,158 @@
+"""Optuna's distributions as dimensions, and the groups of parameters of a study."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skrobustbo.space import Categorical, Integer, Space
+from skrobustbo.space._parse import as_dimension
+
+Params = dict[str, Any]
+#: Names of the distributions that are searched.
+_KINDS = ("FloatDistribution", "IntDistribution", "CategoricalDistribution")
+
+
+def single_value(distribution: Any) -> Any:
+    """Return the one value of a distribution that has no other."""
+    if hasattr(distribution, "choices"):
+        return distribution.choices[0]
+    return distribution.low
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One parameter: an Optuna distribution and the dimension that is searched for it.
+
+    Choices and stepped ranges are searched by the index of the value. A choice may be
+    any object then, and a range may have any number of steps.
+    """
+
+    distribution: Any
+    dimension: Any
+
+    @classmethod
+    def of(cls, name: str, distribution: Any) -> Axis | None:
+        """Return the axis of a distribution; None if no dimension can hold it."""
+        if type(distribution).__name__ not in _KINDS or distribution.single():
+            return None
+        try:
+            return cls(distribution, _dimension(name, distribution))
+        except ValueError:  # such as integers of a range beyond 2**40
+            return None
+
+    @property
+    def step(self) -> Any:
+        """The step of a range that is searched by index, None for others."""
+        step = getattr(self.distribution, "step", None)
+        whole = type(self.distribution).__name__ == "IntDistribution"
+        return None if whole and step == 1 else step
+
+    def inside(self, value: Any) -> Any:
+        """Return what is searched for a value of Optuna's."""
+        if hasattr(self.distribution, "choices"):
+            return int(self.distribution.to_internal_repr(value))
+        if self.step is not None:
+            return round((value - self.distribution.low) / self.step)
+        return value
+
+    def outside(self, value: Any) -> Any:
+        """Return the value of Optuna's that was searched as `value`."""
+        if hasattr(self.distribution, "choices"):
+            return self.distribution.choices[value]
+        low, step = self.distribution.low, self.step
+        if step is None:
+            return value
+        found = low + value * step
+        return min(found, self.distribution.high)
+
+
+def _dimension(name: str, distribution: Any) -> Any:
+    if hasattr(distribution, "choices"):
+        return Categorical(list(range(len(distribution.choices))))
+    axis = Axis(distribution, None)
+    if axis.step is not None:
+        n = (distribution.high - distribution.low) / axis.step
+        return Integer(0, math.floor(n + 1e-8))
+    return as_dimension(name, distribution)
+
+
+class Group:
+    """Parameters that occur together: one space with models of its own.
+
+    Parameters
+    ----------
+    axes : dict of str to Axis
+        The parameters.
+
+    Attributes
+    ----------
+    space : Space
+        What is searched for them.
+    key : int
+        Tells the spaces of one study apart.
+    """
+
+    def __init__(self, axes: Mapping[str, Axis]) -> None:
+        self.axes = dict(axes)
+        self.names = tuple(self.axes)
+        self.space = Space({name: axis.dimension for name, axis in axes.items()})
+        self.key = zlib.crc32(repr(self.space).encode())
+
+    def inside(self, params: Mapping[str, Any]) -> Params | None:
+        """Return a point of the space for a trial's params; None if it has none."""
+        try:
+            return {name: axis.inside(params[name]) for name, axis in self.axes.items()}
+        except (KeyError, TypeError, ValueError):  # another group's, or other choices
+            return None
+
+    def outside(self, point: Mapping[str, Any]) -> Params:
+        """Return Optuna's values of a point of the space."""
+        return {name: axis.outside(point[name]) for name, axis in self.axes.items()}
+
+
+def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the coarsest parts of which each of the sets of names is a union."""
+    parts: list[frozenset[str]] = []
+    for names in sets:
+        cut: list[frozenset[str]] = []
+        rest = names
+        for part in parts:
+            cut += [part & names, part - names]
+            rest -= part
+        parts = [part for part in (*cut, rest) if part]
+    return parts
+
+
+def known_distributions(trials: Iterable[Any]) -> dict[str, Any]:
+    """Return the distribution of each parameter of finished trials, the latest one."""
+    found: dict[str, Any] = {}
+    for trial in trials:
+        found.update(trial.distributions)
+    return found
+
+
+def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
+    """Return the groups of the wanted parameters, by which of them trials had together.
+
+    Parameters
+    ----------
+    trials : iterable of FrozenTrial
+        Finished trials.
+    wanted : dict of str to distribution
+        The parameters; those that no trial has had make a group of their own.
+    """
+    axes = {name: Axis.of(name, wanted[name]) for name in sorted(wanted)}
+    known = {name: axis for name, axis in axes.items() if axis is not None}
+    # As a dict: each set once, in the order of the trials.
+    sets = dict.fromkeys(
+        frozenset(trial.distributions) & set(known) for trial in trials
+    )
+    parts = together([*sets, frozenset(known)])
+    return [
+        Group({name: known[name] for name in sorted(part)})
+        for part in sorted(parts, key=sorted)
+    ]

@@ -1,0 +1,256 @@
+"""Ray Tune's search spaces: nested configs of domains as one flat space, and back.
+
+Ray's domains are known by module, name and attributes, so that this needs no Ray.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import scipy.stats
+
+from skrobustbo.space import Categorical, Integer, Real, Space, is_number
+from skrobustbo.space._parse import as_dimension
+
+Params = dict[str, Any]
+Path = tuple[str | int, ...]
+
+#: Between the keys of a path, as in the columns of Ray's tables.
+_BETWEEN = "/"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One domain, and the dimension that is searched for it.
+
+    Attributes
+    ----------
+    dimension : object
+        What is searched.
+    """
+
+    dimension: Any
+
+    def inside(self, value: Any) -> Any:
+        """Return what is searched for a value of the domain; ValueError for others."""
+        return value
+
+    def outside(self, found: Any) -> Any:
+        """Return the value of the domain that was searched as `found`."""
+        return found
+
+
+@dataclass(frozen=True)
+class Choice(Axis):
+    """A choice, searched by index."""
+
+    values: list[Any]
+
+    @classmethod
+    def of(cls, values: list[Any]) -> Choice:
+        """Return the axis of a choice; numbers are put in their order."""
+        numbers = all(map(is_number, values))
+        codes = Categorical(list(range(len(values))), ordered=numbers)
+        return cls(codes, sorted(values) if numbers else values)
+
+    def inside(self, value: Any) -> int:
+        """Return the index of a value, if there are several of its own type."""
+        equal = [i for i, each in enumerate(self.values) if each == value]
+        same = [i for i in equal if type(self.values[i]) is type(value)]
+        if not equal:
+            raise ValueError(f"Expected one of {self.values!r}, got {value!r}.")
+        return (same or equal)[0]
+
+    def outside(self, found: int) -> Any:
+        """Return the value of an index."""
+        return self.values[found]
+
+
+@dataclass(frozen=True)
+class Multiples(Axis):
+    """The multiples of q between two bounds, searched by their factor."""
+
+    q: Any
+    digits: int
+    kind: type
+
+    @classmethod
+    def of(cls, domain: Any, q: Any, log: bool, kind: type) -> Axis:
+        """Return the axis of a domain with a step."""
+        low = _factor(domain.lower, q, math.ceil)
+        high = _factor(domain.upper, q, math.floor)
+        # The decimals that the user wrote: 3 * 0.1 is 0.3.
+        largest = max(abs(low), abs(high), 1) * q
+        digits = max(0, 12 - math.floor(math.log10(largest)))
+        dimension = _between(Integer, low, high, log)
+        return cls(dimension, q, digits, kind)
+
+    def inside(self, value: Any) -> int:
+        """Return the factor of a value."""
+        factor: int = round(value / self.q)
+        return factor
+
+    def outside(self, found: int) -> Any:
+        """Return the multiple of a factor."""
+        return self.kind(round(found * self.q, self.digits))
+
+
+@dataclass(frozen=True)
+class Rounded(Axis):
+    """An unbounded law; what is drawn from it is rounded to multiples of q."""
+
+    q: Any
+
+    def outside(self, found: Any) -> float:
+        """Return the nearest multiple."""
+        return float(round(found / self.q) * self.q)
+
+
+def _axis(domain: Any) -> Axis:
+    """Return the axis of a domain; ValueError for one that cannot be searched."""
+    name = type(domain).__name__
+    if name == "Categorical":
+        return Choice.of(list(domain.categories))
+    if name not in ("Float", "Integer"):
+        raise ValueError("its values are those of a function")
+    sampler, q = domain.get_sampler(), None
+    if type(sampler).__name__ == "Quantized":
+        sampler, q = sampler.get_sampler(), sampler.q
+    kind = type(sampler).__name__.strip("_")
+    if kind == "Normal":
+        law = as_dimension("normal", scipy.stats.norm(sampler.mean, sampler.sd))
+        return Axis(law) if q is None else Rounded(law, q)
+    if kind not in ("Uniform", "LogUniform"):
+        raise ValueError(f"its sampler is a {kind}")
+    log = kind == "LogUniform"
+    if name == "Integer" and q in (None, 1):  # without their upper end
+        return Axis(_between(Integer, domain.lower, domain.upper - 1, log))
+    if q is None:
+        return Axis(_between(Real, domain.lower, domain.upper, log))
+    return Multiples.of(domain, q, log, int if name == "Integer" else float)
+
+
+def _between(cls: Any, low: Any, high: Any, log: bool) -> Any:
+    """Return a range, a constant where it holds a single number."""
+    return Categorical([low]) if low == high else cls(low, high, log=log)
+
+
+def _factor(bound: float, q: float, inwards: Callable[[float], int]) -> int:
+    """Return a bound in units of q, rounded inwards if it is not a multiple."""
+    factor = bound / q
+    nearest = round(factor)
+    return nearest if math.isclose(factor, nearest) else inwards(factor)
+
+
+class RaySpace:
+    """A nested config of Ray Tune: which of it is searched, and what stays as it is.
+
+    Parameters
+    ----------
+    config : dict
+        Nested dicts and lists of domains and constants.
+
+    Attributes
+    ----------
+    space : Space
+        The domains, with the keys that lead to each, joined by slashes, as its name.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self.paths: dict[str, Path] = {}
+        self.axes: dict[str, Axis] = {}
+        for path, domain in _domains(config, ()):
+            name = _BETWEEN.join(map(str, path))
+            if name in self.paths:
+                raise ValueError(
+                    f"The space has two parameters {name!r}; rename one of their keys."
+                )
+            self.paths[name], self.axes[name] = path, _checked_axis(name, domain)
+        if not self.axes:
+            raise ValueError(
+                f"Expected a space with at least one domain of Ray Tune, such as "
+                f"tune.uniform(0, 1), got {config!r}; add one."
+            )
+        self.space = Space({name: axis.dimension for name, axis in self.axes.items()})
+
+    def config_of(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the config of a point of the space, constants included."""
+        config = _copied(self.config)
+        for name, axis in self.axes.items():
+            *parents, last = self.paths[name]
+            place = config
+            for key in parents:
+                place = place[key]
+            place[last] = axis.outside(point[name])
+        return config  # type: ignore[no-any-return]
+
+    def point_of(self, config: Mapping[str, Any]) -> Params:
+        """Return the point of a config; ValueError if it is none of the space."""
+        return {
+            name: axis.inside(_found(config, name, self.paths[name]))
+            for name, axis in self.axes.items()
+        }
+
+
+def _found(config: Any, name: str, path: Path) -> Any:
+    if isinstance(config, Mapping) and name in config:  # flat already
+        return config[name]
+    try:
+        for key in path:
+            config = config[key]
+    except (LookupError, TypeError):
+        raise ValueError(
+            f"Expected a config with a value for {name!r}, got {config!r}; give one."
+        ) from None
+    return config
+
+
+def _domains(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield the domains of a nested config, each with the keys that lead to it."""
+    if isinstance(value, Mapping):
+        if set(value) == {"grid_search"}:
+            yield path, value
+            return
+        for key, inner in value.items():
+            yield from _domains(inner, (*path, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _domains(inner, (*path, i))
+    elif _is_domain(value):
+        yield path, value
+
+
+def _is_domain(value: Any) -> bool:
+    return any(
+        cls.__name__ == "Domain" and str(cls.__module__).startswith("ray.")
+        for cls in type(value).__mro__
+    )
+
+
+def _checked_axis(name: str, domain: Any) -> Axis:
+    if isinstance(domain, Mapping):
+        raise ValueError(
+            f"Parameter {name!r}: a grid search cannot be combined with a searcher; "
+            "write tune.choice."
+        )
+    try:
+        return _axis(domain)
+    except ValueError as error:
+        raise ValueError(
+            f"Parameter {name!r}: {domain!r} cannot be searched, as "
+            f"{str(error).removesuffix('.')}; use another domain of Ray Tune."
+        ) from None
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of a nested config; domains need none."""
+    if isinstance(value, Mapping):
+        return {key: _copied(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_copied(inner) for inner in value]
+    return value if _is_domain(value) else copy.deepcopy(value)

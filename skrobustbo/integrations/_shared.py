@@ -1,0 +1,51 @@
+"""What the integrations share: base classes of other packages, seeds."""
+
+from __future__ import annotations
+
+import importlib
+from numbers import Integral
+from typing import Any
+
+_MOST_SEED = 2**32 - 1
+
+
+def optional_base(module: str, name: str, package: str, extra: str) -> Any:
+    """Return a class of an optional package, or one that says what to install.
+
+    Parameters
+    ----------
+    module, name : str
+        Where the class is.
+    package, extra : str
+        The package's name for users, and the extra that installs it.
+    """
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != module.partition(".")[0]:
+            raise
+    return _placeholder(package, extra)
+
+
+def _placeholder(package: str, extra: str) -> type:
+    class Missing:
+        """Stands for a class of a package that is not installed."""
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            raise ImportError(
+                f"{cls.__name__} needs {package}, which is not installed; run pip "
+                f'install "skrobustbo[{extra}]".'
+            )
+
+    return Missing
+
+
+def checked_seed(seed: Any, owner: str) -> int:
+    """Return a seed as it is; ValueError for anything but an integer in range."""
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed <= _MOST_SEED:
+        raise ValueError(
+            f"The 'seed' of {owner} must be an integer from 0 to 2**32 - 1 or None. "
+            f"Got {seed!r} instead."
+        )
+    return int(seed)

@@ -1,0 +1,357 @@
+"""Optuna: a sampler that asks the package's policies."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from skrobustbo._arguments import checked_callable, checked_count
+from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.integrations._optuna_space import (
+    Axis,
+    Group,
+    groups_of,
+    known_distributions,
+    single_value,
+)
+from skrobustbo.integrations._optuna_trials import CONSTRAINTS, Reader, split
+from skrobustbo.integrations._shared import checked_seed, optional_base
+from skrobustbo.optimizer import Optimizer
+from skrobustbo.optimizer._replay import Memory, Noted, ask_noted, replay
+from skrobustbo.policies import Policy, make_policy
+
+__all__ = ["RobustSampler"]
+
+Params = dict[str, Any]
+
+_BaseSampler: Any = optional_base("optuna.samplers", "BaseSampler", "Optuna", "optuna")
+#: Proposals that other workers made at the same time are given up so many times; after
+#: that the point is drawn at random.
+_MOST_ATTEMPTS = 8
+_PAUSE = 0.01
+
+
+class RobustSampler(_BaseSampler):
+    """Choose the parameters of an Optuna study with a policy of this package.
+
+    The sampler keeps nothing that a study's storage does not have: it builds its models
+    from the trials at each step. So several processes may work on one study, each with
+    a sampler of its own, and a study may be continued at any time.
+
+    Parameters
+    ----------
+    policy : str or Policy, default="robust"
+        How points are chosen: a name of `skrobustbo.policies.available` or an object.
+    seed : int, default=None
+        Seeds everything random. Workers that share a study should have different
+        seeds, or none.
+    n_startup_trials : int, default=None
+        Trials before the models take over. Default: 2 d + 2 for d parameters.
+    horizon : int, default=None
+        Trials planned in all, if known; some policies make use of it.
+    independent_sampler : optuna.samplers.BaseSampler, default=None
+        Draws parameters that no finished trial has had, such as those of the first
+        trial. Default: at random.
+    constraints_func : callable, default=None
+        Takes a finished trial and returns numbers, of which those above 0 are
+        violations. A trial with a violation counts as a failure. Constraints that an
+        objective sets itself with ``trial.set_constraint`` count as well.
+
+    Raises
+    ------
+    ImportError
+        If Optuna is not installed.
+    ValueError
+        If an argument is not understood, or if the study has several objectives.
+
+    Notes
+    -----
+    Parameters that always occur together are modelled together. A parameter that an
+    objective asks for in some trials only belongs to another group, with models of its
+    own.
+
+    Running trials of all workers count as pending points. Trials that fail, or violate
+    a constraint, count as failures. A pruned trial counts with its last intermediate
+    value, but no better than the median of the completed trials before it.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from skrobustbo.integrations.optuna import RobustSampler
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=RobustSampler(seed=0, horizon=15))
+    >>> study.optimize(lambda t: (t.suggest_float("x", -1, 1) - 0.3) ** 2, n_trials=15)
+    >>> abs(study.best_params["x"] - 0.3) < 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: str | Policy = "robust",
+        seed: int | None = None,
+        n_startup_trials: int | None = None,
+        horizon: int | None = None,
+        independent_sampler: Any = None,
+        constraints_func: Callable[[Any], Sequence[float]] | None = None,
+    ) -> None:
+        self._policy = make_policy(policy)
+        self._policy.check()
+        self._seed = (
+            _fresh_seed() if seed is None else checked_seed(seed, "RobustSampler")
+        )
+        self._n_startup_trials = _count("n_startup_trials", n_startup_trials)
+        self._horizon = _count("horizon", horizon)
+        if constraints_func is not None:
+            checked_callable(
+                "constraints_func", constraints_func, "RobustSampler", "a trial"
+            )
+        # What a note depends on beside the space: workers may have other policies.
+        self._settings = zlib.crc32(f"{self._policy!r} {self._horizon}".encode())
+        self._constraints_func = constraints_func
+        self._independent_sampler = independent_sampler
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start without anything read or computed so far: it can all be made again."""
+        self._lock = threading.RLock()
+        self._reader = Reader()
+        self._memories: dict[tuple[str, ...], tuple[int, Memory]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("_lock", "_reader", "_memories")
+        return {key: v for key, v in vars(self).items() if key not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    # What Optuna calls ---------------------------------------------------------------
+
+    def reseed_rng(self) -> None:
+        """Draw a new seed; Optuna does so where trials run in several threads."""
+        with self._lock:
+            self._seed = _fresh_seed()
+            if self._independent_sampler is not None:
+                self._independent_sampler.reseed_rng()
+
+    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
+        """Return the parameters that finished trials have had, unless constant.
+
+        Parameters
+        ----------
+        study : optuna.Study
+        trial : optuna.trial.FrozenTrial
+
+        Returns
+        -------
+        search_space : dict of str to distribution
+        """
+        known = known_distributions(_finished(study.get_trials(deepcopy=False)))
+        return {name: d for name, d in known.items() if Axis.of(name, d) is not None}
+
+    def sample_relative(
+        self, study: Any, trial: Any, search_space: Mapping[str, Any]
+    ) -> Params:
+        """Return the parameters that the policy chooses.
+
+        Parameters
+        ----------
+        study : optuna.Study
+        trial : optuna.trial.FrozenTrial
+            The trial that gets them.
+        search_space : dict of str to distribution
+
+        Returns
+        -------
+        params : dict
+        """
+        _check_single_objective(study)
+        single = {n: single_value(d) for n, d in search_space.items() if d.single()}
+        wanted = {name: d for name, d in search_space.items() if not d.single()}
+        if not wanted:
+            return single
+        with self._lock:
+            return {**single, **self._agreed(study, trial, wanted)}
+
+    def sample_independent(
+        self, study: Any, trial: Any, param_name: str, param_distribution: Any
+    ) -> Any:
+        """Return a value of one parameter, whatever the other trials are.
+
+        Parameters
+        ----------
+        study : optuna.Study
+        trial : optuna.trial.FrozenTrial
+        param_name : str
+        param_distribution : optuna.distributions.BaseDistribution
+
+        Returns
+        -------
+        value : object
+        """
+        _check_single_objective(study)
+        sampler = self._independent_sampler
+        if sampler is None:
+            # Of the seed and the trial alone, so that workers need share no generator.
+            where = [self._seed, trial.number, zlib.crc32(param_name.encode())]
+            seed = int(np.random.SeedSequence(where).generate_state(1)[0])
+            samplers = importlib.import_module("optuna.samplers")
+            sampler = samplers.RandomSampler(seed=seed)
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Any, trial: Any) -> None:
+        """Let the independent sampler prepare a trial.
+
+        Parameters
+        ----------
+        study : optuna.Study
+        trial : optuna.trial.FrozenTrial
+        """
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(
+        self, study: Any, trial: Any, state: Any, values: Sequence[float] | None
+    ) -> None:
+        """Store the constraints of a trial that is over.
+
+        Parameters
+        ----------
+        study : optuna.Study
+        trial : optuna.trial.FrozenTrial
+        state : optuna.trial.TrialState
+        values : sequence of float or None
+        """
+        if self._constraints_func is not None and state.name in ("COMPLETE", "PRUNED"):
+            found = _checked_constraints(self._constraints_func(trial))
+            study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, found)
+        if self._independent_sampler is not None:
+            self._independent_sampler.after_trial(study, trial, state, values)
+
+    # Proposals -----------------------------------------------------------------------
+
+    def _agreed(self, study: Any, trial: Any, wanted: Mapping[str, Any]) -> Params:
+        """Return params that no other worker has proposed.
+
+        They are written to the storage before the others' are read again. So of two
+        workers with the same point one at least sees it, and proposes another.
+        """
+        for attempt in range(_MOST_ATTEMPTS + 1):
+            others = _others(study, trial)
+            groups = groups_of(_finished(others), wanted)
+            made = [
+                self._proposal(study, trial, group, others, attempt) for group in groups
+            ]
+            proposals = [proposal for proposal, _ in made]
+            for key, piece in split(proposals).items():
+                study._storage.set_trial_system_attr(trial._trial_id, key, piece)
+            new = [proposal for proposal, is_new in made if is_new]
+            known = {other.number for other in others if other.state.is_finished()}
+            latest = [o for o in _others(study, trial) if o.number not in known]
+            if not self._taken(new, latest):
+                break
+            # Workers in step would come to the same point again.
+            time.sleep(_PAUSE * attempt * (1 + trial.number % 7))
+        points = [proposal["point"] for proposal in proposals]
+        found = [g.outside(p) for g, p in zip(groups, points, strict=True)]
+        return {name: value for params in found for name, value in params.items()}
+
+    def _taken(self, new: Sequence[Params], others: Sequence[Any]) -> bool:
+        """Tell whether a new point is another trial's as well."""
+        return any(
+            proposal["space"] == each["space"] and proposal["point"] == each["point"]
+            for other in others
+            for each in self._reader.proposals(other)
+            for proposal in new
+        )
+
+    def _proposal(
+        self, study: Any, trial: Any, group: Group, others: Sequence[Any], attempt: int
+    ) -> tuple[Params, bool]:
+        """Return what is noted on a trial for a group, and whether the point is new."""
+        sign = 1 if study.direction.name == "MAXIMIZE" else -1
+        noted = self._reader.noted(others, group, self._settings, sign)
+        n_asked = self._reader.count(others, group)
+        told = [each for each in noted if each.value is not None]
+        # Points under way may be had again where no others are left.
+        choices = [noted, told] if attempt < _MOST_ATTEMPTS else []
+        made = {"space": group.key, "settings": self._settings}
+        for known in choices:
+            with suppress(SpaceExhausted):
+                point, note = self._ask(group, known, n_asked)
+                return {**made, "point": point, "note": note}, known is noted
+        where = np.random.SeedSequence([self._seed, trial.number])
+        drawn = group.space.sample(1, random_state=int(where.generate_state(1)[0]))
+        return {**made, "point": drawn[0], "note": {}}, False
+
+    def _ask(
+        self, group: Group, noted: Sequence[Noted], n_asked: int
+    ) -> tuple[Params, Params]:
+        key, memory = self._memories.get(group.names, (group.key, None))
+        memory = memory if key == group.key else None
+        optimizer = self._new(group)
+        try:
+            memory = replay(optimizer, noted, n_asked=n_asked, memory=memory)
+        except ValueError:  # notes of another version: points and values are enough
+            optimizer = self._new(group)
+            bare = [Noted(each.params, each.value, {}) for each in noted]
+            memory = replay(optimizer, bare, n_asked=n_asked)
+        self._memories[group.names] = group.key, memory
+        return ask_noted(optimizer)
+
+    def _new(self, group: Group) -> Optimizer:
+        return Optimizer(
+            group.space,
+            self._policy,
+            n_initial_points=self._n_startup_trials,
+            horizon=self._horizon,
+            random_state=self._seed,
+        )
+
+
+def _finished(trials: Sequence[Any]) -> list[Any]:
+    """Return the trials whose parameters are all known."""
+    return [trial for trial in trials if trial.state.name in ("COMPLETE", "PRUNED")]
+
+
+def _others(study: Any, trial: Any) -> list[Any]:
+    trials = study.get_trials(deepcopy=False)
+    return [other for other in trials if other.number != trial.number]
+
+
+def _check_single_objective(study: Any) -> None:
+    n = len(study.directions)
+    if n > 1:
+        raise ValueError(
+            f"RobustSampler expects a study with one objective, got one with {n}; use "
+            "another sampler for several objectives."
+        )
+
+
+def _checked_constraints(values: Any) -> tuple[float, ...]:
+    try:
+        found = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        found = (np.nan,)
+    if np.isnan(found).any():
+        raise ValueError(
+            "The 'constraints_func' of RobustSampler must return a sequence of "
+            f"numbers. Got {values!r} instead."
+        )
+    return found
+
+
+def _fresh_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def _count(name: str, value: Any) -> int | None:
+    return None if value is None else checked_count(name, value, "RobustSampler")

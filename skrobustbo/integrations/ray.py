@@ -1,0 +1,329 @@
+"""Ray Tune: a searcher that asks the package's policies."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skrobustbo._arguments import about, checked_count
+from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.integrations._ray_space import RaySpace
+from skrobustbo.integrations._shared import checked_seed, optional_base
+from skrobustbo.optimizer import Optimizer
+from skrobustbo.policies import Policy, make_policy
+from skrobustbo.space import Space, is_number
+
+__all__ = ["RobustSearcher"]
+
+Params = dict[str, Any]
+
+_Searcher: Any = optional_base("ray.tune.search", "Searcher", "Ray Tune", "ray")
+#: To be raised when an older reader would misread what is written.
+_FORMAT = 1
+_MODES = ("max", "min")
+_OWNER = "RobustSearcher"
+
+
+class RobustSearcher(_Searcher):
+    """Choose the configs of Ray Tune's trials with a policy of this package.
+
+    Trials that run at the same time count as pending points, so that no two get the
+    same config.
+
+    Parameters
+    ----------
+    space : dict, default=None
+        A search space of Ray Tune, nested or not. Default: the ``param_space`` of the
+        tuner.
+    metric : str, default=None
+        The result to optimise. Default: that of the tuner.
+    mode : {"max", "min"}, default=None
+        Whether large or small values are good. Default: that of the tuner.
+    policy : str or Policy, default="robust"
+        How configs are chosen: a name of `skrobustbo.policies.available` or an object.
+    points_to_evaluate : list of dict, default=None
+        Configs to try first.
+    seed : int, default=None
+        Seeds everything random.
+    n_initial_points : int, default=None
+        Trials before the models take over. Default: 2 d + 2 for d parameters.
+    horizon : int, default=None
+        Trials planned in all, if known; some policies make use of it.
+
+    Raises
+    ------
+    ImportError
+        If Ray Tune is not installed.
+    ValueError
+        If an argument is not understood, or a parameter cannot be searched.
+
+    Notes
+    -----
+    A trial counts with its last result, also where a scheduler stopped it early. One
+    that raises an error, or has no result for the metric, counts as a failure.
+
+    The state that Ray Tune saves with an experiment is JSON.
+
+    Examples
+    --------
+    >>> from ray import tune
+    >>> from skrobustbo.integrations.ray import RobustSearcher
+    >>> space = {"lr": tune.loguniform(1e-4, 1), "net": {"width": tune.randint(8, 65)}}
+    >>> searcher = RobustSearcher(space, metric="loss", mode="min", seed=0)
+    >>> config = searcher.suggest("trial-1")
+    >>> sorted(config), sorted(config["net"])
+    (['lr', 'net'], ['width'])
+    >>> searcher.on_trial_complete("trial-1", {"loss": 0.3})
+    """
+
+    def __init__(
+        self,
+        space: Mapping[str, Any] | None = None,
+        metric: str | None = None,
+        mode: str | None = None,
+        *,
+        policy: str | Policy = "robust",
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        seed: int | None = None,
+        n_initial_points: int | None = None,
+        horizon: int | None = None,
+    ) -> None:
+        _check_objective(metric, mode)
+        super().__init__(metric=metric, mode=mode)
+        self._metric: str | None = metric
+        self._mode: str | None = mode
+        self._policy = make_policy(policy)
+        self._policy.check()
+        self._points = list(points_to_evaluate or [])
+        self._settings: dict[str, Any] = {
+            "n_initial_points": _count("n_initial_points", n_initial_points),
+            "horizon": _count("horizon", horizon),
+            "random_state": None if seed is None else checked_seed(seed, _OWNER),
+        }
+        self._space: RaySpace | None = None
+        self._optimizer: Optimizer | None = None
+        #: The points of the trials under way.
+        self._running: dict[str, Params] = {}
+        #: A state that was read back before there was a space.
+        self._read: dict[str, Any] | None = None
+        if space is not None:
+            self._set_up(space)
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
+    ) -> bool:
+        """Take over the tuner's metric, mode and search space.
+
+        Parameters
+        ----------
+        metric : str or None
+        mode : {"max", "min"} or None
+        config : dict
+            The search space.
+        **spec
+            Not used.
+
+        Returns
+        -------
+        taken : bool
+            False if there was a search space already.
+        """
+        _check_objective(metric, mode)
+        if self._space is not None and config:
+            return False
+        self._metric, self._mode = metric or self._metric, mode or self._mode
+        if self._space is None:
+            self._set_up(config)
+        return True
+
+    def _set_up(self, config: Mapping[str, Any]) -> None:
+        self._space = RaySpace(config)
+        if self._read is not None:
+            self._go_on(self._read, self._space.space)
+            return
+        try:
+            first = [self._space.point_of(point) for point in self._points]
+        except ValueError as error:
+            raise about("'points_to_evaluate'", error) from None
+        self._optimizer = Optimizer(
+            self._space.space, self._policy, initial_params=first, **self._settings
+        )
+
+    @property
+    def _ready(self) -> tuple[Optimizer, RaySpace]:
+        if self._optimizer is None or self._space is None:
+            raise ValueError(
+                "RobustSearcher needs a search space, got none; pass 'space', or "
+                "'param_space' to the tuner."
+            )
+        if self._metric is None or self._mode is None:
+            raise ValueError(
+                "RobustSearcher needs a metric and a mode, got "
+                f"metric={self._metric!r}, mode={self._mode!r}; pass both here or to "
+                "tune.TuneConfig."
+            )
+        return self._optimizer, self._space
+
+    def suggest(self, trial_id: str) -> Any:
+        """Return the config of a new trial, or that all of a finite space are used.
+
+        Parameters
+        ----------
+        trial_id : str
+
+        Returns
+        -------
+        config : dict or str
+        """
+        optimizer, space = self._ready
+        try:
+            point = optimizer.ask()
+        except SpaceExhausted:
+            return self.FINISHED
+        self._running[trial_id] = point
+        return space.config_of(point)
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Do nothing: only the last result of a trial counts.
+
+        Parameters
+        ----------
+        trial_id : str
+        result : dict
+        """
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        """Learn from a trial that is over.
+
+        Parameters
+        ----------
+        trial_id : str
+        result : dict, default=None
+            Its last result.
+        error : bool, default=False
+            Whether it failed.
+        """
+        optimizer, _ = self._ready
+        point = self._running.pop(trial_id, None)
+        if point is not None:
+            value = None if error or not result else result.get(str(self._metric))
+            optimizer.tell(point, self._larger_is_better(value))
+
+    def add_evaluated_point(
+        self,
+        parameters: dict[str, Any],
+        value: float,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: list[float] | None = None,
+    ) -> None:
+        """Learn from a config that was evaluated elsewhere.
+
+        Parameters
+        ----------
+        parameters : dict
+            The config.
+        value : float
+        error : bool, default=False
+            Whether it failed.
+        pruned : bool, default=False
+            Whether it was stopped early; its value counts all the same.
+        intermediate_values : list of float, default=None
+            Not used.
+        """
+        optimizer, space = self._ready
+        point = space.point_of(parameters)
+        optimizer.tell(point, self._larger_is_better(None if error else value))
+
+    def _larger_is_better(self, value: Any) -> float:
+        if hasattr(value, "item"):  # of NumPy or a tensor
+            value = value.item()
+        if not is_number(value):
+            return math.nan
+        return float(value) if self._mode == "max" else -float(value)
+
+    # The state on disk ---------------------------------------------------------------
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write the state to a file, as JSON.
+
+        Parameters
+        ----------
+        checkpoint_path : str
+        """
+        optimizer, _ = self._ready
+        state = {
+            "format": _FORMAT,
+            "metric": self._metric,
+            "mode": self._mode,
+            "optimizer": optimizer.to_dict(),
+            "running": self._running,
+        }
+        Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Read a state back that `save` wrote.
+
+        Parameters
+        ----------
+        checkpoint_path : str
+
+        Raises
+        ------
+        ValueError
+            If the file holds no such state, or one of another search space.
+        """
+        try:
+            state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
+        except ValueError:
+            state = None
+        _check_state(state, checkpoint_path)
+        self._metric, self._mode = state["metric"], state["mode"]
+        self._read = state
+        if self._space is not None:
+            self._go_on(state, self._space.space)
+
+    def _go_on(self, state: dict[str, Any], space: Space) -> None:
+        optimizer = Optimizer.from_dict(state["optimizer"], policy=self._policy)
+        if optimizer.space != space:
+            raise ValueError(
+                f"Expected a saved state of the search space {space!r}, "
+                f"got one of {optimizer.space!r}; restore it with the space that it "
+                "was saved with."
+            )
+        for point in state["running"].values():
+            optimizer.space.encode(point)
+        self._optimizer, self._running = optimizer, dict(state["running"])
+        self._read = None
+
+
+def _check_objective(metric: Any, mode: Any) -> None:
+    if metric is not None and not isinstance(metric, str):
+        raise ValueError(
+            f"The 'metric' of RobustSearcher must be the name of one result. Got "
+            f"{metric!r} instead."
+        )
+    if mode is not None and mode not in _MODES:
+        raise ValueError(
+            f"The 'mode' of RobustSearcher must be 'max' or 'min'. Got {mode!r} "
+            "instead."
+        )
+
+
+def _check_state(state: Any, path: str) -> None:
+    form = {"metric": str, "mode": str, "optimizer": dict, "running": dict}
+    fits = isinstance(state, dict) and state.get("format") == _FORMAT
+    if not fits or not all(isinstance(state.get(k), form[k]) for k in form):
+        raise ValueError(
+            f"Expected a state that RobustSearcher.save wrote in {path!r}, got "
+            "something else; give the file as it was written."
+        )
+
+
+def _count(name: str, value: Any) -> int | None:
+    return None if value is None else checked_count(name, value, _OWNER)

@@ -1,0 +1,328 @@
+"""`load_checkpoint`: a search as its checkpoint knows it, without the call of `fit`."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, pairwise
+from typing import Any
+
+from skrobustbo._trials import FoldResult, Trial
+from skrobustbo.checkpoint import TEXT, CheckpointError, Contents, read_contents
+from skrobustbo.evaluation import spread_failures, take_folds
+from skrobustbo.model_selection._listening import record_of, table_of
+from skrobustbo.space import from_json
+
+Record = dict[str, Any]
+#: For each parameter its choices, None for numbers.
+Branch = Mapping[str, Sequence[Any] | None]
+_SAID = ("label", "mean", "std")
+#: What ends a search when its candidates are used up: nothing is left in flight.
+_COMPLETE = ("n_iter", "tol", "space_exhausted")
+
+
+@dataclass(frozen=True)
+class LoadedSearch:
+    """A search as its checkpoint knows it; see `load_checkpoint`.
+
+    Attributes
+    ----------
+    path : str
+        The checkpoint.
+    trials : list of dict
+        The finished candidates, in the order asked, each with what `on_trial` is told
+        of it: ``number``, ``status`` ("complete", "failed" or "stopped", by a race),
+        ``params``, ``branch``, ``score``, ``split_scores``, ``fit_time``,
+        ``score_time``, ``failure``, ``model_label``, ``model_mean``, ``model_std``.
+    n_unfinished : int
+        Candidates of which folds are missing: those under way, or those that were when
+        the search was interrupted.
+    n_folds : int
+        Folds done.
+    status : {"running", "finished", "unfinished"} or None
+        "unfinished": its process is gone, or it ended with an error, and the same call
+        goes on. None: nothing tells whether it still runs, as on another machine.
+    stop_reason : str or None
+        `stop_reason_` of the latest call of `fit`, "error" if it raised; None if it has
+        not ended.
+    running_time : float
+        Seconds that all calls of `fit` took; those that were killed are not counted.
+    estimator, policy : str
+        Names of the estimator's class, and of the policy or its class.
+    n_iter : int
+        Candidates planned by the latest call.
+    n_splits, n_samples : int
+        Folds of a candidate, and rows of the data.
+    random_state : int
+        The seed.
+    metrics : list of str
+        The metrics; empty if there is a single one, or no fold yet.
+    metric : str or None
+        The one that ``score`` is of; None if there is a single one.
+    space : list of dict
+        For each branch, its parameters: a list of choices, or None for numbers. Choices
+        that are objects, such as estimators, are texts.
+    settings : dict of dict
+        All that a resumed call is compared with, in words: the data, the parameters of
+        the estimator, the ranges of the space, ``cv``, ``scoring``, settings.
+    versions : dict
+        Versions of the packages that wrote it.
+    """
+
+    path: str
+    trials: Sequence[Record] = field(repr=False)
+    n_unfinished: int
+    n_folds: int
+    status: str | None
+    stop_reason: str | None
+    running_time: float
+    estimator: str
+    policy: str
+    n_iter: int
+    n_splits: int
+    n_samples: int
+    random_state: int
+    metrics: Sequence[str]
+    metric: str | None
+    space: Sequence[Branch]
+    settings: Mapping[str, Mapping[str, str]] = field(repr=False)
+    versions: Mapping[str, str]
+
+    @property
+    def best(self) -> Record | None:
+        """The complete candidate with the highest score; None if there is none."""
+        complete = [trial for trial in self.trials if trial["status"] == "complete"]
+        return max(complete, key=lambda trial: trial["score"], default=None)
+
+    def trials_dataframe(self) -> Any:
+        """Return the finished candidates as a pandas DataFrame.
+
+        Returns
+        -------
+        table : DataFrame
+            As `RobustBayesSearchCV.trials_dataframe` gives it. Choices that are
+            objects, such as estimators, are texts.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        return table_of(self.trials)
+
+
+def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
+    """Read a checkpoint without the call that wrote it.
+
+    The search may be running, finished or interrupted. It is neither disturbed nor
+    changed, and its process notices nothing. To go on with a search, repeat its call.
+
+    Parameters
+    ----------
+    path : str or path
+        The `checkpoint` of a `RobustBayesSearchCV`.
+
+    Returns
+    -------
+    loaded : LoadedSearch
+        What the search is: ``estimator``, ``policy``, ``n_iter``, ``n_splits``,
+        ``n_samples``, ``random_state``, ``metrics``, ``metric``, ``space``,
+        ``settings``, ``versions``. How far it is: ``status`` ("running", "finished",
+        "unfinished", None if unknown), ``stop_reason``, ``running_time``, ``n_folds``,
+        ``n_unfinished``. Its finished candidates: ``trials`` (a list of dicts, as
+        `on_trial` is given them), ``best``, and ``trials_dataframe()``.
+
+    Raises
+    ------
+    CheckpointError
+        A ValueError: if there is no checkpoint, it is damaged, or another version
+        wrote it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Real, RobustBayesSearchCV, load_checkpoint
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "search.ckpt")
+    ...     space = {"C": Real(1e-2, 1e3, log=True)}
+    ...     search = RobustBayesSearchCV(
+    ...         SVC(), space, n_iter=8, random_state=0, checkpoint=path
+    ...     )
+    ...     best_score = search.fit(X, y).best_score_
+    ...     loaded = load_checkpoint(path)
+    >>> loaded.status, loaded.policy, len(loaded.trials)
+    ('finished', 'robust', 8)
+    >>> bool(loaded.best["score"] == best_score)
+    True
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            "The 'path' of load_checkpoint must be a str or a path. Got "
+            f"{path!r} instead; give the checkpoint of a search."
+        )
+    return _loaded(read_contents(path))
+
+
+def _loaded(contents: Contents) -> LoadedSearch:
+    header, last = contents.header, contents.runs[-1]
+    outline = header["outline"]
+    try:
+        space = [_values(branch) for branch in outline["branches"]]
+        trials = _trials(contents, space)
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
+        raise _damaged(contents, "a candidate") from e
+    metrics = next((trial.metrics for trial in trials if trial.metrics), [])
+    metric = _metric(contents, metrics)
+    over = _finished(contents, trials, metric)
+    return LoadedSearch(
+        path=contents.path,
+        trials=[record_of(trial, metric) for trial in over],
+        n_unfinished=len(trials) - len(over),
+        n_folds=len(contents.folds),
+        status=_status(contents),
+        stop_reason=last["reason"],
+        running_time=_running_time(contents),
+        estimator=outline["estimator"],
+        policy=outline["policy"],
+        n_iter=last["n_iter"],
+        n_splits=header["n_splits"],
+        n_samples=header["n_samples"],
+        random_state=header["seed"],
+        metrics=metrics,
+        metric=metric,
+        space=space,
+        settings=header["search"],
+        versions=header["versions"],
+    )
+
+
+def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
+    """Return the metric of the scores, None where there is a single one."""
+    metric: str | None = contents.header["outline"]["metric"]
+    if not metrics or metric in metrics:
+        return metric if metrics else None
+    if metric is None and len(metrics) == 1:
+        return metrics[0]
+    raise _damaged(contents, "its metric")
+
+
+def _damaged(contents: Contents, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"The checkpoint {contents.path!r} is damaged ({what}): restore it from a copy."
+    )
+
+
+# How far it is ------------------------------------------------------------------------
+
+
+def _status(contents: Contents) -> str | None:
+    if contents.is_running is None:
+        return None
+    if contents.is_running:
+        return "running"
+    reason = contents.runs[-1]["reason"]
+    return "unfinished" if reason in (None, "error") else "finished"
+
+
+def _running_time(contents: Contents) -> float:
+    runs, goes_on = contents.runs, contents.is_running is not False
+    ends = [run["ended"] or run["started"] for run in runs[:-1]]
+    now = time.time() if goes_on else runs[-1]["started"]
+    spans = zip(runs, [*ends, runs[-1]["ended"] or now], strict=True)
+    return float(sum(max(0.0, end - run["started"]) for run, end in spans))
+
+
+# The candidates -----------------------------------------------------------------------
+
+
+def _trials(contents: Contents, space: Sequence[Branch]) -> list[Trial]:
+    """Return all candidates, in the order asked, with the folds done."""
+    asked = chain(*contents.rounds)
+    trials = [_trial(number, record, space) for number, record in enumerate(asked)]
+    folds: dict[int, list[FoldResult]] = {}
+    for number, split in sorted(contents.folds):
+        folds.setdefault(number, []).append(contents.folds[number, split])
+    for number, found in folds.items():
+        take_folds(trials[number], found)
+    spread_failures([fold for trial in trials for fold in trial.folds])
+    return trials
+
+
+def _trial(number: int, record: Mapping[str, Any], space: Sequence[Branch]) -> Trial:
+    said = {name: from_json(record[f"model_{name}"]) for name in _SAID}
+    if list(map(type, said.values())) != [str, float, float] or len(record) != 4:
+        raise TypeError("the models said something else")
+    branch, params = 0, record["params"]
+    if len(space) > 1:
+        # Of several branches, the record says which.
+        branch, params = params["$branch"], params["params"]
+    if type(branch) is not int or not 0 <= branch < len(space):
+        raise ValueError("no branch")
+    known = space[branch]
+    if not isinstance(params, dict) or params.keys() != known.keys():
+        raise ValueError("other parameters")
+    values = {name: _value(params[name], known[name]) for name in known}
+    return Trial(values, branch=branch, number=number, **said)
+
+
+def _value(value: Any, choices: Sequence[Any] | None) -> Any:
+    """Return the value of a parameter; of too many choices, the index."""
+    if choices is None:
+        number = from_json(value)
+        if type(number) not in (int, float):
+            raise TypeError("a parameter that is no number")
+        return number
+    if type(value) is not int or value < 0:
+        raise TypeError("a choice that is no index")
+    return choices[value] if choices else value
+
+
+def _values(branch: Mapping[str, Any]) -> Branch:
+    return {k: v if v is None else [_shown(c) for c in v] for k, v in branch.items()}
+
+
+def _shown(choice: Any) -> Any:
+    """Return a choice, an object as a text."""
+    if isinstance(choice, dict) and choice.keys() == {TEXT}:
+        return str(choice[TEXT])
+    return from_json(choice)
+
+
+def _finished(
+    contents: Contents, trials: Sequence[Trial], metric: str | None
+) -> list[Trial]:
+    """Return the candidates of which no more folds will be fitted.
+
+    The file does not say which candidates a race stopped. With races, folds are missing
+    of those stopped, of those of which one failed, and of those in flight. In flight
+    are the last of them, unless the search has ended.
+    """
+    n_splits, outline = contents.header["n_splits"], contents.header["outline"]
+    short = [trial for trial in trials if len(trial.folds) < n_splits]
+    in_flight = {trial.number for trial in short}
+    if outline["racing"]:
+        groups = _groups(contents, in_flight)
+        over = contents.runs[-1]["reason"] in _COMPLETE and not contents.is_running
+        n_open = 0 if over else outline["n_in_flight"]
+        in_flight = set(chain(*groups[max(0, len(groups) - n_open) :]))
+    for trial in short:
+        if not outline["racing"] or not trial.folds:
+            in_flight.add(trial.number)
+        elif not math.isfinite(trial.mean_score(metric)):
+            in_flight.discard(trial.number)
+        else:
+            trial.estimate = (math.nan, math.nan)
+    return [trial for trial in trials if trial.number not in in_flight]
+
+
+def _groups(contents: Contents, numbers: set[int]) -> list[set[int]]:
+    """Return which of some candidates each round has, without rounds of none."""
+    ends = [0, *accumulate(map(len, contents.rounds))]
+    rounds = [set(range(*pair)) & numbers for pair in pairwise(ends)]
+    return [group for group in rounds if group]

@@ -1,0 +1,181 @@
+"""What a search without a checkpoint keeps of its run, to go on with it later."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo._sklearn_compat import num_samples
+from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint._compare import Parts, difference
+from skrobustbo.checkpoint._journal import Done
+
+Rows = NDArray[Any]
+Record = dict[str, Any]
+
+
+class Memory(NoJournal):
+    """A journal in memory: it gives back in the next run what it kept in the last.
+
+    Attributes
+    ----------
+    rounds : list of list of dict
+        The candidates asked, round by round, as the source writes them.
+    shape : (int, int or None)
+        Rows and columns of the data; None before the end of the first run.
+    """
+
+    def __init__(self) -> None:
+        self.rounds: list[list[Record]] = []
+        self.n_read_of: dict[int, int] = {}
+        self._n_replayed = 0
+        self._begun: tuple[Parts, int, int] | None = None
+        self.shape: tuple[int, int | None] | None = None
+        self._splits: list[_Split] = []
+        self._results: dict[FoldId, FoldResult] = {}
+        self._turns: dict[FoldId, int] = {}
+
+    @property
+    def n_read(self) -> int:
+        """Folds read from a file: none."""
+        return 0
+
+    @property
+    def noted(self) -> tuple[int, int]:
+        """Rounds that have been asked so far, and the candidates in them."""
+        return len(self.rounds), sum(map(len, self.rounds))
+
+    def go_on(self, X: Any) -> None:
+        """Begin the next run; ValueError if the data cannot be those of the last."""
+        now = shape_of(X)
+        if now != self.shape:
+            raise ValueError(
+                "The 'X' of RobustBayesSearchCV.resume must be that of fit, with "
+                f"{_shown(self.shape)}. Got {_shown(now)} instead; call fit for other "
+                "data, with previous= to make use of this search."
+            )
+        self._n_replayed, self.n_read_of = 0, {}
+
+    def begin(
+        self,
+        describe: Callable[[], Parts],
+        *,
+        seed: int,
+        n_iter: int,
+        drawn: bool,
+        **more: Any,
+    ) -> tuple[int, int]:
+        """Return the seed and the horizon to search with: those of the first run."""
+        with warnings.catch_warnings():
+            # Of functions that are known by name only: here, nothing is lost by it.
+            warnings.simplefilter("ignore")
+            parts = describe()
+        if self._begun is None:
+            self._begun = parts, seed, n_iter
+            return seed, n_iter
+        before, first_seed, horizon = self._begun
+        other = difference(before, parts)
+        if other is None and not drawn and seed != first_seed:
+            other = f"the setting random_state was {first_seed} and is now {seed}"
+        if other is not None:
+            raise ValueError(
+                "The settings of RobustBayesSearchCV must be those of fit when resume "
+                f"is called, and {other}: set it back, or call fit, with previous= to "
+                "make use of this search."
+            )
+        return first_seed, horizon
+
+    def splits(
+        self,
+        draw: Callable[[], list[tuple[Any, Any]]],
+        *,
+        n_samples: int,
+        **others: Any,
+    ) -> list[tuple[Any, Any]]:
+        """Return the splits of the first run."""
+        if self._splits:
+            return [split.rows() for split in self._splits]
+        found = draw()
+        self._splits = [_Split(*split, n_samples) for split in found]
+        return found
+
+    def note_data(self, X: Any) -> None:
+        """Take note of the size of the data."""
+        self.shape = shape_of(X)
+
+    def next_round(self, source: Any) -> list[Trial]:
+        """Return the next candidates: those noted, then new ones, which are noted."""
+        trials: list[Trial]
+        if self._n_replayed < len(self.rounds):
+            trials = source.resume(self.rounds[self._n_replayed])
+        else:
+            trials = source.next_round()
+            if not trials:
+                return trials
+            self.rounds.append(source.records(trials))
+        self._n_replayed += 1
+        return trials
+
+    def done(self, candidate: int) -> list[Done]:
+        """Return the finished folds of a candidate."""
+        keys = [(candidate, split) for split in range(len(self._splits))]
+        found = [
+            (self._turns.get(key, 0), key, dict(self._results[key]))
+            for key in keys
+            if key in self._results
+        ]
+        self.n_read_of[candidate] = len(found)
+        return found
+
+    def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
+        """Keep the result of a fold, and its turn where the search depends on it."""
+        self._results[key] = dict(result)
+        if in_turn:
+            self._turns[key] = len(self._turns) + 1
+
+
+def shape_of(X: Any) -> tuple[int, int | None]:
+    """Return the number of rows and of columns, None where there are no columns."""
+    shape: Sequence[int] = (
+        np.shape(X[:1]) if isinstance(X, list) else getattr(X, "shape", ())
+    )
+    return num_samples(X), int(shape[1]) if len(shape) > 1 else None
+
+
+def _shown(shape: tuple[int, int | None] | None) -> str:
+    if shape is None:
+        return "rows that are not known"
+    n_rows, n_columns = shape
+    return f"{n_rows} rows" + ("" if n_columns is None else f" of {n_columns} columns")
+
+
+class _Split:
+    """A split, the training rows only where they are not all the others in order."""
+
+    def __init__(self, train: Any, test: Any, n_samples: int) -> None:
+        self._n_samples, self._test = n_samples, test
+        self._train = None if _are_the_rest(train, test, n_samples) else train
+
+    def rows(self) -> tuple[Any, Any]:
+        """Return the training and the test rows."""
+        if self._train is not None:
+            return self._train, self._test
+        return _others(self._test, self._n_samples), self._test
+
+
+def _others(test: Rows, n_samples: int) -> Rows:
+    left = np.ones(n_samples, dtype=bool)
+    left[test] = False
+    return np.flatnonzero(left)
+
+
+def _are_the_rest(train: Any, test: Any, n_samples: int) -> bool:
+    both = isinstance(train, np.ndarray) and isinstance(test, np.ndarray)
+    if not both or train.dtype != np.intp or test.dtype.kind != "i":
+        return False
+    return np.array_equal(train, _others(test, n_samples))

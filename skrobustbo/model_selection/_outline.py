@@ -1,0 +1,63 @@
+"""What a checkpoint says of its search to those who only read it."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from typing import Any
+
+from skrobustbo._names import canonical
+from skrobustbo.checkpoint import TEXT, describe
+from skrobustbo.space import Space, to_json
+
+#: Of more choices, candidates show the index.
+_MOST_CHOICES = 100_000
+
+
+def outline(search: Any, space: Space, metric: str | None) -> dict[str, Any]:
+    """Return the outline of a search, in JSON types.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search.
+    space : Space
+        What it searches.
+    metric : str or None
+        The metric to search for where there are several, None if not known.
+    """
+    policy, rounds = search.policy, search.schedule == "rounds"
+    named = isinstance(policy, str)
+    return {
+        "estimator": type(search.estimator).__name__,
+        "policy": canonical(policy) if named else type(policy).__name__,
+        "metric": metric,
+        "racing": search.racing is not None,
+        "n_in_flight": 1 if rounds else int(search.batch_size),
+        "branches": [_branch(branch) for branch in space.branches],
+    }
+
+
+def _branch(space: Space) -> dict[str, Any]:
+    return {name: _choices(d) for name, d in space.dimensions.items()}
+
+
+def _choices(dimension: Any) -> list[Any] | None:
+    """Return the choices of a parameter; None for numbers."""
+    choices = getattr(dimension, "choices", None)
+    if choices is None:
+        return None
+    if len(choices) > _MOST_CHOICES:
+        return []
+    with warnings.catch_warnings():  # the description of the search has warned
+        warnings.simplefilter("ignore")
+        return [_choice(value) for value in choices]
+
+
+def _choice(value: Any) -> Any:
+    """Return a choice as it is where its description shows it, else described."""
+    text = describe(value)
+    with suppress(TypeError):  # for what JSON does not have
+        if text == repr(value):
+            return to_json(value)
+    return {TEXT: text}

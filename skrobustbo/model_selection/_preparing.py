@@ -1,0 +1,234 @@
+"""What a search begins with: its optimizer, and the description of a checkpoint."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+from skrobustbo._arguments import drawn_seed
+from skrobustbo.checkpoint import NoJournal, describe, describe_data, shortened
+from skrobustbo.model_selection._before import (
+    check_estimator,
+    check_names,
+    check_pre_dispatch,
+    check_scoring,
+    completed,
+    keeps_predictions,
+    metric_of,
+    policy_of,
+)
+from skrobustbo.model_selection._outline import outline
+from skrobustbo.optimizer import Optimizer
+from skrobustbo.space import Space
+
+Params = dict[str, Any]
+
+#: Settings that are described in a part of their own, or have no influence on what has
+#: been done: on where and how fast it runs, when it ends, and what is made of it.
+_NOT_COMPARED = {
+    "estimator",
+    "param_space",
+    "scoring",
+    "cv",
+    "n_iter",
+    "n_jobs",
+    "verbose",
+    "pre_dispatch",
+    "refit",
+    "max_time",
+    "tol",
+    "checkpoint",
+    "retry_failed",
+    "on_trial",
+    "honest_score",  # compared where folds depend on it
+    "random_state",  # compared with the seed that the checkpoint holds
+    "search_metric",
+}
+
+
+#: Of these, the ones whose change is said when a checkpoint is resumed.
+_OF_A_CALL = _NOT_COMPARED - {
+    "estimator",
+    "param_space",
+    "scoring",
+    "cv",
+    "checkpoint",
+    "random_state",
+    "search_metric",
+}
+
+#: Settings that older checkpoints do not know, and their defaults: described only where
+#: they are others.
+_ADDED = {
+    "previous": None,
+    "schedule": "rounds",
+    "racing": None,
+    "racing_delta": 0.05,
+    "racing_margin": 0.25,
+}
+
+
+def prepared(
+    search: Any,
+    journal: NoJournal,
+    data: Mapping[str, Any],
+    n_iter: int,
+    known: Callable[[Space], Any],
+) -> tuple[Callable[[], Optimizer], Any]:
+    """Return what makes the optimizer of a search, and what is known before it.
+
+    All that needs no fit is checked.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search.
+    journal : NoJournal
+        Knows the seed and the horizon of an earlier run.
+    data : dict
+        What is passed to `fit`, by name.
+    n_iter : int
+        Candidates in all.
+    known : callable
+        Returns, for the space, the candidates of an earlier search; None without any.
+    """
+    check_estimator(search.estimator)
+    check_scoring(search.scoring)
+    check_pre_dispatch(search.pre_dispatch)
+    space = search.param_space
+    space = space if isinstance(space, Space) else Space(space)
+    check_names(space, search.estimator)
+    before = known(space)
+    seed = search.random_state
+    drawn = not isinstance(seed, Integral)
+    # Data are described, which takes a while, where the description goes to a file.
+    described = {} if journal.path is None else data
+    seed, horizon = journal.begin(
+        lambda: fingerprint(search, space, described, before),
+        seed=drawn_seed(seed, "RobustBayesSearchCV") if drawn else int(seed),
+        n_iter=n_iter,
+        drawn=drawn,
+        outline=lambda: outline(search, space, metric_of(search)),
+        call=lambda: call_of(search),
+    )
+    first = completed(search.initial_params, space, search.estimator)
+    if before is not None:
+        first, horizon = [*(first or []), *before.first], horizon + len(before.told)
+    make = partial(
+        Optimizer,
+        space,
+        policy_of(search.policy, search.tol),
+        n_initial_points=search.n_initial_points,
+        initial_params=first,
+        constraints=search.constraints,
+        horizon=int(min(horizon, space.size)),
+        random_state=seed,
+    )
+    return partial(_informed, make, before), before
+
+
+def _informed(make: Callable[[], Optimizer], before: Any) -> Optimizer:
+    """Return an optimizer that has been told what is known before the search."""
+    optimizer = make()
+    if before is not None:
+        optimizer._tell_before(before.told)
+    return optimizer
+
+
+def fingerprint(
+    search: Any, space: Space, data: Mapping[str, Any], before: Any
+) -> dict[str, dict[str, str]]:
+    """Return the descriptions of all that the results of a search depend on.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search.
+    space : Space
+        What it searches.
+    data : dict
+        What is passed to `fit`, by name.
+    before : Before or None
+        What is known of an earlier search.
+
+    Returns
+    -------
+    parts : dict of dict of str
+        For each part its items, described.
+    """
+    settings = search.get_params(deep=False)
+    settings["policy"] = policy_of(search.policy, search.tol)
+    settings["previous"] = None if before is None else before.description
+    compared = {
+        name: value
+        for name, value in settings.items()
+        if name not in _NOT_COMPARED and not (name in _ADDED and value == _ADDED[name])
+    }
+    compared |= _kept_predictions(search)
+    return {
+        "data": {name: describe_data(value) for name, value in data.items()},
+        "estimator": {
+            "": describe(type(search.estimator)),
+            **_described(search.estimator.get_params(deep=True)),
+        },
+        "space": _of_space(space),
+        "cv": {"": describe(search.cv)},
+        "scoring": {"": describe(search.scoring)},
+        "settings": _described({**compared, "search_metric": metric_of(search)}),
+    }
+
+
+def call_of(search: Any) -> dict[str, str]:
+    """Return the descriptions of the settings that may change from call to call."""
+    settings = search.get_params(deep=False)
+    with warnings.catch_warnings():
+        # That functions are described by their names only is no harm here.
+        warnings.simplefilter("ignore", UserWarning)
+        return _described({k: v for k, v in settings.items() if k in _OF_A_CALL})
+
+
+def _kept_predictions(search: Any) -> Params:
+    """Return the setting by which folds have predictions, and of which metric."""
+    if not keeps_predictions(search):
+        return {}
+    several = not (search.scoring is None or isinstance(search.scoring, str))
+    named = search.refit if several and isinstance(search.refit, str) else None
+    return {"honest_score": True if named is None else f"True for {named}"}
+
+
+def _described(items: Mapping[str, Any]) -> dict[str, str]:
+    return {name: describe(value) for name, value in items.items()}
+
+
+def _of_space(space: Space) -> dict[str, str]:
+    branches = space.branches
+    if len(branches) == 1:
+        return _of_branch(branches[0])
+    found = {
+        f"branch {i}{f' {name}' if name else ''}": text
+        for i, branch in enumerate(branches)
+        for name, text in _of_branch(branch).items()
+    }
+    return {"": f"{len(branches)} branches", **found}
+
+
+def _of_branch(space: Space) -> dict[str, str]:
+    found = {name: of_dimension(d) for name, d in space.dimensions.items()}
+    # The order of the parameters is that of the columns, and counts.
+    whole = f"{type(space).__name__} of {', '.join(found)}"
+    points = getattr(space, "points", None)
+    whole = whole if points is None else f"{whole}: {describe(points)}"
+    return {"": whole, **found}
+
+
+def of_dimension(dimension: Any) -> str:
+    """Return the description of a dimension."""
+    if not hasattr(dimension, "choices"):
+        return repr(dimension)
+    # Values of parameters stand as they are: candidates show them, too.
+    choices = ", ".join(describe(choice) for choice in dimension.choices)
+    ordered = "ordered " if dimension.ordered else ""
+    return shortened(f"{ordered}{describe(type(dimension))} [{choices}]")

@@ -1,0 +1,303 @@
+"""What a search makes of the candidates of an earlier one."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skrobustbo.checkpoint import (
+    CheckpointError,
+    describe,
+    describe_data,
+    read_contents,
+)
+from skrobustbo.model_selection._before import completed, metric_of
+from skrobustbo.model_selection._memory import shape_of
+from skrobustbo.model_selection._preparing import of_dimension
+from skrobustbo.previous import PreviousCandidates, from_cv_results
+from skrobustbo.space import Constraint, Space, from_json
+
+Params = dict[str, Any]
+
+#: Candidates that are tried first, of other data. It does not depend on `n_iter`, which
+#: may grow while the candidates have to stay the same.
+_FIRST = 3
+#: Stands for a value that cannot be read, and is none of any space.
+_UNREADABLE = "a choice of a list that has changed"
+
+
+@dataclass(frozen=True)
+class Before:
+    """What is known of a search before its first candidate.
+
+    Attributes
+    ----------
+    first : list of dict
+        Candidates to try first.
+    told : list of (dict, float)
+        What the model is told; those to try first are not among them.
+    description : str
+        Tells these candidates from others.
+    says : str
+        What the report says of them.
+    """
+
+    first: Sequence[Params]
+    told: Sequence[tuple[Params, float]]
+    description: str
+    says: str
+
+
+def known_before(search: Any, data: Mapping[str, Any], space: Space) -> Before | None:
+    """Return what `previous` says that is of use in a space; None without it.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search.
+    data : dict
+        What is passed to `fit`, by name.
+    space : Space
+        What it searches.
+
+    Warns
+    -----
+    UserWarning
+        If none of the candidates fits the space, or they are of other data.
+    """
+    if search.previous is None:
+        return None
+    given = _read(search, data, space)
+    found = _fitting(given, space, search.estimator)
+    first = _best(found, search.constraints, 1 if given.same_data else _FIRST)
+    places = {point.place for point in first}
+    told = [point for point in found if point.place not in places]
+    return Before(
+        first=[point.params for point in first],
+        told=[(p.params, p.score) for p in told] if given.same_data else [],
+        description=_described(given),
+        says=_account(given, len(found), len(first)),
+    )
+
+
+def _described(given: PreviousCandidates) -> str:
+    with warnings.catch_warnings():
+        # Of functions that are known by name only, as the space has them.
+        warnings.simplefilter("ignore")
+        return describe([given.params, given.scores, given.same_data])
+
+
+@dataclass(frozen=True)
+class _Point:
+    """An earlier candidate that is a point of the space."""
+
+    params: Params
+    score: float
+    place: tuple[int, bytes]
+
+
+def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
+    """Return the best points that may be asked, each once."""
+    allowed = None if constraints is None else Constraint(constraints)
+    best: dict[tuple[int, bytes], _Point] = {}
+    scored = [point for point in found if math.isfinite(point.score)]
+    for point in sorted(scored, key=lambda point: -point.score):
+        if len(best) < n and (allowed is None or allowed(point.params)):
+            best.setdefault(point.place, point)
+    return list(best.values())
+
+
+def _account(given: PreviousCandidates, n_fitting: int, n_first: int) -> str:
+    """Return what the report says of earlier candidates; warn if few are of use."""
+    says = f"{n_fitting} of {len(given)} earlier candidates fit the space"
+    if not given.same_data:
+        warnings.warn(
+            f"The 'previous' of RobustBayesSearchCV has candidates of other data: the "
+            f"best {n_first} that fit the space are tried first, and their scores are "
+            "not used.",
+            stacklevel=2,
+        )
+        return f"{says}; as they are of other data, only {n_first} were tried first"
+    if not n_fitting:
+        warnings.warn(
+            "The 'previous' of RobustBayesSearchCV has no candidate that fits the "
+            f"space, of {len(given)}: the search begins as without it.",
+            stacklevel=2,
+        )
+        return says
+    best = ", the best of them was tried first" if n_first else ""
+    return f"{says}: the model learnt from them{best}"
+
+
+def _fitting(given: PreviousCandidates, space: Space, estimator: Any) -> list[_Point]:
+    """Return those candidates that are points of the space, as it spells them.
+
+    A parameter that none of them has is taken from the estimator's present settings, as
+    that is what they were evaluated with.
+    """
+    known = {name for params in given.params for name in params}
+    full = completed(given.params, space, estimator) or []
+    found = []
+    for params, whole, score in zip(given.params, full, given.scores, strict=True):
+        added = whole.keys() - params.keys()
+        with suppress(ValueError):
+            found.append(_point(space, params if added & known else whole, score))
+    return found
+
+
+def _point(space: Space, params: Params, score: float) -> _Point:
+    """Return a point of the space with the values that the space has.
+
+    A table has 3.0 where there were whole numbers, or choices, and missing values.
+    """
+    i, x = space.place(params)
+    branch = space.branches[i]
+    decoded, dimensions = branch.decode(x), branch.dimensions
+    spelt = {
+        name: decoded[name] if dimensions[name].size < math.inf else params[name]
+        for name in dimensions
+    }
+    return _Point(spelt, score, (i, x.tobytes()))
+
+
+# Reading ------------------------------------------------------------------------------
+
+
+def _read(search: Any, data: Mapping[str, Any], space: Space) -> PreviousCandidates:
+    """Return the candidates of `previous`, whatever it is."""
+    previous = search.previous
+    if isinstance(previous, PreviousCandidates):
+        return previous
+    try:
+        if isinstance(previous, str | os.PathLike):
+            return _of_checkpoint(search, data, space)
+        if hasattr(previous, "cv_results_"):
+            return _of_search(search, data)
+        if isinstance(previous, Mapping) or hasattr(previous, "iloc"):
+            return from_cv_results(previous, _metric(search, previous))
+    except CheckpointError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"In 'previous', {_lower(str(error))}") from None
+    unfitted = hasattr(previous, "fit") and not isinstance(previous, type)
+    raise ValueError(
+        "The 'previous' of RobustBayesSearchCV must be a fitted search, the path of a "
+        "checkpoint, the cv_results_ of a search, a table of it or a "
+        f"PreviousCandidates. Got {'an unfitted ' if unfitted else ''}{previous!r} "
+        "instead."
+    )
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _metric(search: Any, results: Any) -> str | None:
+    """Return the metric to look for; None for the only one there is."""
+    scoring = search.scoring if isinstance(search.scoring, str) else None
+    names = [name for name in (metric_of(search), scoring) if name is not None]
+    there = [name for name in names if f"mean_test_{name}" in results]
+    if there:
+        return there[0]
+    return metric_of(search) if "mean_test_score" not in results else None
+
+
+def _of_search(search: Any, data: Mapping[str, Any]) -> PreviousCandidates:
+    previous = search.previous
+    if previous is search:
+        raise ValueError(
+            "Expected another search than this one; pass its cv_results_, or fit a "
+            "clone of it with other settings."
+        )
+    results = previous.cv_results_
+    metric = _metric(search, results)
+    if "mean_test_score" in results and f"mean_test_{metric}" not in results:
+        before = getattr(previous, "scoring", None)
+        _check_scoring(describe(before), describe(search.scoring))
+    memory = getattr(previous, "_memory", None)
+    rows = None if memory is None else memory.shape
+    same = rows is None or "X" not in data or rows == shape_of(data["X"])
+    return from_cv_results(results, metric, same_data=same)
+
+
+def _check_scoring(before: str, now: str) -> None:
+    if before != now:
+        raise ValueError(
+            f"Expected scores of the metric that is searched for, got those of {before}"
+            f" for {now}; give PreviousCandidates scores that can be compared."
+        )
+
+
+def _of_checkpoint(
+    search: Any, data: Mapping[str, Any], space: Space
+) -> PreviousCandidates:
+    path = os.path.realpath(os.fsdecode(search.previous))
+    own = search.checkpoint
+    if own is not None and os.path.realpath(os.fsdecode(own)) == path:
+        raise ValueError(
+            f"Expected another file than that of 'checkpoint', got {path!r} for both; "
+            "give 'checkpoint' a new one."
+        )
+    if not os.path.exists(path):
+        raise CheckpointError(
+            f"The checkpoint {path!r}, given as 'previous', is not there: give the "
+            "path of one."
+        )
+    found = read_contents(path)
+    header, folds = found.header, found.folds
+    noted = [record for group in found.rounds for record in group]
+    searched, n_splits, metric = header["search"], header["n_splits"], metric_of(search)
+    decoded = [_decoded(r["params"], searched["space"], space) for r in noted]
+    params: list[Params] = []
+    scores: list[float] = []
+    for i, point in enumerate(decoded):
+        results = [folds[i, k] for k in range(n_splits) if (i, k) in folds]
+        of_folds = [result["test_scores"] for result in results]
+        if len(of_folds) < n_splits:  # stopped, or never finished
+            continue
+        if isinstance(of_folds[0], dict):
+            if metric not in of_folds[0]:
+                raise ValueError(
+                    f"Expected the metric to be one of {sorted(of_folds[0])}, which "
+                    f"the checkpoint has, got {metric!r}; set 'search_metric'."
+                )
+            of_folds = [scores_of[metric] for scores_of in of_folds]
+        elif not params:
+            _check_scoring(searched["scoring"][""], describe(search.scoring))
+        params.append(point)
+        scores.append(float(np.mean(of_folds)))
+    same = all(
+        name not in data or described == describe_data(data[name])
+        for name, described in searched["data"].items()
+        if name in ("X", "y")
+    )
+    return PreviousCandidates(params, scores, same_data=same)
+
+
+def _decoded(
+    record: Mapping[str, Any], described: Mapping[str, str], space: Space
+) -> Params:
+    """Return the point that a checkpoint has.
+
+    It has choices by their places, which tell nothing where the list has changed.
+    """
+    i = record.get("$branch")
+    values = record if i is None else record["params"]
+    prefix = "" if i is None else f"branch {i} "
+    found = {}
+    for name, value in values.items():
+        was = described.get(f"{prefix}{name}", "")
+        if "Categorical" not in was:
+            found[name] = from_json(value)
+            continue
+        here = (branch.dimensions.get(name) for branch in space.branches)
+        same = [d for d in here if d is not None and of_dimension(d) == was]
+        found[name] = same[0].value_from_json(value) if same else _UNREADABLE
+    return found

@@ -1,0 +1,6 @@
+"""Candidates of earlier searches, of any package, to begin a search with."""
+
+from skrobustbo.previous._candidates import PreviousCandidates
+from skrobustbo.previous._sources import from_cv_results, from_optuna, from_skopt
+
+__all__ = ["PreviousCandidates", "from_cv_results", "from_optuna", "from_skopt"]

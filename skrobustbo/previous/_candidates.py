@@ -1,0 +1,75 @@
+"""Candidates and their scores, wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skrobustbo.optimizer._checks import paired
+
+
+class PreviousCandidates:
+    """Candidates that have been evaluated before, with their scores.
+
+    To be passed to `RobustBayesSearchCV` as `previous`.
+
+    Parameters
+    ----------
+    params : list of dict
+        The candidates.
+    scores : list of float
+        Their scores, by the metric of the search, larger is better; nan for a failure.
+    same_data : bool, default=True
+        Whether the scores are of the data that the search will be fitted to, with
+        folds of the same kind. Then the model learns from them. False: the best
+        candidates are only tried first, and their scores are not used otherwise.
+
+    Attributes
+    ----------
+    params : list of dict
+    scores : list of float
+    same_data : bool
+
+    Raises
+    ------
+    ValueError
+        If there is not one number for each candidate.
+
+    Examples
+    --------
+    >>> from skrobustbo.previous import PreviousCandidates
+    >>> PreviousCandidates([{"C": 1.0}, {"C": 10.0}], [0.91, 0.94])
+    PreviousCandidates of 2 candidates, the best score 0.94
+    """
+
+    def __init__(
+        self,
+        params: Sequence[Mapping[str, Any]],
+        scores: Sequence[float],
+        *,
+        same_data: bool = True,
+    ) -> None:
+        if not isinstance(same_data, bool):
+            raise ValueError(
+                "The 'same_data' of PreviousCandidates must be True or False. Got "
+                f"{same_data!r} instead."
+            )
+        if isinstance(params, Mapping):
+            raise ValueError(
+                "The 'params' of PreviousCandidates must be a list of dicts. Got "
+                f"{params!r} instead; write [{params!r}]."
+            )
+        found = paired(params, scores)
+        self.params = [params for params, _ in found]
+        self.scores = [score for _, score in found]
+        self.same_data = same_data
+
+    def __len__(self) -> int:
+        return len(self.params)
+
+    def __repr__(self) -> str:
+        n = len(self)
+        finite = [score for score in self.scores if abs(score) < float("inf")]
+        best = f", the best score {max(finite):.6g}" if finite else ""
+        other = "" if self.same_data else ", of other data"
+        return f"PreviousCandidates of {n} candidate{'s' * (n != 1)}{best}{other}"

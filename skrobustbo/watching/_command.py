@@ -1,0 +1,134 @@
+"""The command line of `python -m skrobustbo`, and the loop of `watch`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+
+from skrobustbo.checkpoint import CheckpointError
+from skrobustbo.model_selection._loading import LoadedSearch, load_checkpoint
+from skrobustbo.watching._page import check_place, page, write
+from skrobustbo.watching._screen import line, screen
+
+_HOME = "\x1b[H\x1b[J"
+#: The pause is at least so many times as long as reading takes, so that a watcher takes
+#: little from the search, however large the file is.
+_PAUSES = 50
+_LONGEST = 86_400.0
+
+
+def seconds(text: str) -> float:
+    """Return the number of seconds in a word of the command line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= _LONGEST:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of seconds above 0 and up to {_LONGEST:.0f}, got "
+            f"{text!r}"
+        )
+    return value
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m skrobustbo")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    watch = commands.add_parser(
+        "watch",
+        help="show a running search by its checkpoint",
+        description="Show a running search by its checkpoint, until it has finished. "
+        "The search is not disturbed. Ctrl-C ends the watching only.",
+    )
+    watch.add_argument("path", metavar="PATH", help="the checkpoint of the search")
+    watch.add_argument(
+        "--interval",
+        type=seconds,
+        default=2.0,
+        metavar="S",
+        help="seconds between two looks (default: 2)",
+    )
+    watch.add_argument("--once", action="store_true", help="look once, and end")
+    watch.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write a page that a browser keeps loading, instead of text",
+    )
+    return parser
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    args = build_parser().parse_args(words)
+    try:
+        return _watch(args)
+    except KeyboardInterrupt:
+        return 0
+    except BrokenPipeError:  # as of `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (CheckpointError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _watch(args: argparse.Namespace) -> int:
+    view = _Page(args) if args.html else _Screen(args)
+    while True:
+        start = time.perf_counter()
+        found = load_checkpoint(args.path)
+        last = args.once or found.status in ("finished", "unfinished")
+        view.show(found, last=last)
+        if last:
+            return 0 if args.once or found.status == "finished" else 1
+        took = time.perf_counter() - start
+        time.sleep(max(args.interval, _PAUSES * took))
+
+
+class _Screen:
+    """Shows a search as text: in place on a terminal, otherwise line by line."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._in_place = sys.stdout.isatty() and not args.once
+        self._n_told = 0
+
+    def show(self, found: LoadedSearch, *, last: bool) -> None:
+        """Show the search as it is now."""
+        width, height = shutil.get_terminal_size((100, 24))
+        most = max(1, height - 1) if self._in_place else None
+        text = screen(found, max(20, width), most)
+        if self._in_place:
+            text = _HOME + text
+        elif not last:
+            new = list(found.trials)[self._n_told :]
+            self._n_told += len(new)
+            text = "".join(f"{line(trial)}\n" for trial in new)
+        _say(text)
+
+
+class _Page:
+    """Shows a search as a page."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._path, self._interval = args.html, args.interval
+        check_place(self._path)
+        self._is_said = False
+
+    def show(self, found: LoadedSearch, *, last: bool) -> None:
+        """Write the page as it is now."""
+        write(self._path, page(found, self._interval, last=last))
+        if not self._is_said:
+            self._is_said = True
+            _say(f"The search is on the page {self._path}\n")
+
+
+def _say(text: str) -> None:
+    """Print a text; what the terminal cannot show is replaced."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding), end="", flush=True)

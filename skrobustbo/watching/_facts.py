@@ -1,0 +1,135 @@
+"""What is told of a search, in words that may stand in a terminal or on a page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from skrobustbo.model_selection._loading import LoadedSearch
+
+#: Characters of a text, such as a choice, and of a cause of a failure.
+_LONG, _CAUSE = 60, 200
+#: The latest candidates shown, and the most frequent causes of failures.
+_LATEST, _CAUSES = 6, 2
+
+_REASONS = {
+    "n_iter": "all candidates are done",
+    "max_time": "max_time was reached",
+    "tol": "tol was reached",
+    "interrupted": "it was interrupted",
+    "space_exhausted": "all points of the space are done",
+    "callback": "a callback ended it",
+}
+
+
+def clean(value: Any, most: int = _LONG) -> str:
+    """Return a value as a short text on one line.
+
+    What a file says may hold characters that a terminal would obey.
+    """
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    text = str(value)
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> duration(0.021), duration(3.21), duration(75), duration(7384)
+    ('21 ms', '3.2 s', '1 min 15 s', '2 h 3 min')
+    """
+    if seconds < 0.1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def title(found: LoadedSearch) -> str:
+    """Return which search it is."""
+    return f"Search of {clean(found.estimator)}, policy {clean(found.policy)}"
+
+
+def state(found: LoadedSearch) -> str:
+    """Return whether the search goes on, and why it ended."""
+    spent = duration(found.running_time)
+    if found.status == "running":
+        return f"Running for {spent}"
+    if found.status == "finished":
+        reason = str(found.stop_reason)
+        return f"Finished after {spent}: {_REASONS.get(reason, clean(reason))}"
+    if found.status is None:
+        return f"Begun {spent} ago on another machine: whether it runs is unknown"
+    how = "Ended with an error" if found.stop_reason else "Its process has ended"
+    return f"{how}: repeat the call to go on"
+
+
+def counts(found: LoadedSearch) -> str:
+    """Return how many candidates and folds are done."""
+    number = Counter(trial["status"] for trial in found.trials)
+    parts = [
+        f"{len(found.trials)} of {found.n_iter} candidates",
+        f"{found.n_folds} folds",
+        *[f"{number[kind]} {kind}" for kind in ("failed", "stopped") if number[kind]],
+    ]
+    if found.n_unfinished:
+        parts.append(f"{found.n_unfinished} not finished")
+    return ", ".join(parts)
+
+
+def score_name(found: LoadedSearch) -> str:
+    """Return what the scores are."""
+    return clean(found.metric or "score")
+
+
+def params_text(trial: Mapping[str, Any]) -> str:
+    """Return the parameters of a candidate on one line."""
+    parts = [f"{clean(k)}={clean(v)}" for k, v in trial["params"].items()]
+    return ", ".join(parts)
+
+
+def score_text(trial: Mapping[str, Any]) -> str:
+    """Return the score of a candidate, or what became of it."""
+    score = trial["score"]
+    return f"{score:.5g}" if math.isfinite(score) else str(trial["status"])
+
+
+def rows(found: LoadedSearch) -> list[tuple[str, str, str, str]]:
+    """Return the latest candidates: number, score, fit time and parameters."""
+    return [
+        (
+            str(trial["number"]),
+            score_text(trial),
+            duration(trial["fit_time"]),
+            params_text(trial),
+        )
+        for trial in list(found.trials)[-_LATEST:]
+    ]
+
+
+def failures(found: LoadedSearch) -> list[str]:
+    """Return the most frequent causes of failures, each with its count."""
+    causes = Counter(trial["failure"] for trial in found.trials if trial["failure"])
+    return [f"{n} x {clean(cause, _CAUSE)}" for cause, n in causes.most_common(_CAUSES)]
+
+
+def curve_scores(found: LoadedSearch) -> list[float]:
+    """Return the scores of the candidates in order; those stopped have none."""
+    return [trial["score"] for trial in found.trials if trial["status"] != "stopped"]
+
+
+def n_initial(found: LoadedSearch) -> int:
+    """Return how many of these scores belong to the initial design."""
+    of_design = [
+        trial["model_label"] == "initial"
+        for trial in found.trials
+        if trial["status"] != "stopped"
+    ]
+    return max((i for i, is_one in enumerate(of_design, 1) if is_one), default=0)

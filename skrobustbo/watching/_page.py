@@ -1,0 +1,99 @@
+"""The search as a page: one file, without scripts, that asks to be loaded again."""
+
+from __future__ import annotations
+
+import html
+import os
+from contextlib import suppress
+
+import numpy as np
+
+from skrobustbo.checkpoint import CheckpointError
+from skrobustbo.model_selection._html import curve
+from skrobustbo.model_selection._loading import LoadedSearch
+from skrobustbo.watching import _facts as facts
+
+_BEGINS = "<!DOCTYPE html>\n"
+_STYLE = (
+    "body{font-family:sans-serif;max-width:60em;margin:2em auto;padding:0 1em;"
+    "color-scheme:light dark}td,th{padding:.15em .8em;text-align:right}"
+    "td:last-child,th:last-child{text-align:left}"
+)
+
+
+def page(found: LoadedSearch, interval: float, *, last: bool) -> str:
+    """Return the page of a search.
+
+    Parameters
+    ----------
+    found : LoadedSearch
+        The search.
+    interval : float
+        Seconds after which a browser loads the page again.
+    last : bool
+        Whether this is the last one, which is not loaded again.
+    """
+    seconds = max(1, round(interval))
+    refresh = "" if last else f'<meta http-equiv="refresh" content="{seconds}"/>\n'
+    title = html.escape(facts.title(found))
+    return (
+        f'{_BEGINS}<html lang="en">\n<head>\n<meta charset="utf-8"/>\n{refresh}'
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{title}</h1>\n<p>{html.escape(facts.state(found))}</p>\n"
+        f"<p>{html.escape(facts.counts(found))}</p>\n{_best(found)}{_curve(found)}"
+        f"{_failures(found)}{_latest(found)}</body>\n</html>\n"
+    )
+
+
+def _best(found: LoadedSearch) -> str:
+    best = found.best
+    if best is None:
+        return "<p>No candidate has a score yet.</p>\n"
+    text = (
+        f"Best {facts.score_name(found)} {facts.score_text(best)}, "
+        f"candidate {best['number']}: {facts.params_text(best)}"
+    )
+    return f"<p><strong>{html.escape(text)}</strong></p>\n"
+
+
+def _curve(found: LoadedSearch) -> str:
+    scores = np.array(facts.curve_scores(found))
+    if not len(scores):
+        return ""
+    name = facts.score_name(found)
+    return f"<div>{curve(scores, facts.n_initial(found), name)}</div>\n"
+
+
+def _failures(found: LoadedSearch) -> str:
+    items = [f"<li>{html.escape(text)}</li>" for text in facts.failures(found)]
+    return f"<h2>Failures</h2>\n<ul>{''.join(items)}</ul>\n" if items else ""
+
+
+def _latest(found: LoadedSearch) -> str:
+    heads = "".join(
+        f"<th>{name}</th>" for name in ("candidate", "score", "fit time", "parameters")
+    )
+    lines = [
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in facts.rows(found)
+    ]
+    table = "\n".join(lines)
+    return f"<h2>Latest candidates</h2>\n<table>\n<tr>{heads}</tr>\n{table}\n</table>\n"
+
+
+def check_place(path: str) -> None:
+    """Raise a CheckpointError if there is a file that is not such a page."""
+    with suppress(FileNotFoundError), open(path, "rb") as file:
+        if file.read(len(_BEGINS)) not in (b"", _BEGINS.encode()):
+            raise CheckpointError(
+                f"The file {path!r} is there already and is not a page: give another "
+                "path for --html."
+            )
+
+
+def write(path: str, text: str) -> None:
+    """Write a page, of which a browser never sees a half."""
+    new = f"{path}.new"
+    with open(new, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    os.replace(new, path)

@@ -1,0 +1,137 @@
+"""The search as plain text: for a terminal, and for files and pipes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from skrobustbo.model_selection._html import limits
+from skrobustbo.model_selection._loading import LoadedSearch
+from skrobustbo.watching import _facts as facts
+
+_HEIGHT, _WIDEST = 6, 60
+_HEADS = ("candidate", "score", "fit time", "parameters")
+
+
+def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
+    """Return what is shown of a search, in lines of so many characters at most.
+
+    Of more than `height` lines, where that is given, the last ones are left out.
+    """
+    lines = [
+        facts.title(found),
+        facts.state(found),
+        facts.counts(found),
+        "",
+        *_best(found),
+        *_failures(found),
+        *_latest(found),
+        *_curve(found, width),
+    ]
+    return "".join(f"{line[:width].rstrip()}\n" for line in lines[:height])
+
+
+def line(trial: Mapping[str, Any]) -> str:
+    """Return one candidate as a line, for output that only grows."""
+    parts = facts.score_text(trial), facts.params_text(trial)
+    return f"candidate {trial['number']}: {parts[0]}  {parts[1]}"
+
+
+def _best(found: LoadedSearch) -> Iterator[str]:
+    best = found.best
+    if best is None:
+        yield "Best      no candidate has a score yet"
+        return
+    score = facts.score_text(best)
+    yield f"Best      {facts.score_name(found)} {score}, candidate {best['number']}"
+    yield f"          {facts.params_text(best)}"
+
+
+def _failures(found: LoadedSearch) -> Iterator[str]:
+    for i, text in enumerate(facts.failures(found)):
+        yield f"{'' if i else 'Failures':<10}{text}"
+
+
+def _latest(found: LoadedSearch) -> Iterator[str]:
+    rows = facts.rows(found)
+    if not rows:
+        return
+    yield ""
+    table = [_HEADS, *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(3)]
+    for row in table:
+        numbers = [text.rjust(n) for text, n in zip(row, widths, strict=False)]
+        yield "  ".join([*numbers, row[-1]])
+
+
+# The curve ----------------------------------------------------------------------------
+
+
+def _curve(found: LoadedSearch, width: int) -> Iterator[str]:
+    scores = facts.curve_scores(found)
+    if not any(map(math.isfinite, scores)):
+        return
+    yield ""
+    yield f"{facts.score_name(found)}: each candidate (.), the best so far (#)"
+    yield from curve(scores, min(_WIDEST, width - 12))
+
+
+def curve(scores: Sequence[float], width: int) -> list[str]:
+    """Return the lines of a picture of scores and the best so far.
+
+    Parameters
+    ----------
+    scores : list of float
+        At least one of them finite. Those that are not are marked below by an x.
+    width : int
+        Columns, at least one.
+
+    Examples
+    --------
+    >>> for line in curve([1.0, float("nan"), 3.0], 3):
+    ...     print(line[9:])
+    |  #
+    |
+    |
+    |
+    |
+    |##
+    +-x--
+    """
+    told = np.asarray(scores, dtype=float)
+    n, width = len(told), max(1, width)
+    low, high = limits(told)
+    cells = [[" "] * min(n, width) for _ in range(_HEIGHT)]
+    foot = ["-"] * min(n, width)
+    best = np.fmax.accumulate(told)
+    places = [i * len(foot) // n for i in range(n)]
+    for place, score in zip(places, told, strict=True):
+        if math.isfinite(score):
+            cells[_row(score, low, high)][place] = "."
+        else:
+            foot[place] = "x"
+    for place, score in zip(places, best, strict=True):
+        if math.isfinite(score):
+            _put_best(cells, place, _row(score, low, high))
+    labels = {0: f"{high:.4g}", _HEIGHT - 1: f"{low:.4g}"}
+    lines = [
+        f"{labels.get(i, ''):>8} |{''.join(row)}".rstrip()
+        for i, row in enumerate(cells)
+    ]
+    return [*lines, f"{'':>8} +{''.join(foot)}-"]
+
+
+def _row(score: float, low: float, high: float) -> int:
+    share = (high - max(score, low)) / (high - low)
+    return min(_HEIGHT - 1, max(0, int(share * _HEIGHT)))
+
+
+def _put_best(cells: Sequence[list[str]], place: int, row: int) -> None:
+    """Mark the best so far; of several in a column, the latest."""
+    for cell in cells:
+        if cell[place] == "#":
+            cell[place] = "."
+    cells[row][place] = "#"

@@ -1,0 +1,315 @@
+"""`python -m skrobustbo watch`: searches that run, have ended, or tell lies."""
+
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+
+from skrobustbo import load_checkpoint
+from skrobustbo.watching import _command, main
+from skrobustbo.watching._page import page
+from skrobustbo.watching._screen import curve, screen
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_hostile import change, edited
+from test_loading import X, make, y
+
+HERE = Path(__file__)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(HERE.parents[2])}
+WATCH = [sys.executable, "-W", "error", "-m", "skrobustbo", "watch"]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    path = tmp_path_factory.mktemp("written") / "search.ckpt"
+    make(path).fit(X, y)
+    return path
+
+
+@pytest.fixture
+def written(original, tmp_path):
+    return Path(shutil.copy(original, tmp_path / "search.ckpt"))
+
+
+def begin(words, stdout=subprocess.PIPE):
+    pipes = {"stdout": stdout, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(words, env=ENVIRONMENT, **pipes)
+
+
+def wait_for(path, seconds=60):
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, f"no {path}"
+        time.sleep(0.02)
+
+
+class Terminal(io.StringIO):
+    encoding = "ascii"
+
+    def isatty(self):
+        return True
+
+
+# A search that runs -------------------------------------------------------------------
+
+
+SEARCH = """
+import sys, time, warnings
+from pathlib import Path
+sys.path[:0] = {folders!r}
+import test_loading as t
+folder = Path({folder!r})
+
+def pause(trial):
+    while not ((folder / "page.html").exists() and (folder / "said").stat().st_size):
+        time.sleep(0.01)  # until both look
+    time.sleep(0.1)
+
+warnings.simplefilter("ignore")
+settings = dict(n_iter=12, policy="map-gp-ucb", on_trial=pause)
+search = t.make(folder / "search.ckpt", t.Known(fails=True), **settings).fit(t.X, t.y)
+print(len(search.cv_results_["params"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory):
+    """A search in a process of its own, looked at by two others until its end."""
+    folder = tmp_path_factory.mktemp("watched")
+    path, html = folder / "search.ckpt", folder / "page.html"
+    folders = [str(HERE.parent), str(HERE.parents[1] / "helpers")]
+    code = SEARCH.format(folders=folders, folder=str(folder))
+    search = begin([sys.executable, "-c", code])
+    wait_for(path)
+    looks = ["--interval", "0.02"]
+    with open(folder / "said", "w") as file:
+        watchers = [
+            begin([*WATCH, str(path), *looks], stdout=file),
+            begin([*WATCH, str(path), *looks, "--html", str(html)]),
+        ]
+        said = [process.communicate(timeout=120) for process in (search, *watchers)]
+    said[1] = (folder / "said").read_text(), said[1][1]
+    codes = [process.returncode for process in (search, *watchers)]
+    return folder, said, codes
+
+
+def test_neither_side_hears_of_the_other(watched):
+    folder, said, codes = watched
+    assert codes == [0, 0, 0]
+    assert [errors for _, errors in said] == ["", "", ""]
+    assert said[0][0] == "12\n"
+    names = ["page.html", "said", "search.ckpt", "search.ckpt.skrobustbo-lock"]
+    assert sorted(p.name for p in folder.iterdir()) == names
+
+
+def test_without_a_terminal_candidates_are_told_line_by_line(watched):
+    _, said, _ = watched
+    lines = said[1][0].splitlines()
+    told = [line for line in lines if line.startswith("candidate ") and ":" in line]
+    assert [line.split(":")[0] for line in told] == [
+        f"candidate {i}" for i in range(len(told))
+    ]
+    assert told
+    assert any(": failed  a=" in line for line in told)
+    assert "Finished after" in said[1][0]
+    assert "12 of 12 candidates, 36 folds" in said[1][0]
+    assert "x RuntimeError: too large" in said[1][0]
+    assert "\x1b" not in said[1][0]
+
+
+def test_the_last_page_is_not_loaded_again(watched):
+    folder, said, _ = watched
+    text = (folder / "page.html").read_text()
+    tree = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    assert tree.find("head/meta[@http-equiv]") is None
+    assert "Finished after" in text
+    assert len(tree.findall("body/table/tr")) == 7
+    assert tree.find("body/div/{http://www.w3.org/2000/svg}svg") is not None
+    assert said[2][0] == f"The search is on the page {folder / 'page.html'}\n"
+
+
+def test_a_terminal_shows_it_in_place(tmp_path, monkeypatch):
+    """And a search that runs is watched until Ctrl-C."""
+    path, shown = tmp_path / "search.ckpt", []
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LINES", "14")
+
+    def interrupt(seconds):
+        raise KeyboardInterrupt
+
+    def look(trial):
+        clock = SimpleNamespace(sleep=interrupt, perf_counter=time.perf_counter)
+        with monkeypatch.context() as patch:
+            patch.setattr(_command, "time", clock)
+            patch.setattr(sys, "stdout", terminal := Terminal())
+            assert main(["watch", str(path)]) == 0
+        shown.append(terminal.getvalue())
+
+    make(path, on_trial=look).fit(X, y)
+    for i, text in enumerate(shown, 1):
+        assert text.startswith(
+            "\x1b[H\x1b[JSearch of Known, policy robust\nRunning for"
+        )
+        assert f"{i} of 8 candidates, {3 * i} folds" in text
+        lines = text.splitlines()
+        assert len(lines) <= 13
+        assert max(map(len, lines[1:])) <= 60
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_ends_it_cleanly(written):
+    change(written, "run", 0, edited(ended=None, reason=None, machine=""))
+    watcher = begin([*WATCH, str(written), "--interval", "600"])
+    assert watcher.stdout.readline().startswith("candidate 0:")
+    watcher.send_signal(signal.SIGINT)
+    _, errors = watcher.communicate(timeout=30)
+    assert (watcher.returncode, errors) == (0, "")
+
+
+def test_pauses_grow_with_what_reading_takes(written, monkeypatch):
+    change(written, "run", 0, edited(ended=None, reason=None, machine=""))
+    pauses, read = [], _command.load_checkpoint
+
+    def slowly(path):
+        time.sleep(0.05)
+        return read(path)
+
+    def pause(seconds):
+        pauses.append(seconds)
+        raise KeyboardInterrupt
+
+    clock = SimpleNamespace(sleep=pause, perf_counter=time.perf_counter)
+    monkeypatch.setattr(_command, "load_checkpoint", slowly)
+    monkeypatch.setattr(_command, "time", clock)
+    main(["watch", str(written), "--interval", "100"])
+    main(["watch", str(written), "--interval", "0.01"])
+    assert pauses[0] == 100
+    assert pauses[1] > 50 * 0.05
+
+
+# Searches that have ended -------------------------------------------------------------
+
+
+def test_once(written, capsys):
+    assert main(["watch", str(written), "--once"]) == 0
+    said = capsys.readouterr().out
+    best = load_checkpoint(written).best
+    assert "Finished after" in said
+    assert f"Best      score {best['score']:.5g}, candidate {best['number']}\n" in said
+    assert "the best so far (#)" in said
+    assert "fit time  parameters" in said
+
+
+def test_a_search_whose_process_is_gone(written, capsys):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    change(written, "run", 0, edited(ended=None, reason=None, pid=gone.pid))
+    assert main(["watch", str(written)]) == 1
+    assert "Its process has ended: repeat the call" in capsys.readouterr().out
+    change(written, "run", 0, edited(ended=2e9, reason="error"))
+    assert main(["watch", str(written)]) == 1
+    assert "Ended with an error: repeat the call" in capsys.readouterr().out
+
+
+def test_a_search_that_is_taken_up_again_is_running(written):
+    """The lock names another process before that has written anything."""
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    Path(f"{written}.skrobustbo-lock").write_text(f"skrobustbo {other.pid}\n")
+    assert load_checkpoint(written).status == "running"
+    other.communicate(b"\n")
+    assert load_checkpoint(written).status == "finished"
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["no.ckpt"], "error: There is no checkpoint at '.*no.ckpt': check the path"),
+        ([str(HERE)], r"error: The file '.*' is not a checkpoint: give another path"),
+        (["."], "error: The checkpoint '.*' is not a file"),
+        (["{path}", "--html", "{path}"], "error: The file .* not a page: give another"),
+        (["{path}", "--html", "no/page.html"], "error: .*No such file"),
+    ],
+)
+def test_errors_are_one_sentence(words, match, written, capsys, monkeypatch):
+    monkeypatch.chdir(written.parent)
+    before = written.read_bytes()
+    assert main(["watch", *[word.format(path=written) for word in words]]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert re.match(match, said.err)
+    assert written.read_bytes() == before
+
+
+@pytest.mark.parametrize("interval", ["0", "-1", "nan", "inf", "soon", "1e9"])
+def test_intervals_are_checked(interval, capsys):
+    with pytest.raises(SystemExit):
+        main(["watch", "search.ckpt", f"--interval={interval}"])
+    assert "must be a number of seconds above 0" in capsys.readouterr().err
+
+
+def test_a_command_is_needed(capsys):
+    with pytest.raises(SystemExit):
+        main([])
+    assert "COMMAND" in capsys.readouterr().err
+
+
+# What is shown ------------------------------------------------------------------------
+
+
+def test_a_page_is_loaded_again_until_the_last(written):
+    found = load_checkpoint(written)
+    for seconds, shown in ((0.2, "1"), (7.4, "7")):
+        text = page(found, seconds, last=False).removeprefix("<!DOCTYPE html>\n")
+        (meta,) = ElementTree.fromstring(text).findall("head/meta[@http-equiv]")
+        assert meta.attrib == {"http-equiv": "refresh", "content": shown}
+
+
+def test_texts_of_a_file_do_no_harm(written):
+    evil = "\x1b[2J<script>alert(1)</script>&\u202e"
+    found = load_checkpoint(written)
+    trial = {**found.trials[0], "params": {evil: evil}, "failure": evil, "number": 0}
+    failed = {**trial, "status": "failed", "score": float("nan")}
+    lies = replace(found, trials=[trial, failed], estimator=evil, policy=evil,
+                   metric=evil, stop_reason=evil)  # fmt: skip
+    text = screen(lies, 500)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    html = page(lies, 2, last=True)
+    assert "<script" not in html
+    assert "\x1b" not in html
+    ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
+
+
+def test_nothing_to_show_yet(written):
+    found = replace(load_checkpoint(written), trials=[], n_folds=0)
+    assert "no candidate has a score yet" in screen(found, 80)
+    assert "No candidate has a score yet" in page(found, 2, last=False)
+    failed = [{**t, "status": "failed", "score": float("nan"), "failure": "E: no"}
+              for t in load_checkpoint(written).trials]  # fmt: skip
+    found = replace(found, trials=failed)
+    assert "8 x E: no" in screen(found, 80)
+    assert "best so far" not in screen(found, 80)
+    assert "8 x E: no" in page(found, 2, last=False)
+
+
+def test_the_curve_is_as_wide_as_it_may_be():
+    scores = [i / 1000 for i in range(1000)]
+    lines = curve(scores, 40)
+    assert max(map(len, lines)) == 10 + 40 + 1
+    columns = [[line[10 + k : 11 + k] for line in lines[:-1]] for k in range(40)]
+    assert all(column.count("#") == 1 for column in columns)
+    assert lines[0].endswith("#")
+    short = curve([1.0, 2.0], 40)
+    assert max(map(len, short)) == 10 + 2 + 1
