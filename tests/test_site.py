@@ -17,12 +17,12 @@ DOCS = ROOT / "docs"
 SITE = DOCS / "check_site.py"
 
 
-def constant(name):
-    """Return a constant of the script, which needs a browser to be imported."""
-    for node in ast.parse(SITE.read_text(encoding="utf-8")).body:
+def constant(name, script=SITE):
+    """Return a constant of a script, which needs a browser or Sphinx to be imported."""
+    for node in ast.parse(script.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
             return ast.literal_eval(node.value)
-    raise AssertionError(f"{SITE} has no {name}")
+    raise AssertionError(f"{script} has no {name}")
 
 
 def headings(page):
@@ -49,8 +49,8 @@ def test_every_page_is_reached_once_from_the_first():
         todo += entries
         reached += entries
     found = (path.relative_to(DOCS) for path in DOCS.rglob("*.md"))
-    made = {"_build", "generated", "gallery"}
-    pages = {p.with_suffix("").as_posix() for p in found if p.parts[0] not in made}
+    others = {"generated", "gallery", *constant("exclude_patterns", DOCS / "conf.py")}
+    pages = {p.with_suffix("").as_posix() for p in found if p.parts[0] not in others}
     assert len(set(reached)) == len(reached)
     assert pages == set(reached) - {"gallery/index"}
 
