@@ -70,6 +70,7 @@ PROCESS = [
     "tests/search/test_metrics.py",
     "tests/search/test_numerical_failures.py",
     "tests/search/test_parallel.py",
+    "tests/search/test_previous.py",
     "tests/search/test_progress.py",
     "tests/search/test_report.py",
     "tests/search/test_search.py",

@@ -114,8 +114,8 @@ print(f"{len(X)} images to tune on, {len(X_test)} held out, {X.shape[1]} pixels 
 # ``clf__``. All parameters except the dropout rate are searched on a log scale.
 #
 # Random search draws from the same ranges on the same scales. ``loguniform`` is
-# continuous, so the batch sizes are a list of integers on a log scale. ``uniform`` takes
-# the start and the width of its range.
+# continuous, so the batch sizes are a list of integers on a log scale. ``uniform``
+# takes the start and the width of its range.
 
 pipeline = Pipeline(
     [

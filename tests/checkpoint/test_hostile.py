@@ -310,8 +310,6 @@ BAD_HEADERS = [
     {"versions": None},
     {"search": {"data": 3}},
     {"search": []},
-    {"call": 3},
-    {"call": {"n_iter": 6}},
     {"more": 1},
 ]
 
@@ -332,31 +330,29 @@ def test_what_a_header_says_is_shown_as_text(path):
     refused(path, r"the estimator parameter a was '\\x1b\[2J\\n.*\.\.\. and is now 0.0")
 
 
+BAD_RUNS = [
+    {"settings": 3},
+    {"settings": {"n_iter": 6}},
+    {"started": "now"},
+    {"ended": -1.0},
+    {"more": 1},
+]
+
+
+@pytest.mark.parametrize("changes", BAD_RUNS, ids=str)
+def test_the_runs_are_checked(changes, path):
+    change(path, "run", 0, edited(**changes))
+    refused(path, "is damaged")
+
+
 def test_what_a_call_was_is_shown_as_text(path, capsys):
-    call = {"n_iter": "\x1b[2J\n" * 1000, "max_time": "None"}
-    change(path, "header", 0, edited(call=call))
+    settings = {"n_iter": "\x1b[2J\n" * 1000, "max_time": "None"}
+    change(path, "run", 0, edited(settings=settings))
     make(path, verbose=1).fit(X, y)
     (line,) = [p for p in capsys.readouterr().out.splitlines() if "Resumed" in p]
     assert "; n_iter was '\\x1b[2J\\n" in line
     assert line.endswith("... and is now 6")
     assert len(line) < 500 + len(str(path))
-
-
-def test_files_without_a_call_are_read_and_get_one(path, capsys):
-    def older(body):
-        header = json.loads(body)
-        del header["call"]
-        return json.dumps(header)
-
-    def said(**settings):
-        make(path, verbose=1, **settings).fit(X, y)
-        return capsys.readouterr().out
-
-    change(path, "header", 0, older)
-    first = said(n_iter=7)
-    assert f"Resumed from the checkpoint {str(path)!r}: 6 candidates, 18 folds" in first
-    assert " was " not in first
-    assert "; n_iter was 7 and is now 8\n" in said(n_iter=8)
 
 
 def test_other_versions_are_warned_of(path):
