@@ -94,8 +94,8 @@ class Search(RobustBayesSearchCV):
 
     rule, more = Shadow, ()
 
-    def _source(self, journal=None, data=None):
-        source = super()._source(journal, data)
+    def _source(self, *args):
+        source = super()._source(*args)
         given = {"score": source._score, "beliefs": source._beliefs, **dict(self.more)}
         self.races = self.rule(0.05, 0.25, source.n_planned, **given)
         source.schedule = lambda: Schedule(racing=self.races)

@@ -246,7 +246,7 @@ class TestConvergence:
         plain, low = told([1.0, 2.0]), told([1.0, 1.1, 1.2, 1.3, -1e6])
         assert texts(plain, plain) == ["line: best so far", "dot: a candidate"]
         assert texts(plain, low)[-1] == "below the axis"
-        plain.regret_bound = lambda: 0.5
+        plain.regret_bound = lambda calibrated: 0.5
         assert texts(plain, plain)[-1] == "band: what may be left to gain"
 
     def test_equal_policies_get_different_names(self):
