@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
     SCORE,
@@ -56,6 +57,9 @@ class EvaluationsDisplay(Display):
         The axes: full and short names, kind, ends, categories.
     value_name : str, default="score"
         Label of the colour bar.
+    measured : array of bool, shape (n,), default=None
+        False for candidates that a race stopped: their values are estimates, and none
+        of them is marked as the best. None: all are measured.
 
     Attributes
     ----------
@@ -79,6 +83,7 @@ class EvaluationsDisplay(Display):
     values: Array
     scales: dict[str, Scale]
     value_name: str = SCORE
+    measured: NDArray[np.bool_] | None = None
 
     @classmethod
     def from_optimizer(
@@ -133,6 +138,7 @@ class EvaluationsDisplay(Display):
             values=values_of(records),
             scales={name: scales[name] for name in names},
             value_name=value_name,
+            measured=np.array([not record["value_std"] > 0 for record in records]),
         )
 
     def _height(self, look: Look) -> float:
@@ -248,8 +254,12 @@ class EvaluationsDisplay(Display):
         ax.scatter(x[failed], y[failed], s=0.6 * size[failed], **cross)
         dot = {"lw": 0.4, "color": colours.to_rgba(shown[~failed])}
         ax.scatter(x[~failed], y[~failed], s=size[~failed], edgecolor=look.paper, **dot)
-        if not failed.all():
-            best = int(np.nanargmax(shown))
+        # A candidate that a race stopped is never the best.
+        full = (
+            shown if self.measured is None else np.where(self.measured, shown, np.nan)
+        )
+        if np.isfinite(full).any():
+            best = int(np.nanargmax(full))
             ring = {"facecolor": "none", "edgecolor": look.ink, "lw": 0.9 * look.line}
             wide = 2.5 * size[best] + 12
             ax.scatter(x[best], y[best], s=wide, clip_on=False, **ring)

@@ -77,6 +77,7 @@ def record(value=0.0, label="random", params=None, **fields):
     return {
         "params": params or {"x": 1.0},
         "value": value,
+        "value_std": 0.0,
         "time": None,
         "model_label": label,
         "kind": "model",
@@ -540,6 +541,17 @@ class TestWhereItLooked:
         assert display.axes_[0, 1] is None
         heights = [bar.get_height() for bar in display.axes_[1, 1].patches]
         assert heights == [2, 1]
+
+    @pytest.mark.parametrize(("std", "best"), [(0.0, 0.9), (0.1, 0.5)])
+    def test_a_candidate_that_was_stopped_is_not_the_best(self, std, best):
+        optimizer = Optimizer({"a": Real(0, 1), "b": Real(0, 1)}, random_state=0)
+        optimizer.tell([{"a": 0.5, "b": 0.1}, {"a": 0.2, "b": 0.3}], [2.0, 1.0])
+        trial = optimizer._place({"a": 0.9, "b": 0.7})
+        optimizer._tell_trial(trial, 3.0, std)
+        display = EvaluationsDisplay.from_optimizer(optimizer)
+        panel = display.axes_[1, 0]
+        (ring,) = [c for c in panel.collections if not len(c.get_facecolor())]
+        assert ring.get_offsets()[0][0] == best
 
     def test_parallel_coordinates(self):
         display = ParallelCoordinatesDisplay.from_optimizer(self.optimizer())
