@@ -290,11 +290,13 @@ def test_calls_are_counted_when_they_do_something(written):
 
 WRITER = """
 import sys
+import time
 from skrobustbo.checkpoint._store import Store
 store = Store(sys.argv[1])
 store._db.execute("PRAGMA wal_autocheckpoint = 5")  # the log begins again all the time
 for i in range(10**9):
     store.add("fold", [(i, "x" * (i % 9000))])
+    time.sleep(0.005)  # on a busy machine, readers must get their turn
     if i == 50:
         print("begun", flush=True)
 """
