@@ -9,15 +9,16 @@ from searches import PEERS
 _INTRODUCTION = """\
 # Conformance
 
-What scikit-learn's searches promise, asked of ours, of scikit-learn's own two and of
-other packages' searches by small programs that run each promise. The cells count the
-promises kept, of those that apply. Nothing here says which search finds the better
-candidate; the [benchmarks](benchmarks.md) do.
+This page shows whether our search, scikit-learn's own two and the searches of other
+packages keep the promises of scikit-learn's searches. A small program checks each
+promise. The cells count the promises that are kept, out of those that apply. This page
+does not show which search finds better candidates; for that, see the
+[benchmarks](benchmarks.md).
 """
 _COMMANDS = """\
 ## How the table is made
 
-Where a package is installed, its column is made again by
+If a package is installed, these commands make its column again:
 
 ```sh
 pip install . scikit-optimize optuna optuna-integration sklearn-genetic-opt sambo \\
@@ -26,7 +27,7 @@ python docs/studies/conformance.py \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
-and in a second environment, as it asks for older packages,
+The last column needs older packages, and is made in a second environment:
 
 ```sh
 pip install . hyperopt-sklearn "setuptools<81" pandas rich
@@ -34,27 +35,28 @@ python docs/studies/conformance.py --estimators HyperoptEstimator \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
-Every row runs in a process of its own with a time limit; columns of packages that an
-environment lacks are kept ([all answers](conformance.csv)). A search that has no
-parameter for what a row asks does not meet it. Two are no drop-in searches by design:
-`GASearchCV` counts generations, not candidates, and `HyperoptEstimator`, the nearest
-that hyperopt has, takes estimators in hyperopt's own notation.
+Every row runs in its own process with a time limit. Columns of packages that are not
+installed are kept ([all answers](conformance.csv)). If a search has no parameter for
+the feature in a row, it does not meet that row. Two searches are not drop-in
+replacements by design. `GASearchCV` counts generations, not candidates.
+`HyperoptEstimator`, the closest class for hyperopt, takes estimators in hyperopt's own
+notation.
 """
 _SUITE = """\
 ## scikit-learn's own tests
 
-Of the 141 tests that scikit-learn 1.9 has for its searches, and that run without
-further packages, 128 pass with `RobustBayesSearchCV` in the place of `GridSearchCV`,
-asking for the points of the grid. The others differ by design:
+scikit-learn 1.9 has 141 tests for its searches that run without further packages. Of
+these, 128 pass if `RobustBayesSearchCV` replaces `GridSearchCV` and asks for the points
+of the grid. The others differ by design:
 
-- 5 count the tasks that callbacks hear of: here each round is one, as in scikit-learn's
-  halving searches.
-- 3 list the columns of `cv_results_`: five more tell what the models said.
-- 3 have a grid with the same point several times, which here is one candidate.
+- 5 count the tasks that callbacks receive. Here, each round is one task, as in
+  scikit-learn's halving searches.
+- 3 list the columns of `cv_results_`. Our search adds five columns about the models.
+- 3 have a grid that contains the same point several times. Here, this is one candidate.
 - 2 have an empty grid, where there is nothing to search.
 
-The slow test `tests/conformance/test_sklearn_search.py` names them, and would notice
-another one.
+The slow test `tests/conformance/test_sklearn_search.py` lists these tests, and would
+detect another one.
 """
 
 

@@ -29,43 +29,44 @@ from skrobustbo.benchmarks._reproduce._spec import (
 )
 
 RULES = f"""\
-- **A number with a deviation.** The difference of the means, ours and the paper's, is
-  taken in units of the paper's standard deviation. Up to 0.6, three standard errors of
-  a difference of two means of 50 runs, is *reproduced*, up to 2 *partly*. Where the
-  paper gives no deviation, ours stands for it. (With fewer runs than 50, a mean may
-  miss these limits by chance.)
-- **The order of a table.** Of each two rows whose means in the paper differ by more
-  than 0.6 of the larger deviation, ours must have the same order: all pairs
-  *reproduced*, three quarters of them *partly*.
-- **One method is better than another.** Wilcoxon's signed-rank test on the seeds in
-  pairs, one-sided at {LEVEL:g}: *reproduced* if it says so, *partly* if the means do
-  without it, *not* if they are equal or the other way round.
-- **Two methods are alike.** Their means are within a factor of 1.25 (or another
-  factor where one is named): *reproduced*. Within its square, or no difference by the
-  two-sided test: *partly*.
-- **Runs do something** (leave a trap, find the maximum). For runs that do: at least
-  3/4 of them *reproduced*, at least 1/4 *partly*; for runs that do not, the same of
-  the others.
-- **A ratio of times.** Within a factor of 2 of the paper's *reproduced*, of 4
-  *partly*.
-- **A range** for a mean is stated with the claim, as is a wider one for *partly*.
+- **A number with a deviation.** The difference between our mean and the paper's is
+  divided by the paper's standard deviation. A result of up to 0.6 is *reproduced*, and
+  up to 2 is *partly*. (The first limit is three standard errors of the difference
+  between two means of 50 runs. With fewer runs than 50, a mean may miss these limits by
+  chance.) If the paper gives no deviation, we use ours.
+- **The order of a table.** We compare each two rows whose means in the paper differ by
+  more than 0.6 of the larger deviation. If all of these pairs have the same order here,
+  the claim is *reproduced*. If three quarters of them do, it is *partly*.
+- **One method is better than another.** We use Wilcoxon's signed-rank test on the
+  paired seeds, one-sided at {LEVEL:g}. The claim is *reproduced* if the test confirms
+  it, *partly* if only the means do, and *not* if the means are equal or in the opposite
+  order.
+- **Two methods are alike.** The claim is *reproduced* if their means are within a
+  factor of 1.25 (or another factor where one is named). It is *partly* if they are
+  within the square of this factor, or if the two-sided test shows no difference.
+- **Runs do something** (leave a trap, find the maximum). If the claim is that runs do
+  it, at least 3/4 of them must do it for *reproduced*, and at least 1/4 for *partly*.
+  If the claim is that they do not, the same limits apply to the other runs.
+- **A ratio of times.** A ratio within a factor of 2 of the paper's is *reproduced*, and
+  within a factor of 4 is *partly*.
+- **A range** for a mean is stated with the claim, and so is a wider range for *partly*.
 - Fewer than {LEAST_RUNS} seeds are not judged.
 - An experiment is *reproduced* if all its claims that could be judged are, *not* if
   more than half of them are *not* or none is *reproduced*, and *partly* otherwise. It
-  is judged if half of its claims are.
+  is judged if half of its claims can be judged.
 
-Two of these were made stricter after the first runs of one experiment (Figure 2 of
-*Beyond lengthscales*), which they would have let pass as *partly*: a method that was
-not better was *partly* so unless the test said the opposite, and an experiment
-without any claim reproduced could be *partly*.
+We made two of these rules stricter after the first runs of one experiment (Figure 2 of
+*Beyond lengthscales*), which would otherwise have been *partly*. Before, the claim that
+a method is better was *partly* reproduced unless the test showed the opposite, and an
+experiment could be *partly* without any reproduced claim.
 """
 
 _HEAD = """\
 # The papers' experiments
 
-Do the implementations give the published results? Each paper makes claims about its
-experiments; [rules that were fixed before the runs](#how-a-verdict-is-reached) say
-whether a claim is reproduced.
+Do our implementations reproduce the published results? Each paper makes claims about
+its experiments, and [rules that were fixed before the runs](#how-a-verdict-is-reached)
+determine whether a claim is reproduced.
 """
 
 _COMMANDS = """\
@@ -77,13 +78,13 @@ Each figure and table was made by
 python -m skrobustbo.benchmarks reproduce NAME
 ```
 
-`--list` names all, `--quick` is a form of seconds, `--jobs` runs several at a time, and
-what the csv files hold already is not run again. This page and those of the single
-experiments are written from these files, by
-`python docs/studies/papers_page.py docs/papers.md`. Every run has one BLAS thread. All
-methods of a seed meet the same function, initial points and noise. Nothing was tuned to
-agree: where a paper leaves a setting open, the experiment's own page says how it was
-filled.
+`--list` lists all names, `--quick` runs a short form that takes seconds, and `--jobs`
+runs several experiments at a time. Runs that are already in the csv files are not
+repeated. This page and the pages of the single experiments are written from these
+files, with `python docs/studies/papers_page.py docs/papers.md`. Every run has one BLAS
+thread. For each seed, all methods get the same function, initial points and noise.
+Nothing was tuned to agree with the papers. If a paper leaves a setting open, the page
+of the experiment says which value was used.
 """
 
 _RULES = f"""\
@@ -185,8 +186,8 @@ def _in_all(results):
     experiments = [overall(findings) for findings in found]
     claims = [finding.verdict for findings in found for finding in findings]
     return (
-        f"**Of {len(experiments)} experiments {_counted(experiments)}; "
-        f"of their {len(claims)} claims {_counted(claims)}.**\n"
+        f"**Of {len(experiments)} experiments, {_counted(experiments)}. "
+        f"Of their {len(claims)} claims, {_counted(claims)}.**\n"
     )
 
 
@@ -214,8 +215,8 @@ def _summary(results):
 def _hours(results):
     hours = sum(float(runs["cpu_seconds"].sum()) for runs in results.values()) / 3600
     return (
-        f"The methods' own time in all these runs adds up to {hours:.1f} hours of one "
-        "core; the problems' and the start of processes come on top.\n"
+        f"In all these runs together, the methods took {hours:.1f} hours of one core. "
+        "This does not include the time of the problems and of starting processes.\n"
     )
 
 
