@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Any, Self
 
 import numpy as np
@@ -144,6 +145,7 @@ class ConvergenceDisplay(Display):
         searches, names = _named(search, names)
         options.setdefault("value_name", metric_name(searches[0]))
         options.setdefault("largest", [largest_of(one) for one in searches])
+        options.setdefault("earlier", False)
         optimizers = [optimizer_of(one) for one in searches]
         return cls.from_optimizer(optimizers, ax=ax, names=names, **options)
 
@@ -157,6 +159,7 @@ class ConvergenceDisplay(Display):
         names: Any = None,
         value_name: str = VALUE,
         largest: Any = None,
+        earlier: bool = True,
     ) -> Self:
         """Compute the data of one or several optimizers and plot them.
 
@@ -176,6 +179,9 @@ class ConvergenceDisplay(Display):
         largest : float or list of float, default=None
             The largest possible value, such as 1 for an accuracy. The shaded area of
             what is left to gain ends there. None: not known.
+        earlier : bool, default=True
+            Whether to draw values that were told before the first point was asked. The
+            default of `from_search` is False: those of `previous` are left out.
 
         Returns
         -------
@@ -196,7 +202,7 @@ class ConvergenceDisplay(Display):
             )
         tops = largest if isinstance(largest, list) else [largest] * len(names)
         given = zip(names, optimizers, tops, strict=True)
-        curves = [_curve_of_search(name, one, top) for name, one, top in given]
+        curves = [_curve_of_search(*one, earlier=earlier) for one in given]
         return cls(curves=curves, value_name=value_name).plot(ax=ax)
 
     def to_plotly(self) -> Any:
@@ -278,10 +284,8 @@ def _curves_by_branch(
         )
     (optimizer,) = optimizers
     told_records(optimizer)  # there must be some
-    chosen, known = (
-        checked_branch(cls, optimizer, branch),
-        branch_names(optimizer.space),
-    )
+    chosen = checked_branch(cls, optimizer, branch)
+    known = branch_names(optimizer.space)
     shown = list(range(len(known))) if chosen in (ALL, None) else [chosen]
     shown = [i for i in shown if told_records(optimizer, i)]
     labels = [known[i] for i in shown] if names is None else names
@@ -303,9 +307,14 @@ def _curve_of_branch(name: str, optimizer: Any, branch: int) -> Curve:
     return _curve(name, [records[i] for i in own], None, steps)
 
 
-def _curve_of_search(name: str, optimizer: Any, largest: float | None) -> Curve:
-    bound = _bound(optimizer, largest)
-    return _curve(name, told_records(optimizer), bound, None)
+def _curve_of_search(
+    name: str, optimizer: Any, largest: float | None, *, earlier: bool
+) -> Curve:
+    records = told_records(optimizer)
+    if not earlier:
+        own = list(dropwhile(lambda record: record["kind"] == "told", records))
+        records = own or records
+    return _curve(name, records, _bound(optimizer, largest), None)
 
 
 def _bound(optimizer: Any, largest: float | None) -> float | None:

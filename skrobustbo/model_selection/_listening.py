@@ -83,7 +83,13 @@ def table_of(records: Iterable[Record]) -> Any:
             "with: pip install pandas"
         ) from error
     lines = [_line(record) for record in sorted(records, key=lambda r: r["number"])]
-    return pd.DataFrame(lines).set_index("number")
+    table = pd.DataFrame(lines)
+    for name in table.columns:
+        values = [line.get(name, math.nan) for line in lines]
+        if name.startswith("param_") and None in values:
+            # pandas would take the choice None for a missing value.
+            table[name] = pd.Series(values, dtype=object)
+    return table.set_index("number")
 
 
 def _line(record: Record) -> Record:

@@ -6,7 +6,6 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +28,8 @@ Params = dict[str, Any]
 #: Candidates that are tried first, of other data. It does not depend on `n_iter`, which
 #: may grow while the candidates have to stay the same.
 _FIRST = 3
+#: How far warnings are from the line that calls `fit`.
+_TO_FIT = 9
 #: Stands for a value that cannot be read, and is none of any space.
 _UNREADABLE = "a choice of a list that has changed"
 
@@ -75,15 +76,15 @@ def known_before(search: Any, data: Mapping[str, Any], space: Space) -> Before |
     if search.previous is None:
         return None
     given = _read(search, data, space)
-    found = _fitting(given, space, search.estimator)
-    first = _best(found, search.constraints, 1 if given.same_data else _FIRST)
+    fitting = _fitting(given, space, search.estimator)
+    first = _best(fitting.points, search.constraints, 1 if given.same_data else _FIRST)
     places = {point.place for point in first}
-    told = [point for point in found if point.place not in places]
+    told = [point for point in fitting.points if point.place not in places]
     return Before(
         first=[point.params for point in first],
         told=[(p.params, p.score) for p in told] if given.same_data else [],
         description=_described(given),
-        says=_account(given, len(found), len(first)),
+        says=_account(given, fitting, len(first)),
     )
 
 
@@ -114,42 +115,87 @@ def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
     return list(best.values())
 
 
-def _account(given: PreviousCandidates, n_fitting: int, n_first: int) -> str:
+def _account(given: PreviousCandidates, fitting: _Fitting, n_first: int) -> str:
     """Return what the report says of earlier candidates; warn if few are of use."""
+    n_fitting = len(fitting.points)
     says = f"{n_fitting} of {len(given)} earlier candidates fit the space"
+    if not n_fitting:
+        warnings.warn(
+            "The 'previous' of RobustBayesSearchCV has no candidate that fits the "
+            f"space, of {len(given)}: the search begins as without it.{fitting.reason}",
+            stacklevel=_TO_FIT,
+        )
+        return f"{says}.{fitting.reason}"
     if not given.same_data:
         warnings.warn(
             f"The 'previous' of RobustBayesSearchCV has candidates of other data: the "
             f"best {n_first} that fit the space are tried first, and their scores are "
             "not used.",
-            stacklevel=2,
+            stacklevel=_TO_FIT,
         )
         return f"{says}; as they are of other data, only {n_first} were tried first"
-    if not n_fitting:
-        warnings.warn(
-            "The 'previous' of RobustBayesSearchCV has no candidate that fits the "
-            f"space, of {len(given)}: the search begins as without it.",
-            stacklevel=2,
-        )
-        return says
     best = ", the best of them was tried first" if n_first else ""
-    return f"{says}: the model learnt from them{best}"
+    return f"{says}: the model learnt from them{best}.{fitting.reason}"
 
 
-def _fitting(given: PreviousCandidates, space: Space, estimator: Any) -> list[_Point]:
+@dataclass(frozen=True)
+class _Fitting:
+    """Which of the earlier candidates are points of the space.
+
+    Attributes
+    ----------
+    points : list of _Point
+        Those that are.
+    reason : str
+        Why the first of the others is not, as a sentence after a space; "" if there
+        are no others.
+    """
+
+    points: list[_Point]
+    reason: str
+
+
+def _fitting(given: PreviousCandidates, space: Space, estimator: Any) -> _Fitting:
     """Return those candidates that are points of the space, as it spells them.
 
     A parameter that none of them has is taken from the estimator's present settings, as
-    that is what they were evaluated with.
+    that is what they were evaluated with. For the same reason, one that the space does
+    not have is left out if its value is the estimator's.
     """
-    known = {name for params in given.params for name in params}
-    full = completed(given.params, space, estimator) or []
-    found = []
-    for params, whole, score in zip(given.params, full, given.scores, strict=True):
-        added = whole.keys() - params.keys()
-        with suppress(ValueError):
-            found.append(_point(space, params if added & known else whole, score))
-    return found
+    settings = estimator.get_params(deep=True)
+    names = {name for branch in space.branches for name in branch.names}
+    ours = [_searched(params, names, settings) for params in given.params]
+    known = {name for params in ours for name in params}
+    full = completed(ours, space, estimator) or []
+    points, reason = [], ""
+    for params, whole, score in zip(ours, full, given.scores, strict=True):
+        missing = (whole.keys() - params.keys()) & known
+        if missing and len(space.branches) == 1:
+            # A table has the choice None as a missing value.
+            params = {**params, **dict.fromkeys(missing)}
+        try:
+            points.append(_point(space, params if missing else whole, score))
+        except ValueError as error:
+            reason = reason or f" The first that does not: {error}"
+    return _Fitting(points, reason)
+
+
+def _searched(params: Params, names: set[str], settings: Params) -> Params:
+    """Return the parameters of a candidate that are searched.
+
+    If another one is not as the estimator has it, all are returned.
+    """
+    fixed = params.keys() - names
+    if all(_is_same(params[name], settings.get(name, _UNREADABLE)) for name in fixed):
+        return {name: value for name, value in params.items() if name in names}
+    return params
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):  # such as arrays
+        return False
 
 
 def _point(space: Space, params: Params, score: float) -> _Point:

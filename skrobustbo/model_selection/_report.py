@@ -90,7 +90,7 @@ def _best(found: Findings) -> list[str]:
     if found.best is None:
         return ["no candidate got a finite score"]
     score = with_error(found.scores[found.best], found.standard_error)
-    lines = [f"{found.metric_name} {score}, candidate {found.best + 1}{_chosen(found)}"]
+    lines = [f"{found.metric_name} {score}, candidate {found.best}{_chosen(found)}"]
     return lines + _assignments(found.params[found.best])
 
 
@@ -118,7 +118,7 @@ def _chosen(found: Findings) -> str:
     if best is None or highest is None or found.scores[best] == found.scores[highest]:
         return ""
     score = with_error(found.scores[highest], found.standard_error, both=False)
-    return f", chosen by refit (the highest score is {score}, candidate {highest + 1})"
+    return f", chosen by refit (the highest score is {score}, candidate {highest})"
 
 
 def _assignments(params: dict[str, Any]) -> list[str]:
@@ -132,10 +132,11 @@ def _model(found: Findings) -> list[str]:
         mean, std = (found.results[f"posterior_{k}"][found.best] for k in _POSTERIOR)
         says = with_error(mean, found.standard_error / 10, both=False)
         if math.isfinite(mean):
-            lines = [f"predicts {says} for the best, standard deviation {std:.2g}"]
+            about = f"standard deviation {std:.2g}"
+            lines = [f"predicts {says} for the best on these folds, {about}"]
     left = left_to_gain(found)
     if left is not None:
-        lines.append(f"at most {left:.2g} is left to gain (regret_bound)")
+        lines.append(f"at most {left:.2g} is left to gain in this space (regret_bound)")
     side_by_side, labels = found.last_models
     if labels:
         says = "surviving" if side_by_side else "used last"
@@ -221,11 +222,8 @@ def _read(found: Findings) -> list[str]:
     if not notes.n_read:
         return []
     failed = f", {notes.n_read_failed} of them failed" if notes.n_read_failed else ""
-    folds = f"{count(notes.n_read, 'fold')} read from the checkpoint{failed}"
-    return [
-        f"{folds}: of {count(notes.n_candidates_read, 'candidate')}",
-        *notes.changed,
-    ]
+    of = f"of {count(notes.n_candidates_read, 'candidate')} from the checkpoint"
+    return [f"{count(notes.n_read, 'fold')} {of}{failed}", *notes.changed]
 
 
 def _time(found: Findings) -> list[str]:
@@ -251,6 +249,7 @@ def _end(found: Findings) -> str:
 def advice(found: Findings) -> list[str]:
     """Return what is worth doing next, the most telling first; at least one line."""
     lines = [
+        *_finish(found),
         *_look_at_failures(found),
         *_widen(found),
         *_go_on(found),
@@ -258,6 +257,13 @@ def advice(found: Findings) -> list[str]:
         *_smaller_space(found),
     ]
     return lines or [_nothing(found)]
+
+
+def _finish(found: Findings) -> list[str]:
+    left = found.notes.n_planned - len(found.scores)
+    if left <= 0 or found.search.stop_reason_ not in ("interrupted", "max_time"):
+        return []
+    return [f"go on with search.resume(X, y, n_iter={left})"]
 
 
 def _nothing(found: Findings) -> str:
@@ -304,7 +310,8 @@ def _irrelevant(found: Findings) -> list[str]:
 
 
 def _go_on(found: Findings) -> list[str]:
-    if found.search.stop_reason_ == "space_exhausted" or not found.improving:
+    is_over = found.search.stop_reason_ in ("space_exhausted", "interrupted")
+    if is_over or not found.improving:
         return []
     early = found.search.stop_reason_ == "max_time"
     more = "max_time" if early else "n_iter"

@@ -86,7 +86,7 @@ def _watch(args: argparse.Namespace) -> int:
         last = args.once or found.status in ("finished", "unfinished")
         view.show(found, last=last)
         if last:
-            return 0 if args.once or found.status == "finished" else 1
+            return 1 if found.status == "unfinished" else 0
         took = time.perf_counter() - start
         time.sleep(max(args.interval, _PAUSES * took))
 
@@ -95,6 +95,7 @@ class _Screen:
     """Shows a search as text: in place on a terminal, otherwise line by line."""
 
     def __init__(self, args: argparse.Namespace) -> None:
+        self._is_once = args.once
         self._in_place = sys.stdout.isatty() and not args.once
         self._n_told = 0
 
@@ -105,10 +106,11 @@ class _Screen:
         text = screen(found, max(20, width), most)
         if self._in_place:
             text = _HOME + text
-        elif not last:
+        elif not self._is_once:
             new = list(found.trials)[self._n_told :]
             self._n_told += len(new)
-            text = "".join(f"{line(trial)}\n" for trial in new)
+            lines = "".join(f"{line(trial)}\n" for trial in new)
+            text = f"{lines}\n{text}" if last else lines
         _say(text)
 
 

@@ -64,7 +64,8 @@ def state(found: LoadedSearch) -> str:
         return f"Running for {spent}"
     if found.status == "finished":
         reason = str(found.stop_reason)
-        return f"Finished after {spent}: {_REASONS.get(reason, clean(reason))}"
+        why = _REASONS.get(reason, clean(reason))
+        return f"Finished: {why}; the last call took {spent}"
     if found.status is None:
         return f"Begun {spent} ago on another machine: whether it runs is unknown"
     how = "Ended with an error" if found.stop_reason else "Its process has ended"

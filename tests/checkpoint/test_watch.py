@@ -118,11 +118,10 @@ def test_without_a_terminal_candidates_are_told_line_by_line(watched):
     lines = said[1][0].splitlines()
     told = [line for line in lines if line.startswith("candidate ") and ":" in line]
     assert [line.split(":")[0] for line in told] == [
-        f"candidate {i}" for i in range(len(told))
+        f"candidate {i}" for i in range(12)
     ]
-    assert told
     assert any(": failed  a=" in line for line in told)
-    assert "Finished after" in said[1][0]
+    assert "Finished: all candidates are done; the last call took " in said[1][0]
     assert "12 of 12 candidates, 36 folds" in said[1][0]
     assert "x RuntimeError: too large" in said[1][0]
     assert "\x1b" not in said[1][0]
@@ -133,7 +132,7 @@ def test_the_last_page_is_not_loaded_again(watched):
     text = (folder / "page.html").read_text()
     tree = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
     assert tree.find("head/meta[@http-equiv]") is None
-    assert "Finished after" in text
+    assert "Finished: all candidates are done; the last call took " in text
     assert len(tree.findall("body/table/tr")) == 7
     assert tree.find("body/div/{http://www.w3.org/2000/svg}svg") is not None
     assert said[2][0] == f"The search is on the page {folder / 'page.html'}\n"
@@ -205,7 +204,7 @@ def test_once(written, capsys):
     assert main(["watch", str(written), "--once"]) == 0
     said = capsys.readouterr().out
     best = load_checkpoint(written).best
-    assert "Finished after" in said
+    assert "Finished: all candidates are done; the last call took " in said
     assert f"Best      score {best['score']:.5g}, candidate {best['number']}\n" in said
     assert "the best so far (#)" in said
     assert "fit time  parameters" in said
@@ -215,8 +214,9 @@ def test_a_search_whose_process_is_gone(written, capsys):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     change(written, "run", 0, edited(ended=None, reason=None, pid=gone.pid))
-    assert main(["watch", str(written)]) == 1
-    assert "Its process has ended: repeat the call" in capsys.readouterr().out
+    for words in ([], ["--once"]):
+        assert main(["watch", str(written), *words]) == 1
+        assert "Its process has ended: repeat the call" in capsys.readouterr().out
     change(written, "run", 0, edited(ended=2e9, reason="error"))
     assert main(["watch", str(written)]) == 1
     assert "Ended with an error: repeat the call" in capsys.readouterr().out

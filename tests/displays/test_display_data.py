@@ -11,6 +11,7 @@ from runs import run
 
 pytest.importorskip("matplotlib")
 
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
@@ -249,6 +250,24 @@ class TestConvergence:
         assert texts(plain, low)[-1] == "below the axis"
         plain.regret_bound = lambda calibrated: 0.5
         assert texts(plain, plain)[-1] == "band: what may be left to gain"
+
+    def test_candidates_of_an_earlier_search_are_left_out(self):
+        def fit(high, previous=None):
+            space = {"max_depth": Integer(1, high)}
+            tree = DecisionTreeClassifier(random_state=0)
+            search = RobustBayesSearchCV(
+                tree, space, n_iter=4, cv=2, previous=previous, random_state=0
+            )
+            return search.fit(*load_iris(return_X_y=True))
+
+        search = fit(9, previous=fit(5))
+        own = search.cv_results_["mean_test_score"]
+        shown = ConvergenceDisplay.from_search(search).values
+        np.testing.assert_array_equal(shown, own)
+        plain = ConvergenceDisplay.from_optimizer(search.optimizer_)
+        assert len(plain.values) == 7
+        with_all = ConvergenceDisplay.from_search(search, earlier=True)
+        np.testing.assert_array_equal(with_all.values, plain.values)
 
     def test_equal_policies_get_different_names(self):
         display = ConvergenceDisplay.from_optimizer([told([1.0]), told([2.0])])

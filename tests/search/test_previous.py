@@ -188,6 +188,42 @@ def test_a_narrower_space_and_one_of_more_parameters(narrow):
         make({"a": Real(0.5, 1)}, previous=narrow).fit(X, y)
 
 
+def test_a_parameter_that_is_no_longer_searched():
+    earlier = tree(n_iter=9).fit(X, y)
+    chosen = [p["criterion"] for p in earlier.cv_results_["params"]]
+    n_same = chosen.count("gini")  # the estimator's
+    assert 0 < n_same < 9
+    left = {"max_depth": TREE["max_depth"]}
+    for previous in (earlier, earlier.trials_dataframe()):
+        report = " ".join(tree(left, 4, previous=previous).fit(X, y).report().split())
+        assert f"{n_same} of 9 earlier candidates fit the space" in report
+        assert "The first that does not: " in report
+        assert "'criterion'" in report
+
+
+def test_none_is_a_choice_and_not_a_missing_value(tmp_path):
+    space = {"max_depth": [None, 1, 3], "class_weight": [None, "balanced"]}
+    earlier = tree(space, 6).fit(X, y)
+    table = earlier.trials_dataframe()
+    assert list(table["param_max_depth"]) == [
+        params["max_depth"] for params in earlier.cv_results_["params"]
+    ]
+    table.to_csv(tmp_path / "trials.csv")
+    expected = told_before(tree(space, 5, previous=earlier).fit(X, y))
+    assert len(expected) == 5
+    for previous in (table, pd.read_csv(tmp_path / "trials.csv")):
+        assert told_before(tree(space, 5, previous=previous).fit(X, y)) == expected
+
+
+def test_the_reason_of_the_first_that_does_not_fit_is_said(narrow):
+    says = (
+        r"of 8: the search begins .* The first that does not: Parameter 'a' is outside"
+    )
+    with pytest.warns(UserWarning, match=says) as warned:
+        make({"a": Real(0.5, 1)}, previous=narrow).fit(X, y)
+    assert warned[0].filename == __file__
+
+
 def test_tables_have_floats_for_whole_numbers():
     space = [TREE, {"min_samples_leaf": Integer(1, 9)}]
     earlier = tree(space, 12).fit(X, y)

@@ -262,8 +262,8 @@ def test_a_resume_says_what_is_read_and_what_has_changed(in_pipe, tmp_path):
     ]
     assert resumed(lines) == "; ".join([held, *changed])
     report = " ".join(again.report().split())
-    said = f"18 folds read from the checkpoint, {n_failed} of them failed: of "
-    assert " ".join([said + "6 candidates", *changed]) in report
+    said = f"18 folds of 6 candidates from the checkpoint, {n_failed} of them failed"
+    assert " ".join([said, *changed]) in report
 
     third = search_of(n_iter=8, max_time=600, pre_dispatch=1, **space)
     lines = in_pipe(lambda: third.fit(X, y))

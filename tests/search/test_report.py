@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_a_search_that_settled():
     assert text.splitlines()[0] == title
     assert sections(text) == ["Best", "Model", "Time", "Ended", "Next"]
     best = section(text, "Best")
-    assert f"candidate {search.best_index_ + 1} " in best
+    assert f"candidate {search.best_index_} " in best
     assert f"a = {search.best_params_['a']:.4g}" in best
     assert "b = 5" in best
     assert section(text, "Ended") == "all 25 candidates of n_iter were evaluated"
@@ -296,7 +297,7 @@ def test_several_metrics_without_refit():
     text = search.report()
     assert section(text, "Best").startswith("down ")
     best = int(np.argmax(search.cv_results_["mean_test_down"]))
-    assert f"candidate {best + 1} " in section(text, "Best")
+    assert f"candidate {best} " in section(text, "Best")
     assert section(text, "At an edge").startswith("a is at its lower bound 0")
 
 
@@ -312,8 +313,8 @@ def test_another_candidate_chosen_by_refit():
     search = fitted(refit=lambda results: 1)
     says = section(search.report(), "Best")
     highest = int(np.argmax(search.cv_results_["mean_test_score"]))
-    assert "candidate 2, chosen by refit (the highest score is" in says
-    assert f"candidate {highest + 1})" in says
+    assert "candidate 1, chosen by refit (the highest score is" in says
+    assert f"candidate {highest})" in says
 
 
 def test_branches():
@@ -427,6 +428,16 @@ def test_a_finite_space_that_was_exhausted():
     says = section(text, "Ended")
     assert says == "every point of the space was tried, 12 short of n_iter"
     assert section(text, "Next") == "- nothing: no other point is left"
+
+
+def test_a_search_that_was_interrupted_can_go_on():
+    search = fitted(Shaped(kind="inside"), n_iter=12)
+    assert "search.resume" not in search.report()
+    search.stop_reason_ = "interrupted"
+    search._notes = replace(search._notes, n_planned=19)
+    assert section(search.report(), "Next").startswith(
+        "- go on with search.resume(X, y, n_iter=7)"
+    )
 
 
 def test_one_candidate_one_fold():
