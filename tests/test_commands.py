@@ -129,6 +129,8 @@ INSTEAD = {
     ),
     "python tests/mutate.py": "python tests/mutate.py --help",
 }
+if importlib.util.find_spec("optuna") is None:  # it compares with Optuna's samplers
+    INSTEAD[f"{STUDIES}/optuna_sampler.py"] = ""
 #: What stands for a name.
 PLACES = {"NAME": "boho-fig1"}
 PEERS = {
