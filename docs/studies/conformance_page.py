@@ -37,8 +37,8 @@ python docs/studies/conformance.py --estimators HyperoptEstimator \\
 
 Every row runs in its own process with a time limit. Columns of packages that are not
 installed are kept ([all answers](conformance.csv)). If a search has no parameter for
-the feature in a row, it does not meet that row. Two searches are not drop-in
-replacements by design. `GASearchCV` counts generations, not candidates.
+the feature in a row, it does not meet that row. By design, two searches are not
+drop-in replacements. `GASearchCV` counts generations, not candidates.
 `HyperoptEstimator`, the closest class for hyperopt, takes estimators in hyperopt's own
 notation.
 """

@@ -50,7 +50,7 @@ class ReportMixin(HTMLReprMixin):
         >>> print(search.fit(X, y).report())
         RobustBayesSearchCV of SVC: 8 candidates, 5 folds each
         <BLANKLINE>
-        Best        score 0.953 ± 0.013, candidate 3
+        Best        score 0.953 ± 0.013, candidate 2
                       C = 0.3
         ...
         At an edge  C is at its upper bound 0.3: widen it
