@@ -98,7 +98,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--seeds": "0",
         "--n-iter": "16",
     },
-    f"{STUDIES}/sentences.py": {"--n": "3"},
+    f"{STUDIES}/draw_sentences.py": {"--n": "3"},
     f"{STUDIES}/watch_cost.py": {"--n-iter": "20", "--pairs": "1"},
     f"{STUDIES}/workers.py": {"--n-iter": "20"},
     f"{BENCHMARKS} step-cost": {"--n": "20", "--dims": "2", "--repeats": "1"},

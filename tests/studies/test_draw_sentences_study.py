@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 
 # By its path: the tests of bad input have a module of the same name.
-SCRIPT = Path(__file__).parents[2] / "docs" / "studies" / "sentences.py"
+SCRIPT = Path(__file__).parents[2] / "docs" / "studies" / "draw_sentences.py"
 spec = importlib.util.spec_from_file_location("drawn_sentences", SCRIPT)
 study = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(study)
@@ -47,7 +47,7 @@ def test_a_seed_draws_the_same_sentences():
 
 
 def test_the_command_prints_as_many_as_asked(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["sentences.py", "--n", "3", "--seed", "1"])
+    monkeypatch.setattr("sys.argv", ["draw_sentences.py", "--n", "3", "--seed", "1"])
     study.main()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["1", "2", "3"]

@@ -1,6 +1,6 @@
 """Draw sentences at random from the pages, to judge how they read.
 
-    python docs/studies/sentences.py --n 60 --seed 0
+    python docs/studies/draw_sentences.py --n 60 --seed 0
 
 A sentence on its own shows what a page hides: words that only its author knows, and
 clauses that lean on the sentence before. Code, tables, headings and formulas are left
