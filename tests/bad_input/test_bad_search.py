@@ -8,12 +8,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.stats
+from sentences import FITS, Counting, X, assert_well_written, refusal, short, y
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
 
 from fake_estimators import FAKE_SPACE, search_of
-from sentences import FITS, Counting, X, assert_well_written, refusal, short, y
 from skrobustbo import Categorical, Integer, Real, Space, policies
 
 
