@@ -9,16 +9,16 @@ from searches import PEERS
 _INTRODUCTION = """\
 # Conformance
 
-This page shows whether our search, scikit-learn's own two and the searches of other
-packages keep the promises of scikit-learn's searches. A small program checks each
-promise. The cells count the promises that are kept, out of those that apply. This page
-does not show which search finds better candidates; for that, see the
-[benchmarks](benchmarks.md).
+This page compares our search with scikit-learn's grid search and randomized search, and
+with the searches of other packages. It shows whether each search keeps the promises
+that scikit-learn makes for its own searches. A small program checks each promise. Each
+cell shows how many promises are kept, and how many apply. This page does not show which
+search finds better candidates. For that, see the [benchmarks](benchmarks.md).
 """
 _COMMANDS = """\
 ## How the table is made
 
-If a package is installed, these commands make its column again:
+These commands install the packages and make their columns:
 
 ```sh
 pip install . scikit-optimize optuna optuna-integration sklearn-genetic-opt sambo \\
@@ -27,7 +27,7 @@ python docs/studies/conformance.py \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
-The last column needs older packages, and is made in a second environment:
+The last column needs older packages and is made in a second environment:
 
 ```sh
 pip install . hyperopt-sklearn "setuptools<81" pandas rich
@@ -35,28 +35,30 @@ python docs/studies/conformance.py --estimators HyperoptEstimator \\
     --out docs/conformance.csv --page docs/conformance.md
 ```
 
-Every row runs in its own process with a time limit. Columns of packages that are not
-installed are kept ([all answers](conformance.csv)). If a search has no parameter for
-the feature in a row, it does not meet that row. By design, two searches are not
-drop-in replacements. `GASearchCV` counts generations, not candidates.
-`HyperoptEstimator`, the closest class for hyperopt, takes estimators in hyperopt's own
-notation.
+Every check runs in its own process with a time limit. If a package is not installed,
+its column is kept as it was. [All answers](conformance.csv) are in one file. If a
+search has no parameter for the feature in a row, it does not meet that row. Two of the
+searches are not designed as drop-in replacements for those of scikit-learn.
+`GASearchCV` counts generations, not candidates. `HyperoptEstimator` is the closest
+counterpart that hyperopt has, and takes estimators in hyperopt's own notation.
 """
 _SUITE = """\
 ## scikit-learn's own tests
 
-scikit-learn 1.9 has 141 tests for its searches that run without further packages. Of
-these, 128 pass if `RobustBayesSearchCV` replaces `GridSearchCV` and asks for the points
-of the grid. The others differ by design:
+Of the tests that scikit-learn 1.9 has for its searches, 141 run without further
+packages. If `RobustBayesSearchCV` replaces `GridSearchCV` and asks for the points of
+the grid, 128 of these tests pass. The others fail because our search differs by design:
 
-- 5 count the tasks that callbacks receive. Here, each round is one task, as in
-  scikit-learn's halving searches.
-- 3 list the columns of `cv_results_`. Our search adds five columns about the models.
-- 3 have a grid that contains the same point several times. Here, this is one candidate.
-- 2 have an empty grid, where there is nothing to search.
+- 5 tests count the tasks that callbacks receive. In our search, each round is one task,
+  as in scikit-learn's halving searches.
+- 3 tests list the columns of `cv_results_`. Our search adds five columns about the
+  models.
+- 3 tests use a grid that contains the same point several times. Our search treats this
+  point as one candidate.
+- 2 tests use an empty grid, in which there is nothing to search.
 
-The slow test `tests/conformance/test_sklearn_search.py` lists these tests, and would
-detect another one.
+The slow test `tests/conformance/test_sklearn_search.py` lists these tests, and fails if
+another test fails.
 """
 
 

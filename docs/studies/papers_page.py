@@ -30,35 +30,42 @@ from skrobustbo.benchmarks._reproduce._spec import (
 
 RULES = f"""\
 - **A number with a deviation.** The difference between our mean and the paper's is
-  divided by the paper's standard deviation. A result of up to 0.6 is *reproduced*, and
-  up to 2 is *partly*. (The first limit is three standard errors of the difference
-  between two means of 50 runs. With fewer runs than 50, a mean may miss these limits by
-  chance.) If the paper gives no deviation, we use ours.
-- **The order of a table.** We compare each two rows whose means in the paper differ by
-  more than 0.6 of the larger deviation. If all of these pairs have the same order here,
-  the claim is *reproduced*. If three quarters of them do, it is *partly*.
-- **One method is better than another.** We use Wilcoxon's signed-rank test on the
-  paired seeds, one-sided at {LEVEL:g}. The claim is *reproduced* if the test confirms
-  it, *partly* if only the means do, and *not* if the means are equal or in the opposite
-  order.
+  divided by the paper's standard deviation. The claim is *reproduced* if the result is
+  at most 0.6, and *partly* reproduced if it is at most 2. (The first limit is three
+  standard errors of the difference between two means of 50 runs. With fewer runs than
+  50, a mean may miss these limits by chance.) If the paper gives no standard deviation,
+  we use ours.
+- **The order of a table.** We compare every pair of rows whose means in the paper
+  differ by more than 0.6 times the larger standard deviation. If all of these pairs
+  have the same order here, the claim is *reproduced*. If at least three quarters of
+  them do, it is *partly* reproduced.
+- **One method is better than another.** We apply a one-sided Wilcoxon signed-rank test
+  to the paired seeds, at a level of {LEVEL:g}. The claim is *reproduced* if the test
+  confirms it. It is *partly* reproduced if only the means confirm it, and *not*
+  reproduced if the means are equal or in the opposite order.
 - **Two methods are alike.** The claim is *reproduced* if their means are within a
-  factor of 1.25 (or another factor where one is named). It is *partly* if they are
-  within the square of this factor, or if the two-sided test shows no difference.
-- **Runs do something** (leave a trap, find the maximum). If the claim is that runs do
-  it, at least 3/4 of them must do it for *reproduced*, and at least 1/4 for *partly*.
-  If the claim is that they do not, the same limits apply to the other runs.
-- **A ratio of times.** A ratio within a factor of 2 of the paper's is *reproduced*, and
-  within a factor of 4 is *partly*.
-- **A range** for a mean is stated with the claim, and so is a wider range for *partly*.
-- Fewer than {LEAST_RUNS} seeds are not judged.
-- An experiment is *reproduced* if all its claims that could be judged are, *not* if
-  more than half of them are *not* or none is *reproduced*, and *partly* otherwise. It
-  is judged if half of its claims can be judged.
+  factor of 1.25, or within another factor that the claim names. It is *partly*
+  reproduced if the means are within the square of this factor, or if the two-sided test
+  shows no difference.
+- **Runs do something**, such as leave a trap or find the maximum. If the claim is that
+  runs do this, it is *reproduced* if at least 3/4 of them do, and *partly* reproduced
+  if at least 1/4 of them do. If the claim is that runs do not do this, the same limits
+  apply to the share of runs that do not.
+- **A ratio of times.** The claim is *reproduced* if our ratio is within a factor of 2
+  of the paper's, and *partly* reproduced if it is within a factor of 4.
+- **A range** for a mean. Each such claim states the range for *reproduced* and a wider
+  range for *partly*.
+- A claim is not judged if there are fewer than {LEAST_RUNS} seeds.
+- An experiment is *reproduced* if all of its claims that could be judged are
+  *reproduced*. It is *not* reproduced if more than half of these claims are *not*, or
+  if none of them is *reproduced*. Otherwise, it is *partly* reproduced. An experiment
+  is judged if at least half of its claims can be judged.
 
-We made two of these rules stricter after the first runs of one experiment (Figure 2 of
-*Beyond lengthscales*), which would otherwise have been *partly*. Before, the claim that
-a method is better was *partly* reproduced unless the test showed the opposite, and an
-experiment could be *partly* without any reproduced claim.
+We made two of these rules stricter after the first runs of one experiment, Figure 2 of
+*Beyond lengthscales*. Under the original rules, this experiment would have been
+*partly* reproduced. Those rules counted the claim that a method is better as *partly*
+reproduced unless the test showed the opposite. An experiment could also be *partly*
+reproduced without any claim that was *reproduced*.
 """
 
 _HEAD = """\
@@ -72,7 +79,7 @@ determine whether a claim is reproduced.
 _COMMANDS = """\
 ## How it is made
 
-Each figure and table was made by
+This command makes each figure and table:
 
 ```sh
 python -m skrobustbo.benchmarks reproduce NAME
@@ -80,9 +87,9 @@ python -m skrobustbo.benchmarks reproduce NAME
 
 `--list` lists all names, `--quick` runs a short form that takes seconds, and `--jobs`
 runs several experiments at a time. Runs that are already in the csv files are not
-repeated. This page and the pages of the single experiments are written from these
-files, with `python docs/studies/papers_page.py docs/papers.md`. Every run has one BLAS
-thread. For each seed, all methods get the same function, initial points and noise.
+repeated. The command `python docs/studies/papers_page.py docs/papers.md` writes this
+page and the pages of the individual experiments from these files. Every run uses one
+BLAS thread. For each seed, all methods get the same function, initial points and noise.
 Nothing was tuned to agree with the papers. If a paper leaves a setting open, the page
 of the experiment says which value was used.
 """
@@ -90,7 +97,8 @@ of the experiment says which value was used.
 _RULES = f"""\
 ## How a verdict is reached
 
-The rules were fixed before the experiments were run, and the script applies them.
+The rules were fixed before the experiments were run. The script that writes this page
+applies them.
 
 {RULES}"""
 
@@ -192,8 +200,11 @@ def _in_all(results):
 
 
 def _counted(verdicts):
-    numbers = [f"{verdicts.count(word)} are {word}" for word in ("reproduced", "not")]
-    return f"{numbers[0]}, {verdicts.count('partly')} partly, and {numbers[1]}"
+    n = {word: verdicts.count(word) for word in ("reproduced", "partly", "not")}
+    return (
+        f"{n['reproduced']} are reproduced, {n['partly']} are partly reproduced, "
+        f"and {n['not']} are not reproduced"
+    )
 
 
 def _summary(results):
@@ -216,7 +227,8 @@ def _hours(results):
     hours = sum(float(runs["cpu_seconds"].sum()) for runs in results.values()) / 3600
     return (
         f"In all these runs together, the methods took {hours:.1f} hours of one core. "
-        "This does not include the time of the problems and of starting processes.\n"
+        "This does not include the time for evaluating the problems and for starting "
+        "processes.\n"
     )
 
 
