@@ -313,3 +313,30 @@ def test_the_curve_is_as_wide_as_it_may_be():
     assert lines[0].endswith("#")
     short = curve([1.0, 2.0], 40)
     assert max(map(len, short)) == 10 + 2 + 1
+
+
+@pytest.mark.slow
+def test_a_browser_shows_the_page_and_loads_it_again(written, tmp_path):
+    browsers = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs Chromium")
+    place = tmp_path / "page.html"
+    loaded = load_checkpoint(written)
+    running = replace(loaded, status="running", stop_reason=None)
+    place.write_text(page(running, 1.0, last=False), encoding="utf-8")
+    with browsers.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        tab, said = browser.new_page(viewport={"width": 400, "height": 800}), []
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.goto(place.as_uri())
+        assert "Running for " in tab.inner_text("body")
+        assert tab.locator("svg").bounding_box()["width"] > 100
+        assert tab.locator("table tr").count() == 7
+        place.write_text(page(loaded, 1.0, last=True), encoding="utf-8")
+        tab.wait_for_selector("text=Finished: all candidates are done")
+        browser.close()
+    assert said == []
