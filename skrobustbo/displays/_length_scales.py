@@ -166,7 +166,8 @@ class LengthScaleDisplay(Display):
         line = {"color": look.ink, "alpha": 0.35, "lw": 1.4 * look.line}
         for label, start in self.introduced_at.items():
             stop = self.eliminated_at.get(label, self.numbers[-1] + 1)
-            ax.hlines(heights[label], start - 0.5, stop - 0.5, label="survives", **line)
+            ends = start - 0.5, stop - 0.5
+            ax.hlines(heights[label], *ends, label="still in use", **line)
         cross = {"ms": 1.2 * look.dot, "mew": look.line, "color": look.palette[1]}
         for label, stop in self.eliminated_at.items():
             place = stop - 0.5, heights[label]

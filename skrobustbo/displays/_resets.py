@@ -160,4 +160,4 @@ class ResetDisplay(Display):
             colour = look.palette[0] if kept else look.ink
             x, y = steps[chosen], values[chosen]
             look.draw_dots(self.ax_, x, y, colour, alpha=alpha, label=label)
-        look.mark(self.ax_, steps, values, floor, look.palette[0], "below the axis")
+        look.mark(self.ax_, steps, values, floor, look.ink, "below the axis")
