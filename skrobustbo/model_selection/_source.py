@@ -95,6 +95,8 @@ class OptimizerSource:
         self.seconds = 0.0
         self.reason, self.near = "n_iter", ""
         self.trials: list[Trial] = []
+        #: The highest mean score of these, and the first that has it.
+        self._best: tuple[float, Trial | None] = -math.inf, None
         #: Those asked and not told.
         self._in_flight: list[Trial] = []
         self._strayed = False
@@ -283,6 +285,9 @@ class OptimizerSource:
         """Tell the optimizer the mean test score, nan if a fold failed."""
         with self._timed():
             self._tell(trial)
+        score = trial.mean_score(self.metric)
+        if score > self._best[0]:
+            self._best = score, trial
         n_read = self._journal.n_read_of.get(trial.number, 0)
         if n_read < len(trial.folds):  # else an earlier run has told it
             tell_listener(self._search.on_trial, trial, self.metric)
@@ -335,16 +340,14 @@ class OptimizerSource:
     @property
     def found(self) -> bool:
         """Whether any candidate has a finite mean score."""
-        return any(math.isfinite(t.mean_score(self.metric)) for t in self.trials)
+        return self._best[1] is not None
 
     def progress(self) -> Mapping[str, Any]:
         """Return the best so far and the count of candidates, for callbacks."""
         told: dict[str, Any] = {"n_candidates": len(self.trials)}
-        if self.found:
-            found = [t for t in self.trials if math.isfinite(t.mean_score(self.metric))]
-            best = max(found, key=lambda t: t.mean_score(self.metric))
-            told["best_score"] = best.mean_score(self.metric)
-            told["best_params"] = dict(best.params)
+        score, best = self._best
+        if best is not None:
+            told |= {"best_score": score, "best_params": dict(best.params)}
         return told
 
     def columns(self) -> Mapping[str, Any]:
