@@ -33,8 +33,11 @@ def is_parts(value: Any) -> bool:
     )
 
 
-def difference(before: Parts, now: Parts) -> str | None:
-    """Return in words what differs first between two searches; None if nothing."""
+def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str | None:
+    """Return in words what differs first between two searches; None if nothing.
+
+    The seeds, of before and of now, are None where that of now was drawn.
+    """
     for part in _CALLED:
         old, new = before.get(part, {}), now.get(part, {})
         names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
@@ -42,7 +45,11 @@ def difference(before: Parts, now: Parts) -> str | None:
             # Of a pipeline and its parameter, the parameter says more.
             name = max(names, key=lambda name: (name == WHOLE, name.count("__")))
             return _sentence(part, name, old.get(name, _ABSENT), new.get(name, _ABSENT))
-    return None if list(before) == list(now) else "its parts are others"
+    if list(before) != list(now):
+        return "its parts are others"
+    if seeds is None or seeds[0] == seeds[1]:
+        return None
+    return f"the setting random_state was {seeds[0]} and is now {seeds[1]}"
 
 
 def _sentence(part: str, name: str, old: str, new: str) -> str:

@@ -198,9 +198,8 @@ class Journal(NoJournal):
         with self._reading():
             self._header = header = read_header(self._store)
             self._run.earlier = runs.read_runs(self._store)
-        other = difference(header["search"], parts)
-        if other is None and not drawn and seed != header["seed"]:
-            other = f"the setting random_state was {header['seed']} and is now {seed}"
+        seeds = None if drawn else (header["seed"], seed)
+        other = difference(header["search"], parts, seeds)
         if other is not None:
             raise CheckpointError(
                 f"The checkpoint {self.path!r} belongs to another search, because "

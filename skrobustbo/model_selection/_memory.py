@@ -79,9 +79,7 @@ class Memory(NoJournal):
             self._begun = parts, seed, n_iter
             return seed, n_iter
         before, first_seed, horizon = self._begun
-        other = difference(before, parts)
-        if other is None and not drawn and seed != first_seed:
-            other = f"the setting random_state was {first_seed} and is now {seed}"
+        other = difference(before, parts, None if drawn else (first_seed, seed))
         if other is not None:
             raise ValueError(
                 "The settings of RobustBayesSearchCV must be those of fit when resume "
