@@ -30,6 +30,11 @@ def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
     return int(value)
 
 
+def optional_count(name: str, value: Any, owner: str) -> int | None:
+    """Return a positive integer as it is, or None; ValueError for anything else."""
+    return None if value is None else checked_count(name, value, owner)
+
+
 def checked_flag(name: str, value: Any, owner: str) -> bool:
     """Return a truth value as it is; ValueError for what only passes for one."""
     if not isinstance(value, bool | np.bool_):

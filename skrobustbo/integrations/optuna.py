@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._arguments import checked_callable, checked_count
+from skrobustbo._arguments import checked_callable, optional_count
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.integrations._optuna_space import (
     Axis,
@@ -107,8 +107,10 @@ class RobustSampler(_BaseSampler):
         self._seed = (
             _fresh_seed() if seed is None else checked_seed(seed, "RobustSampler")
         )
-        self._n_startup_trials = _count("n_startup_trials", n_startup_trials)
-        self._horizon = _count("horizon", horizon)
+        self._n_startup_trials = optional_count(
+            "n_startup_trials", n_startup_trials, "RobustSampler"
+        )
+        self._horizon = optional_count("horizon", horizon, "RobustSampler")
         if constraints_func is not None:
             checked_callable(
                 "constraints_func", constraints_func, "RobustSampler", "a trial"
@@ -351,7 +353,3 @@ def _checked_constraints(values: Any) -> tuple[float, ...]:
 
 def _fresh_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
-
-
-def _count(name: str, value: Any) -> int | None:
-    return None if value is None else checked_count(name, value, "RobustSampler")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skrobustbo._arguments import about, checked_count
+from skrobustbo._arguments import about, optional_count
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.integrations._ray_space import RaySpace
 from skrobustbo.integrations._shared import checked_seed, optional_base
@@ -99,8 +99,10 @@ class RobustSearcher(_Searcher):
         self._policy.check()
         self._points = list(points_to_evaluate or [])
         self._settings: dict[str, Any] = {
-            "n_initial_points": _count("n_initial_points", n_initial_points),
-            "horizon": _count("horizon", horizon),
+            "n_initial_points": optional_count(
+                "n_initial_points", n_initial_points, _OWNER
+            ),
+            "horizon": optional_count("horizon", horizon, _OWNER),
             "random_state": None if seed is None else checked_seed(seed, _OWNER),
         }
         self._space: RaySpace | None = None
@@ -323,7 +325,3 @@ def _check_state(state: Any, path: str) -> None:
             f"Expected a state that RobustSearcher.save wrote in {path!r}, got "
             "something else; give the file as it was written."
         )
-
-
-def _count(name: str, value: Any) -> int | None:
-    return None if value is None else checked_count(name, value, _OWNER)

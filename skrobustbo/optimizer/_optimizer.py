@@ -11,6 +11,7 @@ from skrobustbo._arguments import (
     about,
     checked_count,
     drawn_seed,
+    optional_count,
 )
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.optimizer._branch import Branch
@@ -119,10 +120,10 @@ class Optimizer(Views):
         self._set_up(
             space=space if isinstance(space, Space) else Space(space),
             policy=policy,
-            horizon=_count("horizon", horizon),
+            horizon=optional_count("horizon", horizon, "Optimizer"),
             constraints=constraints,
             first=_initial(initial_params),
-            n_initial=_count("n_initial_points", n_initial_points),
+            n_initial=optional_count("n_initial_points", n_initial_points, "Optimizer"),
             seed=drawn_seed(random_state, "Optimizer"),
         )
         if constraints is not None:
@@ -390,10 +391,6 @@ class Optimizer(Views):
             self._set_up(**settings, constraints=constraints)
             restore(self, d)
         return self
-
-
-def _count(name: str, value: Any) -> int | None:
-    return None if value is None else checked_count(name, value, "Optimizer")
 
 
 def _initial(params: Any) -> list[Params]:
