@@ -229,7 +229,8 @@ def _hours(results):
         f"In all these runs together, the methods took {hours:.1f} hours of one core. "
         "This does not include the time for evaluating the problems and for starting "
         "processes. All runs on this page were made by one command, `reproduce all "
-        "--jobs 2`, from an empty folder. It took 72 minutes (1.2 hours) on two cores.\n"
+        "--jobs 2`, from an empty folder. It took 72 minutes (1.2 hours) on two "
+        "cores.\n"
     )
 
 
