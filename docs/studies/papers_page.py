@@ -161,6 +161,7 @@ def page_text(path, folder):
     results = read_results(folder, quick=False)
     parts = [_HEAD, _in_all(results), _summary(results)]
     parts += [*_papers(results, path, folder), _RULES, _COMMANDS, _hours(results)]
+    parts += _remarks(folder, "all")
     if notes := versions_of(folder).read():
         parts.append(f"{made_with(notes)}\n")
     details = "\n".join(
@@ -228,9 +229,7 @@ def _hours(results):
     return (
         f"In all these runs together, the methods took {hours:.1f} hours of one core. "
         "This does not include the time for evaluating the problems and for starting "
-        "processes. All runs on this page were made by one command, `reproduce all "
-        "--jobs 2`, from an empty folder. It took 72 minutes (1.2 hours) on two "
-        "cores.\n"
+        "processes.\n"
     )
 
 
@@ -267,10 +266,14 @@ def _section(experiment, results, path, folder):
     if figure.exists():
         link = _link(figure, path)
         yield f"![{experiment.title}, as it comes out here]({link})\n"
-    remarks = folder / f"{experiment.name}.txt"
-    if remarks.exists():
-        yield remarks.read_text(encoding="utf-8")
+    yield from _remarks(folder, experiment.name)
     yield "</details>\n"
+
+
+def _remarks(folder, name):
+    """Return what was written by hand on the runs of an experiment, or on "all"."""
+    remarks = folder / f"{name}.txt"
+    return [remarks.read_text(encoding="utf-8")] if remarks.exists() else []
 
 
 def _panel(experiment, panel, results):
