@@ -22,7 +22,10 @@ _LARGEST = 1e300
 
 
 #: What a trial keeps that goes from one optimizer to another.
-_KEPT = ("params", "x", "branch", "label", "mean", "std", "folds", "estimate")
+_KEPT = (
+    *("params", "x", "branch", "label", "mean", "std"),
+    *("folds", "estimate", "resource"),
+)
 
 
 class Survivor(TypedDict):
@@ -30,6 +33,14 @@ class Survivor(TypedDict):
 
     label: str
     length_scales: list[float] | None
+
+
+class RungValue(TypedDict):
+    """The value of a point at a rung: None while pending, with an error of its own."""
+
+    rung: int
+    value: float | None
+    std: float
 
 
 @dataclass(eq=False)
@@ -74,8 +85,15 @@ class Trial:
     estimate : (float, float) or None
         Where only the first folds were fitted, the mean score that they let expect, and
         the standard deviation of its error.
+    resource : float or None
+        In a search with a resource, the amount that the folds had; None where it was
+        the full one.
+    rungs : list of dict
+        In an optimizer with a resource, the value at each rung asked, in the order
+        asked.
     value : float or None
-        The value told, as told; None while pending.
+        The value told, as told; None while pending. With a resource, the value at the
+        full amount, or what is expected of it.
     value_std : float
         Standard deviation of the value's own error: positive where it was estimated
         from a part of the folds, 0 where it was measured in full.
@@ -100,6 +118,8 @@ class Trial:
     width: float = math.nan
     folds: Sequence[FoldResult] = ()
     estimate: tuple[float, float] | None = None
+    resource: float | None = None
+    rungs: list[RungValue] = field(default_factory=list)
     value: float | None = None
     value_std: NotNegative = 0.0
     time: float | None = None
@@ -138,10 +158,17 @@ class Trial:
         found = [fold["test_scores"] for fold in self.folds]
         return [float(s[metric] if isinstance(s, dict) else s) for s in found]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether it was evaluated with a part of the folds or of the resource."""
+        return self.estimate is not None or self.resource is not None
+
     def mean_score(self, metric: str | None) -> float:
         """Return the mean test score, nan if one is not finite or not known."""
-        if self.estimate is not None:
-            return math.nan
+        return math.nan if self.is_partial else self.mean_of_folds(metric)
+
+    def mean_of_folds(self, metric: str | None) -> float:
+        """Return the mean of the test scores there are, nan if one is not finite."""
         with np.errstate(over="ignore"):
             mean = float(np.mean(self.scores(metric)))
         return mean if math.isfinite(mean) else math.nan
@@ -194,10 +221,22 @@ class Trials:
         n = len(self.told)
         if n == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
+        self.told.append(trial)
+        self._take_value(n)
+
+    def revalue(self) -> None:
+        """Take over the values of told trials, some of which have changed."""
+        self.best = None
+        for n in range(len(self.told)):
+            self._take_value(n)
+
+    def _take_value(self, n: int) -> None:
+        """Take the value of a told trial over, and see whether it is the best."""
+        trial = self.told[n]
+        value = math.nan if trial.value is None else trial.value
         finite = math.isfinite(value)
         self._values[n] = _limited(value) if finite else math.nan
         self._has_estimates |= trial.value_std > 0
-        self.told.append(trial)
         if finite and (self.best is None or self._rank(n) > self._rank(self.best)):
             self.best = n
 
@@ -269,6 +308,13 @@ class BranchTrials(Trials):
         """Return the pending trial of an encoded point that was asked first."""
         key = x.tobytes()
         return next((t for t in self.pending if t.x.tobytes() == key), None)
+
+    def find(self, x: Array) -> Trial | None:
+        """Return the trial of an encoded point, told or pending, that came first."""
+        key = x.tobytes()
+        if key not in self._seen:
+            return None
+        return next(trial for trial in self.trials if trial.x.tobytes() == key)
 
 
 def _limited(value: float) -> float:

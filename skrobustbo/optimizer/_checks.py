@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._arguments import checked_flag
+from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.space import is_finite, is_listing, is_number, plain
 
 Params = dict[str, Any]
@@ -72,6 +74,48 @@ def paired(
             f"{len(values)} values; give as many."
         )
     return list(zip(points, map(checked_value, values), strict=True))
+
+
+def checked_amounts(resources: Any) -> list[float]:
+    """Return amounts of a resource, ascending; ValueError for anything else."""
+    amounts = [plain(amount) for amount in resources] if _lists(resources) else []
+    known = all(is_number(a) and is_finite(a) and a > 0 for a in amounts)
+    if not (amounts and known and amounts == sorted(set(amounts))):
+        raise ValueError(
+            "The 'resources' of Optimizer must be a list of positive numbers in "
+            f"ascending order, such as [6, 18, 54]. Got {resources!r} instead."
+        )
+    return amounts
+
+
+def checked_rung(resource: Any, rungs: Rungs | None) -> int | None:
+    """Return the rung of an amount told, the top one for None; None without rungs."""
+    if rungs is None:
+        if resource is not None:
+            raise ValueError(
+                "The 'resource' of Optimizer.tell must be None for an optimizer "
+                f"without 'resources'. Got {resource!r} instead."
+            )
+        return None
+    if resource is None:
+        return rungs.top
+    if not is_number(plain(resource)) or resource not in rungs.amounts:
+        raise ValueError(
+            "The 'resource' of Optimizer.tell must be one of its 'resources', "
+            f"{list(rungs.amounts)}. Got {resource!r} instead."
+        )
+    return rungs.amounts.index(resource)
+
+
+def check_return_resource(flag: Any, rungs: Rungs | None) -> None:
+    """Raise a ValueError unless amounts are asked for exactly where there are some."""
+    flag = checked_flag("return_resource", flag, "Optimizer.ask")
+    if flag != (rungs is not None):
+        has = "without" if rungs is None else "with"
+        raise ValueError(
+            f"The 'return_resource' of Optimizer.ask must be {not flag} for an "
+            f"optimizer {has} 'resources'. Got {flag} instead."
+        )
 
 
 def read_results(cv_results: Any, metric: str | None) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, overload
+from typing import Any, overload
 
 from skrobustbo._arguments import (
     about,
@@ -14,19 +14,17 @@ from skrobustbo._arguments import (
     optional_count,
 )
 from skrobustbo._trials import Trial, Trials
+from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._branch import Branch
-from skrobustbo.optimizer._checks import fitting, listed_params, paired, read_results
-from skrobustbo.optimizer._determinism import one_blas_thread
-from skrobustbo.optimizer._state import (
-    check_constraints,
-    check_format,
-    check_given,
-    check_parts,
-    reading,
-    restore,
-    settings_read,
-    written,
+from skrobustbo.optimizer._checks import (
+    check_return_resource,
+    checked_amounts,
+    checked_rung,
+    listed_params,
+    paired,
 )
+from skrobustbo.optimizer._determinism import one_blas_thread
+from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.optimizer._turns import (
     InitialDesign,
     Turns,
@@ -34,13 +32,14 @@ from skrobustbo.optimizer._turns import (
     check_first,
 )
 from skrobustbo.optimizer._views import Views
+from skrobustbo.optimizer._written import Written
 from skrobustbo.policies import Policy, make_policy
 from skrobustbo.space import Constraint, Space
 
 Params = dict[str, Any]
 
 
-class Optimizer(Views):
+class Optimizer(Written, Views):
     """Maximise an expensive function by asking for points and telling their values.
 
     Parameters
@@ -63,6 +62,10 @@ class Optimizer(Views):
         asked. Points that you tell may violate it.
     horizon : int, default=None
         Total number of planned evaluations, if known. Some policies use it.
+    resources : list of float, default=None
+        Amounts of a resource, such as epochs or rows, ascending; the last one is the
+        full amount. Points then are evaluated with a small amount first, and the better
+        ones with more: see `ask` and `tell`. `horizon` counts full evaluations.
     random_state : int, RandomState or None, default=None
         Seed of all randomness. With the same seed and values, the points are the same.
 
@@ -113,6 +116,7 @@ class Optimizer(Views):
         initial_params: Sequence[Mapping[str, Any]] | None = None,
         constraints: Callable[[Params], bool] | None = None,
         horizon: int | None = None,
+        resources: Sequence[float] | None = None,
         random_state: Any = None,
     ) -> None:
         policy = make_policy(policy)
@@ -125,6 +129,7 @@ class Optimizer(Views):
             first=_initial(initial_params),
             n_initial=optional_count("n_initial_points", n_initial_points, "Optimizer"),
             seed=drawn_seed(random_state, "Optimizer"),
+            resources=None if resources is None else checked_amounts(resources),
         )
         if constraints is not None:
             check_feasible(self._branches)
@@ -139,6 +144,7 @@ class Optimizer(Views):
         first: Sequence[Params],
         n_initial: int | None,
         seed: int,
+        resources: Sequence[float] | None = None,
     ) -> None:
         self._lock = threading.RLock()
         self.space, self.policy, self.horizon = space, policy, horizon
@@ -147,6 +153,10 @@ class Optimizer(Views):
         given = [self._given(params) for params in first]
         check_first(given, rule)
         self._trials, regions = Trials(), space.owned
+        self._rungs = None
+        if resources is not None:
+            self._rungs = Rungs(resources, horizon, self._trials)
+            horizon = self._rungs.n_candidates
         if rule is not None:
             regions = [region.within(rule) for region in regions]
         self._branches = [
@@ -182,7 +192,9 @@ class Optimizer(Views):
     def ask(self, n: None = None) -> Params: ...
     @overload
     def ask(self, n: int) -> list[Params]: ...
-    def ask(self, n: int | None = None) -> Params | list[Params]:
+    @overload
+    def ask(self, n: Any = None, *, return_resource: bool) -> Any: ...
+    def ask(self, n: int | None = None, *, return_resource: bool = False) -> Any:
         """Return the next point to evaluate, or a list of `n` points.
 
         Points asked but not yet told are pending. They are never asked again. The
@@ -192,20 +204,53 @@ class Optimizer(Views):
         ----------
         n : int, default=None
             Number of points; None gives one dict instead of a list.
+        return_resource : bool, default=False
+            Whether to return the amount of the resource to evaluate each point with. It
+            must be True if the optimizer has `resources`, and only then. A point may be
+            one that was asked before, with a smaller amount.
 
         Returns
         -------
         params : dict or list of dict
+            With `return_resource`, a tuple ``(params, resource)`` or a list of them.
 
         Raises
         ------
         SpaceExhausted
             If every point of a finite space has been asked or told.
         """
+        check_return_resource(return_resource, self._rungs)
+        one = self._ask_with_resource if return_resource else self._ask_params
         if n is None:
-            return dict(self._ask_trial().params)
-        n = checked_count("n", n, "Optimizer.ask")
-        return [dict(self._ask_trial().params) for _ in range(n)]
+            return one()
+        return [one() for _ in range(checked_count("n", n, "Optimizer.ask"))]
+
+    def _ask_params(self) -> Params:
+        return dict(self._ask_trial().params)
+
+    def _ask_with_resource(self) -> tuple[Params, float]:
+        trial, rung = self._ask_rung()
+        return dict(trial.params), self._ladder.amounts[rung]
+
+    def _ask_rung(self) -> tuple[Trial, int]:
+        """Return the next trial, new or to be promoted, and the rung to evaluate."""
+        with self._lock:
+            trial, rung = self._ladder.next()
+            if trial is None:
+                try:
+                    trial = self._ask_trial()
+                except SpaceExhausted:
+                    trial, rung = self._ladder.rest()
+                    if trial is None:
+                        raise
+            self._ladder.note(trial, rung, None)
+            return trial, rung
+
+    @property
+    def _ladder(self) -> Rungs:
+        """The rungs; None only where there is no resource, and nobody asks."""
+        assert self._rungs is not None
+        return self._rungs
 
     def _ask_trial(self) -> Trial:
         """Return the next trial, pending from now on, as searches ask it."""
@@ -221,6 +266,15 @@ class Optimizer(Views):
         with self._lock:
             self._add(trial)
 
+    def _enter_rung(self, trial: Trial, rung: int) -> Trial:
+        """Take over a trial of an earlier run at a rung; return the one that it is."""
+        with self._lock:
+            known = self._branches[trial.branch].history.find(trial.x)
+            if known is None:
+                self._add(trial)
+            self._ladder.note(known or trial, rung, None)
+            return known or trial
+
     def _add(self, trial: Trial) -> None:
         trial.number = len(self._trials.trials) - self._trials.n_before
         self._trials.add(trial)
@@ -232,6 +286,8 @@ class Optimizer(Views):
         self,
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         value: float | Sequence[float],
+        *,
+        resource: float | None = None,
     ) -> None:
         """Record the value of one or several points, asked or not, in any order.
 
@@ -242,18 +298,47 @@ class Optimizer(Views):
         value : float or list of float
             Values of the objective; larger is better. nan and infinite values are
             failed evaluations: they are recorded, and similar points are avoided.
+        resource : float, default=None
+            The amount of the resource that the points were evaluated with, one of
+            `resources`. None is the full amount.
 
         Raises
         ------
         ValueError
-            If a point is outside the space or a value is not a number. In this case,
-            nothing is recorded.
+            If a point is outside the space, a value is not a number, or the amount is
+            not one of `resources`. In this case, nothing is recorded.
         """
+        rung = checked_rung(resource, self._rungs)
         checked = [(self._place(p), number) for p, number in paired(params, value)]
         with self._lock:
             for trial, number in checked:
-                branch = self._branches[trial.branch]
-                self._tell_trial(branch.history.find_pending(trial.x) or trial, number)
+                self._tell_placed(trial, number, rung)
+
+    def _tell_placed(self, trial: Trial, value: float, rung: int | None) -> None:
+        """Record the value of a trial made of a point of the space."""
+        history = self._branches[trial.branch].history
+        if rung is None:
+            self._tell_trial(history.find_pending(trial.x) or trial, value)
+        else:
+            self._tell_rung(history.find(trial.x) or trial, rung, value)
+
+    def _tell_rung(
+        self, trial: Trial, rung: int, value: float, std: float = 0.0
+    ) -> None:
+        """Record the value of a trial at a rung; it changes what is expected of all."""
+        with self._lock:
+            if trial.number < 0:
+                self._add(trial)
+            self._ladder.note(trial, rung, value, std)
+            self._revalue()
+            if trial.pending:
+                self._tell_trial(trial, *self._ladder.expected(trial))
+
+    def _revalue(self) -> None:
+        """Take over what the values at rungs now say of all trials told."""
+        self._ladder.revalue()
+        for store in (self._trials, *(branch.history for branch in self._branches)):
+            store.revalue()
 
     def _tell_trial(self, trial: Trial, value: float, std: float = 0.0) -> None:
         """Record the value of a trial, asked or made of a point of the space.
@@ -271,126 +356,13 @@ class Optimizer(Views):
     def _tell_before(self, found: Sequence[tuple[Params, float]]) -> None:
         """Record values of an earlier search; trials are numbered from 0 after them."""
         self._trials.n_before = len(found)
+        rung = None if self._rungs is None else self._rungs.top
         for params, value in found:
-            self._tell_trial(self._place(params), value)
+            self._tell_placed(self._place(params), value, rung)
 
     def _record(self, trial: Trial, value: float, when: float) -> None:
         self._trials.tell(trial, value, when)
         self._branches[trial.branch].history.tell(trial, value, when)
-
-    @classmethod
-    def from_cv_results(
-        cls,
-        cv_results: Mapping[str, Any],
-        space: Space | Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        policy: str | Policy = "robust",
-        *,
-        metric: str | None = None,
-        **settings: Any,
-    ) -> Self:
-        """Return an optimizer that starts with the candidates of an earlier search.
-
-        Parameters
-        ----------
-        cv_results : dict of arrays
-            The ``cv_results_`` of a scikit-learn search, or a table made from them.
-            Candidates whose score is nan are failures.
-        space : Space, dict or list of dict
-            The space of the new search. Candidates outside it are left out.
-        policy : str or Policy, default="robust"
-            How points are chosen.
-        metric : str, default=None
-            With several metrics, the one to maximise.
-        **settings
-            Other arguments of `Optimizer`.
-
-        Returns
-        -------
-        optimizer : Optimizer
-
-        Raises
-        ------
-        ValueError
-            If the results have no such metric or no params.
-
-        Warns
-        -----
-        UserWarning
-            If some candidates are outside the space: how many, and why the first is.
-
-        Examples
-        --------
-        >>> from skrobustbo import Optimizer, Real
-        >>> results = {"params": [{"C": 1}, {"C": 5}], "mean_test_score": [0.8, 0.9]}
-        >>> Optimizer.from_cv_results(results, {"C": Real(0.1, 10)}).best_params_
-        {'C': 5}
-        """
-        found = read_results(cv_results, metric)
-        self = cls(space, policy, **settings)
-        for params, value in fitting(found, self._place):
-            self.tell(params, value)
-        return self
-
-    # JSON ----------------------------------------------------------------------------
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the whole state in JSON types.
-
-        An optimizer read back by `from_dict` asks exactly the points that this one
-        would have asked. Categories are stored by index. A space or policy with objects
-        that JSON cannot hold (estimators, callables) is left out; pass it again.
-
-        Returns
-        -------
-        state : dict
-        """
-        with self._lock:
-            return written(self)
-
-    @classmethod
-    def from_dict(
-        cls,
-        d: Mapping[str, Any],
-        *,
-        space: Space | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-        policy: Policy | None = None,
-        constraints: Callable[[Params], bool] | None = None,
-    ) -> Self:
-        """Return the optimizer whose state `to_dict` returned as `d`.
-
-        Parameters
-        ----------
-        d : dict
-            The state.
-        space : Space, dict or list of dict, default=None
-            The space, if it has values that JSON cannot hold.
-        policy : Policy, default=None
-            The policy, if its settings have objects that JSON cannot hold.
-        constraints : callable, default=None
-            The constraints, if there were any: JSON cannot hold them.
-
-        Returns
-        -------
-        optimizer : Optimizer
-
-        Raises
-        ------
-        ValueError
-            If `d` is not such a state, or if something that it lacks is not passed.
-        """
-        check_format(d)
-        check_parts(d)
-        check_constraints(d, constraints)
-        if space is not None and not isinstance(space, Space):
-            space = Space(space)
-        policy = None if policy is None else make_policy(policy)
-        check_given(d, space=space, policy=policy)
-        self = cls.__new__(cls)
-        with reading():
-            settings = settings_read(d, space, policy)
-            self._set_up(**settings, constraints=constraints)
-            restore(self, d)
-        return self
 
 
 def _initial(params: Any) -> list[Params]:

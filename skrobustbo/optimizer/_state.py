@@ -14,6 +14,7 @@ from skrobustbo._forms import built, has_items
 from skrobustbo._trials import Trial
 from skrobustbo.optimizer._balancer import BranchState
 from skrobustbo.optimizer._branch import Branch
+from skrobustbo.optimizer._checks import checked_amounts
 from skrobustbo.policies import Policy
 from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
 from skrobustbo.space import Space, from_json, to_json
@@ -63,14 +64,15 @@ def rebuilt(kind: Any, state: Any) -> Any:
 
 #: What of a trial is written in a way of its own, follows from the rest, or belongs to
 #: the checkpoint of a search.
-_ELSEWHERE = ("params", "x", "number", "folds", "estimate")
+_ELSEWHERE = ("params", "x", "number", "folds", "estimate", "resource")
 
 
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
     """Return a trial in JSON types; its encoded point follows from its params."""
     record = {key: v for key, v in vars(trial).items() if key not in _ELSEWHERE}
-    if not trial.value_std:
-        del record["value_std"]
+    for name in ("value_std", "rungs"):
+        if not record[name]:
+            del record[name]
     record["params"] = branches[trial.branch].params_to_json(trial.params)
     written: dict[str, Any] = to_json_state(record)
     return written
@@ -81,8 +83,9 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     rest = from_json_state({k: v for k, v in record.items() if k != "params"})
     space = branches[int(rest["branch"])]
     params = space.params_from_json(record["params"])
-    rest.setdefault("value_std", 0.0)
-    others = {"x": space.encode(params), "number": -1, "folds": (), "estimate": None}
+    rest = {"value_std": 0.0, "rungs": [], **rest}
+    others = {"x": space.encode(params), "number": -1, "folds": ()}
+    others |= {"estimate": None, "resource": None}
     found: Trial = built(Trial, rest, params=params, **others)
     return found
 
@@ -92,7 +95,10 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
     branches, trials = optimizer.space.branches, optimizer._trials
     several = len(branches) > 1
     states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
+    rungs = optimizer._rungs
+    of_rungs = {} if rungs is None else {"resources": list(rungs.amounts)}
     return {
+        **of_rungs,
         "format": FORMAT,
         "space": _or_none(optimizer.space.to_dict),
         "policy": _or_none(lambda: policy_to_dict(optimizer.policy)),
@@ -139,6 +145,8 @@ def settings_read(
     policy.check()
     first = [space.branches[i].params_from_json(params) for i, params in d["first"]]
     same = {name: d[name] for name in ("horizon", "n_initial", "seed")}
+    amounts = d.get("resources")
+    same["resources"] = None if amounts is None else checked_amounts(amounts)
     return {"space": space, "policy": policy, "first": first, **same}
 
 
@@ -164,6 +172,9 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
         # Not `value or ...`, which makes 0.0 of -0.0.
         value = math.nan if trial.value is None else float(trial.value)
         optimizer._record(trial, value, float(trial.time or 0.0))
+    if optimizer._rungs is not None:
+        optimizer._rungs.check()
+        optimizer._revalue()
     _check_restored(optimizer)
 
 
