@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -205,18 +206,20 @@ class Journal(NoJournal):
                 f"The checkpoint {self.path!r} belongs to another search, because "
                 f"{other}: repeat the call that wrote it, or give another path."
             )
-        self._read_rounds(self._store, n_iter)
+        # Evaluations with a part of a resource are more than n_iter.
+        most = math.inf if "resource" in parts.get("settings", {}) else n_iter
+        self._read_rounds(self._store, most)
         compare_versions(self.path, header["versions"])
         self.changed = self._run.changes
         return header["seed"], header["horizon"]
 
-    def _read_rounds(self, file: store.Store, n_iter: int) -> None:
+    def _read_rounds(self, file: store.Store, most: float) -> None:
         rows = file.rows("candidate", 2**31, records.MAX_BODY)
-        if len(rows) > n_iter:
+        if len(rows) > most:
             raise CheckpointError(
                 f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, "
                 f"the number of candidates in the checkpoint {self.path!r}. Got "
-                f"{n_iter} instead; raise it, or give another path."
+                f"{most} instead; raise it, or give another path."
             )
         with self._reading():
             numbers = [number for number, _ in rows]

@@ -4,14 +4,17 @@ from skrobustbo.evaluation._checks import spread_failures, take_folds
 from skrobustbo.evaluation._flight import Schedule
 from skrobustbo.evaluation._predictions import OutOfFold, Recorder
 from skrobustbo.evaluation._racing import Racing
+from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._run import run_search
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
 __all__ = [
+    "ROWS",
     "OutOfFold",
     "Racing",
     "Recorder",
+    "ResourceAxis",
     "Schedule",
     "Source",
     "Stops",

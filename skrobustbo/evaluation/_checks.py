@@ -151,7 +151,7 @@ def take_folds(trial: Trial, results: Iterable[FoldResult]) -> None:
     names: list[Any] = trial.metrics if named else [None]
     for metric in names:
         finite = all(map(math.isfinite, trial.scores(metric)))
-        if finite and math.isnan(trial.mean_score(metric)):
+        if finite and math.isnan(trial.mean_of_folds(metric)):
             trial.folds = [_without(metric, fold) for fold in trial.folds]
 
 

@@ -202,7 +202,9 @@ class Flight:
 
     def _race(self, trial: Trial) -> Race | None:
         racing = self._schedule.racing
-        return None if racing is None else racing.race(trial)
+        if racing is None or trial.resource is not None:
+            return None
+        return racing.race(trial)
 
     def take(self, key: FoldId, result: FoldResult | Exception) -> None:
         """Take the result of a fold, or what it raised.
@@ -305,7 +307,8 @@ class Flight:
         self.is_stopped |= self._ground.end(group.task)
 
     def _note(self, candidate: Candidate) -> None:
-        if (racing := self._schedule.racing) is None:
+        racing = self._schedule.racing
+        if racing is None or candidate.trial.resource is not None:
             return
         if candidate.estimate is not None:
             racing.stopped(candidate.race, candidate.chance)

@@ -21,6 +21,7 @@ from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._predictions import Recorder
+from skrobustbo.evaluation._resource import ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
@@ -41,12 +42,15 @@ class Fold:
         The candidate.
     settings : dict
         What is passed on to scikit-learn's fit and score.
+    amount : float or None
+        How much of the resource it gets; None for all of it.
     """
 
     candidate: int
     split: int
     params: dict[str, Any]
     settings: dict[str, Any] = field(repr=False)
+    amount: float | None = None
 
     @property
     def key(self) -> FoldId:
@@ -85,7 +89,8 @@ class Work(Protocol):
 class Job:
     """What all folds of a search share.
 
-    With `nested`, the estimator may run jobs of its own.
+    With `nested`, the estimator may run jobs of its own. `resource` is what a fold may
+    get a part of.
     """
 
     estimator: Any
@@ -94,9 +99,12 @@ class Job:
     splits: Sequence[tuple[Any, Any]] | Mapping[int, tuple[Any, Any]]
     settings: dict[str, Any]
     nested: bool = False
+    resource: ResourceAxis | None = None
 
     def _task(self, fold: Fold) -> dict[str, Any]:
         train, test = self.splits[fold.split]
+        if self.resource is not None:
+            train = self.resource.rows(train, fold.split, fold.amount)
         data = {"X": self.X, "y": self.y, "train": train, "test": test}
         own = {"nested": self.nested, "estimator": clone(self.estimator)}
         return {"fold": fold, **own, **data, **self.settings}

@@ -19,13 +19,18 @@ _TERMINAL, _ELSEWHERE = 0.1, 10.0
 _FAR = 1e9
 
 
-def announce(n_splits: int, n: int, journal: NoJournal, *, raced: bool) -> None:
+def announce(
+    n_splits: int, n: int, journal: NoJournal, *, raced: bool, in_part: bool
+) -> None:
     """Print how many fits there are to be, and what a checkpoint has of them."""
     most = "at most " if raced else ""
-    print(
-        f"Fitting {n_splits} folds for each of {n} candidates, "
-        f"totalling {most}{n_splits * n} fits"
-    )
+    if in_part:
+        print(f"Fitting {n_splits} folds, with the resource of {n} full evaluations")
+    else:
+        print(
+            f"Fitting {n_splits} folds for each of {n} candidates, "
+            f"totalling {most}{n_splits * n} fits"
+        )
     if journal.resumed is not None:
         print(journal.resumed)
 

@@ -20,7 +20,8 @@ def results_of(
     """Return `cv_results_`: scikit-learn's table, with more columns.
 
     Where a candidate has not run on every fold, scores of the others are nan, and so is
-    its mean score, which is not known. Its times are those of the folds that ran.
+    its mean score, which is not known. Its times are those of the folds that ran. The
+    mean score is nan, too, where the folds had a part of the resource.
 
     Parameters
     ----------
@@ -33,8 +34,8 @@ def results_of(
     """
     n_splits = search.n_splits_
     params = [trial.params for trial in trials]
-    folds = [fold for trial in trials for fold in _padded(trial.folds, n_splits)]
-    with _no_warning_of_raced(trials):
+    folds = [fold for trial in trials for fold in _counted(trial, n_splits)]
+    with _no_warning_of_partial(trials):
         results: dict[str, Any] = search._format_results(
             params, n_splits, folds, columns
         )
@@ -44,31 +45,49 @@ def results_of(
                 seconds = [fold[name] for fold in trial.folds]
                 results[f"mean_{name}"][i] = np.mean(seconds)
                 results[f"std_{name}"][i] = np.std(seconds)
+        if trial.resource is not None:
+            _fill(results, i, trial.folds)
     return results
 
 
-def _padded(folds: Sequence[FoldResult], n_splits: int) -> list[FoldResult]:
-    """Return the results of all folds, with nan for those that did not run."""
-    missing = n_splits - len(folds)
-    return [*folds, *[_blank(folds[0])] * missing] if missing else list(folds)
+def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
+    """Enter the scores of single folds, of which no mean is to be taken."""
+    for k, fold in enumerate(folds):
+        for kind in fold.keys() & {"test_scores", "train_scores"}:
+            scores, which = fold[kind], kind.removesuffix("_scores")
+            named = scores if isinstance(scores, dict) else {"score": scores}
+            for name, score in named.items():
+                results[f"split{k}_{which}_{name}"][i] = score
+
+
+def _counted(trial: Trial, n_splits: int) -> list[FoldResult]:
+    """Return the results of all folds, with nan for scores that count for no mean."""
+    folds, missing = list(trial.folds), n_splits - len(trial.folds)
+    if trial.resource is not None:
+        folds = [{**fold, **_no_scores(fold)} for fold in folds]
+    return [*folds, *[_blank(folds[0])] * missing] if missing else folds
 
 
 def _blank(fold: FoldResult) -> FoldResult:
-    blank: FoldResult = {"fit_time": math.nan, "score_time": math.nan}
+    return {**fold, **_no_scores(fold), "fit_time": math.nan, "score_time": math.nan}
+
+
+def _no_scores(fold: FoldResult) -> FoldResult:
+    blank: FoldResult = {}
     for kind in fold.keys() & {"test_scores", "train_scores"}:
         scores = fold[kind]
         several = isinstance(scores, dict)
         blank[kind] = dict.fromkeys(scores, math.nan) if several else math.nan
-    return {**fold, **blank}
+    return blank
 
 
 @contextmanager
-def _no_warning_of_raced(trials: Sequence[Trial]) -> Iterator[None]:
-    """Leave out the warning of scores that are nan if only races have made them so."""
-    raced = any(trial.estimate is not None for trial in trials)
-    complete = [fold for t in trials if t.estimate is None for fold in t.folds]
+def _no_warning_of_partial(trials: Sequence[Trial]) -> Iterator[None]:
+    """Leave out the warning of scores that are nan for partial evaluations only."""
+    partial = any(trial.is_partial for trial in trials)
+    complete = [fold for t in trials if not t.is_partial for fold in t.folds]
     with warnings.catch_warnings():
-        if raced and all(map(_is_finite, complete)):
+        if partial and all(map(_is_finite, complete)):
             warnings.filterwarnings("ignore", "One or more of the .* are non-finite")
         yield
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +35,13 @@ from skrobustbo.evaluation._checks import (
     spread_failures,
     take_folds,
 )
-from skrobustbo.evaluation._flight import Candidate, Flight, Known, Schedule
+from skrobustbo.evaluation._flight import Candidate, Flight, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
+from skrobustbo.evaluation._ground import SearchGround
 from skrobustbo.evaluation._pools import pool_of
 from skrobustbo.evaluation._predictions import OutOfFold
 from skrobustbo.evaluation._progress import Progress, announce
+from skrobustbo.evaluation._resource import ResourceAxis
 from skrobustbo.evaluation._results import results_of
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
@@ -56,6 +58,7 @@ def run_search(
     on_start: Callable[[], None] | None = None,
     schedule: Schedule | None = None,
     predictions: OutOfFold | None = None,
+    resource: ResourceAxis | None = None,
 ) -> str:
     """Evaluate the candidates of `source` and set the fitted attributes of `search`.
 
@@ -79,6 +82,8 @@ def run_search(
         When candidates are asked for and told; by default round by round.
     predictions : OutOfFold, default=None
         Collects the predictions of all candidates for the test rows of their folds.
+    resource : ResourceAxis, default=None
+        What candidates may be evaluated with a part of.
 
     Returns
     -------
@@ -94,7 +99,7 @@ def run_search(
     stops = stops or Stops()
     settings = dict(params or {}), stops, schedule or Schedule()
     kept = journal or NoJournal(), predictions or OutOfFold()
-    fit = _Fit(search, source, X, y, *settings, *kept)
+    fit = _Fit(search, source, X, y, *settings, *kept, resource)
     if on_start is not None:
         on_start()
     with stops.watched():
@@ -120,6 +125,7 @@ class _Fit:
     schedule: Schedule
     journal: NoJournal
     predictions: OutOfFold
+    resource: ResourceAxis | None
 
     def __post_init__(self) -> None:
         search = self.estimator
@@ -143,9 +149,8 @@ class _Fit:
             n_open=self.schedule.n_open,
             n_classes=self.predictions.n_classes,
         )
-        self.job = Job(
-            clone(search.estimator), self.X, self.y, splits, self._settings()
-        )
+        what = clone(search.estimator), self.X, self.y, splits, self._settings()
+        self.job = Job(*what, resource=self.resource)
         self.predictions.job = self.job
         search.n_splits_ = len(self.job.splits)
 
@@ -192,7 +197,8 @@ class _Fit:
         source = self.source
         n_splits, n = len(self.job.splits), source.n_planned
         if self.estimator.verbose > 0:
-            announce(n_splits, n, self.journal, raced=self.schedule.racing is not None)
+            raced, in_part = self.schedule.racing is not None, self.resource is not None
+            announce(n_splits, n, self.journal, raced=raced, in_part=in_part)
         task = self.root.subcontext(
             task_name="search",
             max_subtasks=n * n_splits if source.n_rounds is None else source.n_rounds,
@@ -204,7 +210,7 @@ class _Fit:
             # Of candidates side by side, each gets a share of the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
-            flight = Flight(_Ground(self, task), self.schedule, n_splits)
+            flight = Flight(SearchGround(self, task), self.schedule, n_splits)
             while flight.fill():
                 ran = pool.run(flight.waiting, flight.needs)
                 line.begin()
@@ -236,6 +242,7 @@ class _Fit:
     def tell(self, candidate: Candidate) -> None:
         """Tell the source a candidate that is over."""
         trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
+        complete = complete and trial.resource is None
         results = candidate.folds if complete else candidate.results.values()
         self.predictions.take(trial.number, results, complete=complete)
         take_folds(trial, candidate.folds)
@@ -272,8 +279,16 @@ class _Fit:
     def folds(self, trial: Trial, task: Any) -> list[Fold]:
         """Return the folds of a candidate, each with its callback task."""
         task = task if self._watched([trial]) else None
-        n, params, splits = trial.number, trial.params, range(len(self.job.splits))
-        return [Fold(n, k, params, self._progress(n, k, task)) for k in splits]
+        n, amount = trial.number, trial.resource
+        params = {**trial.params, **self._full(amount)}
+        return [
+            Fold(n, k, params, self._progress(n, k, task), amount)
+            for k in range(len(self.job.splits))
+        ]
+
+    def _full(self, amount: float | None = None) -> Mapping[str, Any]:
+        """Return the parameter that gives an amount of the resource, if it is one."""
+        return {} if self.resource is None else self.resource.params(amount)
 
     def _watched(self, trials: Iterable[Trial]) -> bool:
         """Tell whether anybody could hear of the folds.
@@ -326,7 +341,7 @@ class _Fit:
         """Fit the best candidate on all the data."""
         search = self.estimator
         # Parameters are cloned, too: they may be estimators.
-        best = clone(search.best_params_, safe=False)
+        best = clone({**search.best_params_, **self._full()}, safe=False)
         search.best_estimator_ = clone(self.job.estimator).set_params(**best)
         task = self.root.subcontext(task_name="refit-with-best-params")
         data = (self.X,) if self.y is None else (self.X, self.y)
@@ -338,63 +353,3 @@ class _Fit:
         if hasattr(search.best_estimator_, "feature_names_in_"):
             search.feature_names_in_ = search.best_estimator_.feature_names_in_
         task.call_on_fit_task_end(**self.told())
-
-
-class _Ground:
-    """What the candidates of one `fit` come from and go to.
-
-    Parameters
-    ----------
-    fit : _Fit
-        The call of `fit`.
-    task : object
-        Its search, as callbacks see it.
-    """
-
-    def __init__(self, fit: _Fit, task: Any) -> None:
-        self._fit, self._task, self._n_asked = fit, task, 0
-
-    def ask(self) -> list[Trial]:
-        """Return the next candidates; none when it is over."""
-        fit = self._fit
-        if self._n_asked < fit.source.n_planned and fit.stops.over():
-            return []
-        trials = fit.journal.next_round(fit.source)
-        self._n_asked += len(trials)
-        return trials
-
-    def begin(self, trials: Sequence[Trial]) -> Any:
-        """Return the task that callbacks see of some candidates."""
-        fit = self._fit
-        if fit.source.n_rounds is None:
-            return self._task
-        one_by_one = {"task_id": trials[0].number, "task_name": "candidate"}
-        kind = {"task_name": "round"} if fit.in_rounds else one_by_one
-        return self._task.subcontext(
-            **kind,
-            max_subtasks=len(trials) * len(fit.job.splits),
-            sequential_subtasks=False,
-        ).call_on_fit_task_begin(**fit.told(**fit.source.progress()))
-
-    def folds(self, trial: Trial, task: Any) -> list[Fold]:
-        """Return the folds of a candidate."""
-        return self._fit.folds(trial, task)
-
-    def known(self, trial: Trial) -> list[Known]:
-        """Return results of an earlier run."""
-        known = self._fit.journal.done(trial.number)
-        for *_, result in known:
-            self._fit.hear(result)
-        return known
-
-    def tell(self, candidate: Candidate) -> None:
-        """Take note of a candidate that is over."""
-        self._fit.tell(candidate)
-
-    def end(self, task: Any) -> bool:
-        """End a task; tell whether a callback asks to stop."""
-        fit = self._fit
-        if fit.source.n_rounds is None:
-            return False
-        told = fit.told(**fit.source.progress())
-        return bool(task.call_on_fit_task_end(**told))

@@ -26,10 +26,14 @@ class Source(Protocol):
     """
 
     trials: list[Trial]
-    n_planned: int
     n_rounds: int | None
     metric: str | None
     near: str
+
+    @property
+    def n_planned(self) -> int:
+        """Number of candidates there will be at most."""
+        ...
 
     def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if the source cannot do with these metrics.

@@ -10,6 +10,8 @@ from typing import Any
 
 from skrobustbo._trials import Trial
 
+#: Candidates tried at least before a search without any score is given up.
+_CHANCES = 3
 #: Causes kept, and characters of each.
 _CAUSES, _LENGTH = 50, 300
 #: What a line of a traceback begins with that says where.
@@ -47,8 +49,9 @@ class Notes:
         Candidates planned.
     is_resumed : bool
         Whether there are more than the setting `n_iter` says, by `resume`.
-    n_asked : int
-        Candidates asked, those that were not finished included.
+    n_used : float
+        What has been used of `n_iter`: candidates asked, those that were not finished
+        included, or resource.
     trials : list of Trial
         The candidates, with their folds.
     previous : str
@@ -65,7 +68,7 @@ class Notes:
     metric: str | None
     n_planned: int
     is_resumed: bool = False
-    n_asked: int = 0
+    n_used: float = 0
     trials: Sequence[Trial] = ()
     previous: str = ""
     n_read: int = 0
@@ -80,8 +83,8 @@ class Notes:
 
     @property
     def n_failed(self) -> int:
-        """Candidates without a finite score, of those that no race has stopped."""
-        complete = [trial for trial in self.trials if trial.estimate is None]
+        """Candidates without a finite score, of those evaluated in full."""
+        complete = [trial for trial in self.trials if not trial.is_partial]
         means = [trial.mean_score(self.metric) for trial in complete]
         return len(means) - sum(map(math.isfinite, means))
 
@@ -113,3 +116,56 @@ def causes(trial: Trial, metric: str | None) -> Iterator[str]:
             yield exception_line(fold["fit_error"])[:_LENGTH]
         elif not math.isfinite(score):
             yield f"the score was {score}"
+
+
+def check_fits(
+    trials: Sequence[Trial], search: Any, journal: Any, *, least: int, last: bool
+) -> None:
+    """Raise if all fits have failed and it is plain that others would, too.
+
+    That is so if they raised one and the same error, if the initial design is over, or
+    if there are no others. A fit that succeeds, whatever its score, lets the search go
+    on.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Those told so far.
+    search : RobustBayesSearchCV
+        The search, for its settings.
+    journal : NoJournal
+        Knows what of the failures comes from a checkpoint.
+    least : int
+        Size of the initial design.
+    last : bool
+        Whether there are no others.
+    """
+    error_score = search.error_score
+    gives_up = isinstance(error_score, str) or math.isnan(error_score)
+    errors = _errors(trials) if gives_up else []
+    same = len({exception_line(error) for error in errors}) == 1
+    # One that took too long, or took its worker down, has raised nothing.
+    same = same and all(FRAME in error for error in errors)
+    least = _CHANCES if same else max(_CHANCES, least)
+    if errors and (last or len(trials) >= least):
+        raise ValueError(_all_failed(len(trials), errors, search, journal))
+
+
+def _errors(trials: Sequence[Trial]) -> list[str]:
+    """Return the errors of all folds; none if one of them has succeeded."""
+    errors = [error for trial in trials for error in trial.errors]
+    return errors if len(errors) == sum(len(t.folds) for t in trials) else []
+
+
+def _all_failed(n: int, errors: Sequence[str], search: Any, journal: Any) -> str:
+    name = type(search.estimator).__name__
+    read, again, n_read = ",", "", journal.n_read_failed
+    if n_read:
+        read = f", {n_read} of them in the checkpoint {journal.path!r},"
+        again = ", and repeat the call with retry_failed=True"
+    return (
+        f"All {len(errors)} fits of the first {n} candidates failed{read} the last "
+        f"with {exception_line(errors[-1])!r}: fix {name}, the data or "
+        f"'param_space'{again}; error_score='raise' shows the traceback, a number lets "
+        "the search go on."
+    )

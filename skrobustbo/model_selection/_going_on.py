@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,13 +17,20 @@ from skrobustbo._arguments import checked_count
 from skrobustbo._sklearn_compat import fit_context
 from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
-from skrobustbo.evaluation import OutOfFold, Schedule, Stops, run_search
+from skrobustbo.evaluation import (
+    OutOfFold,
+    ResourceAxis,
+    Schedule,
+    Stops,
+    run_search,
+)
 from skrobustbo.model_selection._before import score_metric
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._memory import Memory
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
+from skrobustbo.model_selection._rung_source import RungSource
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 
@@ -39,6 +47,7 @@ class _Run:
     on_start: Callable[[], None] | None
     schedule: Schedule
     predictions: OutOfFold | None
+    resource: ResourceAxis | None
 
     @property
     def settings(self) -> Params:
@@ -53,6 +62,10 @@ class GoingOnMixin:
     batch_size: int
     checkpoint: Any
     honest_score: bool | str
+    n_resources_: list[float]
+    n_candidates_: list[int]
+    min_resources_: float
+    max_resources_: float
     _notes: Notes
     #: What is kept for `resume`; None where the checkpoint has it.
     _memory: Memory | None = None
@@ -132,11 +145,9 @@ class GoingOnMixin:
         else:
             _check_there(self.checkpoint)
         before, n_done = dict(vars(self)), len(self._notes.trials)
-        kept = self._memory
-        n_asked = self._notes.n_asked if kept is None else kept.noted[1]
         try:
             data = {"X": X, "y": y, **params}
-            total = max(n_done + more, n_asked)
+            total = self._total(more)
             with self._set_up(data, total, goes_on=True) as run:
                 reason = run_search(self, run.source, X, y, params, **run.settings)
                 run.journal.end(reason or run.source.reason)
@@ -154,6 +165,15 @@ class GoingOnMixin:
                 stacklevel=3,
             )
         return self
+
+    def _total(self, more: int) -> int:
+        """Return `n_iter` of the whole search, if `more` is to be added to it."""
+        search: Any = self
+        notes = self._notes
+        if search.resource is not None:
+            return math.ceil(notes.n_used) + more
+        n_asked = notes.n_used if self._memory is None else self._memory.noted[1]
+        return max(len(notes.trials) + more, int(n_asked))
 
     def _restore(self, attributes: Params) -> None:
         vars(self).clear()
@@ -184,7 +204,8 @@ class GoingOnMixin:
             kept = collector(self, source.optimizer.space, data["y"])
             # What an earlier run has found stays until there is more.
             on_start = None if goes_on else partial(self._forget, source)
-            yield _Run(source, stops, journal, on_start, source.schedule(), kept)
+            how = source.schedule(), kept, source.resource
+            yield _Run(source, stops, journal, on_start, *how)
 
     def _conclude(self, run: _Run, reason: str, data: Params) -> None:
         """Set the fitted attributes that `run_search` does not."""
@@ -196,9 +217,19 @@ class GoingOnMixin:
             self._set_honest_score(source, run.predictions, data.get("groups"))
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
+        if run.resource is not None:
+            self._set_resources(source)
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
         self._notes = source.notes()
+
+    def _set_resources(self, source: OptimizerSource) -> None:
+        """Set the attributes that halving searches of scikit-learn have, too."""
+        amounts = source.optimizer._ladder.amounts
+        rungs = [amounts.index(t.resource or amounts[-1]) for t in source.trials]
+        self.n_resources_ = list(amounts)
+        self.n_candidates_ = [rungs.count(rung) for rung in range(len(amounts))]
+        self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
 
     @contextmanager
     def _open_journal(self, goes_on: bool) -> Iterator[NoJournal]:
@@ -244,7 +275,9 @@ class GoingOnMixin:
         journal, n = journal or NoJournal(), n_iter or self.n_iter
         data = data or {}
         known = partial(known_before, self, data)
-        fresh, before = prepared(self, journal, data, n, known)
+        fresh, before, resource = prepared(self, journal, data, n, known)
+        if resource is not None:
+            return RungSource(self, fresh, journal, n, before, resource)
         if n_iter is not None and self._is_where_it_was(journal):
             return ContinuedSource(self, fresh, journal, n, before)
         return OptimizerSource(self, fresh, journal, n, before)

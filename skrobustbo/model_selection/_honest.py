@@ -173,7 +173,7 @@ def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:
     """Tell whether all folds of a candidate were fitted, and none has failed."""
     scores = trial.scores(metric)
     return (
-        trial.estimate is None
+        not trial.is_partial
         and not trial.errors
         and all(math.isfinite(score) and score != error_score for score in scores)
     )

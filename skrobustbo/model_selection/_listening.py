@@ -25,9 +25,13 @@ def record_of(trial: Trial, metric: str | None) -> Record:
     """
     score = trial.mean_score(metric)
     status = "complete" if math.isfinite(score) else "failed"
+    if trial.estimate is not None:
+        status = "stopped"
+    elif trial.resource is not None and math.isfinite(trial.mean_of_folds(metric)):
+        status = "partial"
     return {
         "number": trial.number,
-        "status": status if trial.estimate is None else "stopped",
+        "status": status,
         "params": dict(trial.params),
         "branch": int(trial.branch),
         "score": score,

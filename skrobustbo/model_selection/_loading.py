@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
+from types import NoneType
 from typing import Any
 
 from skrobustbo._trials import FoldResult, Trial
@@ -34,7 +35,7 @@ class LoadedSearch:
         The checkpoint.
     trials : list of dict
         The finished candidates, in the order asked, each with what `on_trial` is told
-        of it: ``number``, ``status`` ("complete", "failed" or "stopped", by a race),
+        of it: ``number``, ``status`` ("complete", "failed", "stopped" or "partial"),
         ``params``, ``branch``, ``score``, ``split_scores``, ``fit_time``,
         ``score_time``, ``failure``, ``model_label``, ``model_mean``, ``model_std``.
     n_unfinished : int
@@ -256,8 +257,12 @@ def _trials(contents: Contents, space: Sequence[Branch]) -> list[Trial]:
 
 def _trial(number: int, record: Mapping[str, Any], space: Sequence[Branch]) -> Trial:
     said = {name: from_json(record[f"model_{name}"]) for name in _SAID}
-    if list(map(type, said.values())) != [str, float, float] or len(record) != 4:
+    known_parts = record.keys() - {"resource"}
+    if list(map(type, said.values())) != [str, float, float] or len(known_parts) != 4:
         raise TypeError("the models said something else")
+    resource = record.get("resource")
+    if type(resource) not in (int, NoneType):
+        raise TypeError("the resource is no amount")
     branch, params = 0, record["params"]
     if len(space) > 1:
         # Of several branches, the record says which.
@@ -268,7 +273,7 @@ def _trial(number: int, record: Mapping[str, Any], space: Sequence[Branch]) -> T
     if not isinstance(params, dict) or params.keys() != known.keys():
         raise ValueError("other parameters")
     values = {name: _value(params[name], known[name]) for name in known}
-    return Trial(values, branch=branch, number=number, **said)
+    return Trial(values, branch=branch, number=number, resource=resource, **said)
 
 
 def _value(value: Any, choices: Sequence[Any] | None) -> Any:
@@ -314,7 +319,7 @@ def _finished(
     for trial in short:
         if not outline["racing"] or not trial.folds:
             in_flight.add(trial.number)
-        elif not math.isfinite(trial.mean_score(metric)):
+        elif not math.isfinite(trial.mean_of_folds(metric)):
             in_flight.discard(trial.number)
         else:
             trial.estimate = (math.nan, math.nan)

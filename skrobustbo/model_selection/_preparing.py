@@ -10,6 +10,7 @@ from typing import Any
 
 from skrobustbo._arguments import drawn_seed
 from skrobustbo.checkpoint import NoJournal, describe, describe_data, shortened
+from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection._before import (
     check_estimator,
     check_names,
@@ -21,6 +22,7 @@ from skrobustbo.model_selection._before import (
     policy_of,
 )
 from skrobustbo.model_selection._outline import outline
+from skrobustbo.model_selection._resource import search_resource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space
 
@@ -68,6 +70,10 @@ _ADDED = {
     "racing": None,
     "racing_delta": 0.05,
     "racing_margin": 0.25,
+    "resource": None,
+    "min_resources": None,
+    "max_resources": None,
+    "factor": 3,
 }
 
 
@@ -77,8 +83,8 @@ def prepared(
     data: Mapping[str, Any],
     n_iter: int,
     known: Callable[[Space], Any],
-) -> tuple[Callable[[], Optimizer], Any]:
-    """Return what makes the optimizer of a search, and what is known before it.
+) -> tuple[Callable[[], Optimizer], Any, ResourceAxis | None]:
+    """Return what makes a search's optimizer, what is known before it, its resource.
 
     All that needs no fit is checked.
 
@@ -101,6 +107,7 @@ def prepared(
     space = search.param_space
     space = space if isinstance(space, Space) else Space(space)
     check_names(space, search.estimator)
+    resource = search_resource(search, space, data)
     before = known(space)
     seed = search.random_state
     drawn = not isinstance(seed, Integral)
@@ -125,9 +132,11 @@ def prepared(
         initial_params=first,
         constraints=search.constraints,
         horizon=int(min(horizon, space.size)),
+        resources=None if resource is None else resource.amounts,
         random_state=seed,
     )
-    return partial(_informed, make, before), before
+    axis = None if resource is None else resource.axis(seed)
+    return partial(_informed, make, before), before, axis
 
 
 def _informed(make: Callable[[], Optimizer], before: Any) -> Optimizer:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from skrobustbo._trials import Trial
 
 Results = Mapping[str, Any]
 
@@ -171,3 +173,9 @@ def standard_error(scores: Any) -> float:
     """Return the standard error of a mean over folds; nan for a single one."""
     n = len(scores)
     return float(np.std(scores, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+
+
+def best_standard_error(trials: Sequence[Trial], metric: str | None) -> float:
+    """Return the standard error of the best mean score; nan for a single fold."""
+    means = [trial.mean_score(metric) for trial in trials]
+    return standard_error(trials[int(np.nanargmax(means))].scores(metric))

@@ -11,6 +11,13 @@ import numpy as np
 
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._gain import has_settled, left_to_gain
+from skrobustbo.model_selection._wording import (
+    clipped,
+    count,
+    duration,
+    short,
+    with_error,
+)
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
@@ -45,6 +52,7 @@ def _sections(found: Findings) -> list[tuple[str, list[str]]]:
         ("At an edge", [_edge(edge, found) for edge in found.edges]),
         ("Failures", _failures(found)),
         ("Races", _races(found)),
+        ("Resource", _resource(found)),
         ("Read", _read(found)),
         ("Previous", [found.notes.previous] if found.notes.previous else []),
         ("Time", _time(found)),
@@ -56,7 +64,7 @@ def _sections(found: Findings) -> list[tuple[str, list[str]]]:
 def _title(found: Findings) -> str:
     search = found.search
     n, k = len(found.scores), search.n_splits_
-    counts = f"{count(n, 'candidate')}, {count(k, 'fold')} each"
+    counts = f"{count(n, _row(found))}, {count(k, 'fold')} each"
     return f"{_kind(search)} of {_tuned(found)}: {counts}"
 
 
@@ -195,9 +203,9 @@ def _failures(found: Findings) -> list[str]:
     if not causes:
         return []
     n, n_failed = len(found.scores), found.notes.n_failed
-    lines = [f"{n_failed} of {count(n, 'candidate')} got no score"]
+    lines = [f"{n_failed} of {count(n, _row(found))} got no score"]
     for failure in causes[:_CAUSES]:
-        where = f"({count(failure.n_candidates, 'candidate')})"
+        where = f"({count(failure.n_candidates, _row(found))})"
         times = count(failure.n_folds, "fold")
         lines.append(f"  {times} {where}: {clipped(failure.cause, 150)}")
     if len(causes) > _CAUSES:
@@ -217,6 +225,31 @@ def _races(found: Findings) -> list[str]:
     ]
 
 
+def _resource(found: Findings) -> list[str]:
+    search, ladder = found.search, found.notes.optimizer._rungs
+    if ladder is None:
+        return []
+    counts = zip(search.n_candidates_, search.n_resources_, strict=True)
+    told = ", ".join(f"{n} with {amount:g}" for n, amount in counts)
+    lines = [
+        f"evaluations by {search.resource}: {told}",
+        f"as much as {found.notes.n_used:.3g} full evaluations",
+    ]
+    given_up = [a for k, a in enumerate(ladder.amounts) if k not in ladder.in_use]
+    lines += [
+        f"given up {amount:g}: the scores with it say too little about those with all"
+        for amount in given_up
+    ]
+    return lines
+
+
+def _row(found: Findings, article: str = "") -> str:
+    """Return what a row of the results is."""
+    if found.notes.optimizer._rungs is None:
+        return f"{article} candidate".strip()
+    return f"{article}n evaluation" if article else "evaluation"
+
+
 def _read(found: Findings) -> list[str]:
     notes = found.notes
     if not notes.n_read:
@@ -229,7 +262,7 @@ def _read(found: Findings) -> list[str]:
 def _time(found: Findings) -> list[str]:
     tuner, n = found.search.tuner_time_, len(found.scores)
     fits = f"{duration(found.fit_seconds)} in fits and scoring, summed over folds"
-    each = f"{duration(tuner / n)} a candidate"
+    each = f"{duration(tuner / n)} {_row(found, 'a')}"
     return [fits, f"{duration(tuner)} in the tuner, {each}"]
 
 
@@ -237,7 +270,9 @@ def _end(found: Findings) -> str:
     reason = found.search.stop_reason_
     n = len(found.scores)
     says = _ENDS.get(reason, str(reason)).format(n=n)
-    if reason == "n_iter" and found.notes.is_resumed:
+    if reason == "n_iter" and found.notes.optimizer._rungs is not None:
+        says = "the resource of n_iter full evaluations was used"
+    elif reason == "n_iter" and found.notes.is_resumed:
         says = f"all {n} candidates were evaluated"
     left = found.notes.n_planned - len(found.scores)
     return f"{says}, {left} short of n_iter" if left > 0 else says
@@ -340,43 +375,3 @@ def _smaller_space(found: Findings) -> list[str]:
 
 def _kind(thing: Any) -> str:
     return type(thing).__name__
-
-
-# Values, errors and times as a reader wants them --------------------------------------
-
-
-def with_error(value: float, error: float, *, both: bool = True) -> str:
-    """Return a value to the digits that its error allows, with it if `both`."""
-    if not (math.isfinite(value) and 0 < error < math.inf):
-        return f"{value:.5g}"
-    digits = max(0, 1 - math.floor(math.log10(error)))
-    if digits > 12 or abs(value) >= 1e9:
-        return f"{value:.5g} ± {error:.2g}" if both else f"{value:.5g}"
-    text = f"{value:.{digits}f}"
-    return f"{text} ± {error:.{digits}f}" if both else text
-
-
-def short(value: Any, most: int = 60) -> str:
-    """Return a value of a parameter on one line."""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return clipped(" ".join(repr(value).split()), most)
-
-
-def clipped(text: str, most: int) -> str:
-    """Return a text of at most so many characters."""
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def duration(seconds: float) -> str:
-    """Return a time in a unit that suits it."""
-    if seconds < 1:
-        return f"{1000 * seconds:.3g} ms"
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.3g} h"
-
-
-def count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"

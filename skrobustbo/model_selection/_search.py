@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
@@ -17,11 +15,10 @@ from skrobustbo._sklearn_compat import (
     HasMethods,
     Interval,
     StrOptions,
-    clone_parametrized,
     fit_context,
-    nested_params,
 )
 from skrobustbo.evaluation import run_search
+from skrobustbo.model_selection._cloning import CloningMixin
 from skrobustbo.model_selection._going_on import GoingOnMixin
 from skrobustbo.model_selection._reported import ReportMixin
 from skrobustbo.policies import Policy
@@ -31,7 +28,7 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(GoingOnMixin, ReportMixin, BaseSearchCV):
+class RobustBayesSearchCV(GoingOnMixin, ReportMixin, CloningMixin):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
@@ -85,6 +82,18 @@ class RobustBayesSearchCV(GoingOnMixin, ReportMixin, BaseSearchCV):
         models that the policy considers plausible.
     racing_margin : float, default=0.25
         The margin, in standard errors of the best candidate's mean score.
+    resource : str, default=None
+        Evaluate candidates with a part of this resource first, and only the better ones
+        with all of it: "n_samples", or an integer parameter of the estimator such as
+        "n_estimators" or "max_iter". `n_iter` then counts full evaluations. None: all
+        evaluations are full. See the notes.
+    min_resources : int, default=None
+        The smallest amount of the resource. Default: a ninth of the full amount (with
+        ``factor=3``), and at least 20 rows of each class for "n_samples".
+    max_resources : int, default=None
+        The full amount. Default: all rows, or the value in the estimator.
+    factor : int, default=3
+        Each amount of the resource is this many times the amount below it.
     constraints : callable, default=None
         Takes a params dict and returns whether it may be tried. Called before any fit.
     search_metric : str, default=None
@@ -145,9 +154,10 @@ class RobustBayesSearchCV(GoingOnMixin, ReportMixin, BaseSearchCV):
         See the notes.
     on_trial : callable, default=None
         Called with a dict for each candidate as soon as it is finished, in this
-        process: ``number``, ``status`` ("complete", "failed" or "stopped", by a race),
-        ``params``, ``branch``, ``score``, ``split_scores`` (with several metrics a dict
-        of lists), ``fit_time`` and ``score_time`` (seconds, of all folds), ``failure``
+        process: ``number``, ``status`` ("complete", "failed", "stopped" by a race, or
+        "partial" with a part of a resource), ``params``, ``branch``, ``score``,
+        ``split_scores`` (with several metrics a dict of lists), ``fit_time`` and
+        ``score_time`` (seconds, of all folds), ``failure``
         (a line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
         `cv_results_`. If it raises, you get a warning. It is not called for candidates
         that are complete in the checkpoint.
@@ -166,7 +176,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     optimizer_ : Optimizer
         The optimizer. You can inspect it, or ask it for more candidates.
     n_iter_ : int
-        Number of candidates evaluated.
+        Number of candidates evaluated; with `resource`, of evaluations.
+    n_resources_, n_candidates_, min_resources_, max_resources_
+        With `resource`, as in `HalvingRandomSearchCV`: its amounts, ascending, how many
+        candidates were evaluated with each, the smallest amount and the full one.
     tuner_time_ : float
         Seconds spent choosing candidates.
     honest_score_ : float
@@ -203,6 +216,11 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     ``race_std``, the score predicted from the folds of a stopped candidate. With
     several metrics the race uses `search_metric`. If a fold fails, its candidate
     ends.
+
+    With `resource`, each evaluation is a row of `cv_results_`, with the extra columns
+    ``n_resources``, ``iter`` (the position of this amount) and ``resource_score`` (the
+    mean test score with this amount). Only full evaluations have a
+    ``mean_test_score``, so only they can win. The user guide explains the rest.
 
     The scores of `previous` must come from the same data, estimator and metric, because
     the model treats them like its own. The best of the earlier candidates is evaluated
@@ -247,6 +265,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         "racing": [StrOptions({"confident"}), None],
         "racing_delta": [Interval(Real, 0, 1, closed="neither")],
         "racing_margin": [Interval(Real, 0, None, closed="left")],
+        "resource": [str, None],
+        "min_resources": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
+        "max_resources": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
+        "factor": [Interval(Integral, 2, LARGEST_COUNT, closed="both")],
         "constraints": [callable, None],
         "search_metric": [str, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -274,6 +296,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         racing: str | None = None,
         racing_delta: float = 0.05,
         racing_margin: float = 0.25,
+        resource: str | None = None,
+        min_resources: int | None = None,
+        max_resources: int | None = None,
+        factor: int = 3,
         constraints: Callable[[Params], bool] | None = None,
         search_metric: str | None = None,
         max_time: float | None = None,
@@ -315,6 +341,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.racing = racing
         self.racing_delta = racing_delta
         self.racing_margin = racing_margin
+        self.resource = resource
+        self.min_resources = min_resources
+        self.max_resources = max_resources
+        self.factor = factor
         self.constraints = constraints
         self.search_metric = search_metric
         self.max_time = max_time
@@ -325,39 +355,6 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.honest_score = honest_score
         self.on_trial = on_trial
         self.random_state = random_state
-
-    def get_params(self, deep: bool = True) -> Params:
-        """Return the settings, and with `deep` those of estimators among them.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to return the settings of `estimator`, too. What `previous` was
-            fitted with is none of ours.
-
-        Returns
-        -------
-        params : dict
-        """
-        found: Params = super().get_params(deep=False)
-        if deep:
-            own = {**found, "previous": None}
-            found |= nested_params(own)
-        return found
-
-    def __sklearn_clone__(self) -> Any:
-        bare = copy(self)
-        bare.previous = None
-        cloned = clone_parametrized(bare)
-        # Clones of fitted searches are not fitted.
-        cloned.previous = self.previous
-        return cloned
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.transformer_tags = deepcopy(inner.transformer_tags)
-        return tags
 
     # The estimator is not validated before the search itself is.
     @fit_context(prefer_skip_nested_validation=False)

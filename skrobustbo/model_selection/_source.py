@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,25 +14,22 @@ import numpy as np
 from skrobustbo._trials import FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import NoJournal
-from skrobustbo.evaluation import Racing, Schedule
+from skrobustbo.evaluation import Racing, ResourceAxis, Schedule
 from skrobustbo.model_selection._before import metric_of
-from skrobustbo.model_selection._failures import (
-    FRAME,
-    Notes,
-    exception_line,
-)
+from skrobustbo.model_selection._failures import Notes, check_fits
 from skrobustbo.model_selection._listening import tell_listener
-from skrobustbo.model_selection._refit import standard_error
+from skrobustbo.model_selection._records import (
+    COLUMNS,
+    are_those,
+    read_record,
+    write_record,
+)
+from skrobustbo.model_selection._refit import best_standard_error
 from skrobustbo.optimizer import Optimizer
-from skrobustbo.space import from_json, to_json
 from skrobustbo.surrogate._cholesky import NUMERICAL
 
-#: Candidates tried at least before a search without any score is given up.
-_CHANCES = 3
 #: Multiple of the tolerance from which on what is left to gain counts as near it.
 _NEAR = 2.0
-#: Columns of the results, and the part of a trial that each is.
-_COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
 class OptimizerSource:
@@ -66,7 +62,11 @@ class OptimizerSource:
         Those told, with their folds.
     near : str
         Says so where the tolerance is nearly reached, else "".
+    resource : ResourceAxis or None
+        What evaluations get a part of, if they do.
     """
+
+    resource: ResourceAxis | None = None
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class OptimizerSource:
                 f"regret has no bound. Got {search.tol!r} with "
                 f"{self.optimizer.policy!r} instead."
             )
-        self.n_planned, self._before = int(n_iter), before
+        self._n_iter, self._before = int(n_iter), before
         #: Candidates asked for at once.
         self._at_once = int(search.batch_size) if search.schedule == "rounds" else 1
         n_rounds, n_noted = journal.noted  # the last one may be smaller than others
-        n_new = max(self.n_planned - n_noted, 0)
+        n_new = max(self._n_iter - n_noted, 0)
         # Rounded up.
         self.n_rounds: int | None = n_rounds - (-n_new // self._at_once)
         self.metric = metric_of(search)
@@ -127,15 +127,28 @@ class OptimizerSource:
 
     def next_round(self) -> list[Trial]:
         """Ask for the next candidates; none if the budget or the space is used up."""
-        n_left = self.n_planned - len(self.trials) - len(self._in_flight)
         self._check_fits(last=False)
-        if n_left and self._is_close():
+        if self._n_left and self._is_close():
             self.reason = "tol"
             return []
-        trials = self._ask(min(n_left, self._at_once))
+        trials = self._ask(min(self._n_left, self._at_once))
         if not trials and not self._in_flight:
             self._check_fits(last=True)
         return trials
+
+    @property
+    def n_planned(self) -> int:
+        """Candidates there will be at most."""
+        return self._n_iter
+
+    @property
+    def n_used(self) -> float:
+        """What has been used of `n_iter`."""
+        return len(self.trials) + len(self._in_flight)
+
+    @property
+    def _n_left(self) -> int:
+        return self._n_iter - len(self.trials) - len(self._in_flight)
 
     def _ask(self, n: int) -> list[Trial]:
         trials: list[Trial] = []
@@ -155,7 +168,7 @@ class OptimizerSource:
         if tol is None or not self.found:
             return False
         if isinstance(tol, str):
-            tol = self._standard_error()
+            tol = best_standard_error(self.trials, self.metric)
         with self._timed(), suppress(*NUMERICAL):
             bound = self.optimizer.regret_bound()
             is_near = tol < bound <= _NEAR * tol
@@ -163,12 +176,6 @@ class OptimizerSource:
             self.near = near if is_near else ""
             return bool(bound <= tol)
         return False  # as long as the models fail
-
-    def _standard_error(self) -> float:
-        """Return the standard error of the best mean score; nan for a single fold."""
-        means = [trial.mean_score(self.metric) for trial in self.trials]
-        best = self.trials[int(np.nanargmax(means))]
-        return standard_error(best.scores(self.metric))
 
     # Races ----------------------------------------------------------------------------
 
@@ -207,14 +214,9 @@ class OptimizerSource:
 
     def records(self, trials: Sequence[Trial]) -> list[dict[str, Any]]:
         """Return the candidates just asked and what the models said, in JSON types."""
-        write = self.optimizer.space.params_to_json
-        return [
-            {
-                "params": write(trial.params),
-                **{c: to_json(getattr(trial, name)) for c, name in _COLUMNS.items()},
-            }
-            for trial in trials
-        ]
+        space, rungs = self.optimizer.space, self.optimizer._rungs
+        of_rungs = rungs is not None
+        return [write_record(trial, space, with_resource=of_rungs) for trial in trials]
 
     def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
         """Return the candidates of a round of an earlier run, asking for them again.
@@ -228,38 +230,24 @@ class OptimizerSource:
         ValueError, TypeError, KeyError, IndexError
             If the records are not what `records` wrote, for this space.
         """
-        read = [self._read(record) for record in noted]
+        space = self.optimizer.space
+        read = [read_record(record, space) for record in noted]
         trials = [] if self._strayed else self._ask(len(noted))
-        if not self._strayed and not self._are(trials, noted):
+        if not self._strayed and not are_those(trials, read, space):
             del self._in_flight[len(self._in_flight) - len(trials) :]
             self._start_over()
         if self._strayed:
-            trials = [self.optimizer._place(trial.params) for trial in read]
-            for trial in trials:
-                self.optimizer._enter(trial)
+            trials = [self._entered(trial) for trial in read]
             self._in_flight += trials
         for trial, earlier in zip(trials, read, strict=True):
             _take_prediction(trial, earlier)
         return trials
 
-    def _read(self, record: Mapping[str, Any]) -> Trial:
-        """Return the trial that `records` wrote, without a number."""
-        space = self.optimizer.space
-        params = space.params_from_json(record["params"])
-        space.encode(params)
-        if _canonical(space.params_to_json(params)) != _canonical(record["params"]):
-            raise ValueError("not a point of the space")
-        if record.keys() != {"params", *_COLUMNS}:
-            raise ValueError("a record has other parts")
-        said = {name: from_json(record[c]) for c, name in _COLUMNS.items()}
-        if list(map(type, said.values())) != [str, float, float]:
-            raise TypeError("the models said something else")
-        return Trial(params, **said)
-
-    def _are(self, trials: list[Trial], noted: Sequence[Mapping[str, Any]]) -> bool:
-        write = self.optimizer.space.params_to_json
-        asked = [_canonical(write(trial.params)) for trial in trials]
-        return asked == [_canonical(record["params"]) for record in noted]
+    def _entered(self, trial: Trial) -> Trial:
+        """Return a candidate of an earlier run, which the optimizer now has."""
+        placed = self.optimizer._place(trial.params)
+        self.optimizer._enter(placed)
+        return placed
 
     def _start_over(self) -> None:
         if not self._journal.retries:
@@ -276,10 +264,14 @@ class OptimizerSource:
         self._strayed, self.reason = True, "n_iter"
         self.optimizer, told, self.trials = self._fresh(), self.trials, []
         for trial in sorted([*told, *self._in_flight], key=lambda t: t.number):
-            trial.renew()
-            self.optimizer._enter(trial)
+            self._enter_again(trial)
         for trial in told:
             self._tell(trial)
+
+    def _enter_again(self, trial: Trial) -> None:
+        """Give a new optimizer what the old one has asked."""
+        trial.renew()
+        self.optimizer._enter(trial)
 
     def tell(self, trial: Trial) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
@@ -301,41 +293,9 @@ class OptimizerSource:
         self.optimizer._tell_trial(trial, value, std)
 
     def _check_fits(self, *, last: bool) -> None:
-        """Raise if all fits have failed and it is plain that others would, too.
-
-        That is so if they raised one and the same error, if the initial design is over,
-        or if there are no others. A fit that succeeds, whatever its score, lets the
-        search go on.
-        """
-        error_score = self._search.error_score
-        gives_up = isinstance(error_score, str) or np.isnan(error_score)
-        errors = self._errors() if gives_up else []
-        n = len(self.trials)
-        same = len({exception_line(error) for error in errors}) == 1
-        # One that took too long, or took its worker down, has raised nothing.
-        same = same and all(FRAME in error for error in errors)
-        least = _CHANCES if same else max(_CHANCES, self.optimizer.n_initial_points)
-        if errors and (last or n >= least):
-            raise ValueError(self._all_failed(len(errors), exception_line(errors[-1])))
-
-    def _errors(self) -> list[str]:
-        """Return the errors of all folds; none if one of them has succeeded."""
-        errors = [error for trial in self.trials for error in trial.errors]
-        n_folds = sum(len(trial.folds) for trial in self.trials)
-        return errors if len(errors) == n_folds else []
-
-    def _all_failed(self, n_folds: int, error: str) -> str:
-        journal, n = self._journal, len(self.trials)
-        name = type(self._search.estimator).__name__
-        read, again, n_read = ",", "", journal.n_read_failed
-        if n_read:
-            read = f", {n_read} of them in the checkpoint {journal.path!r},"
-            again = ", and repeat the call with retry_failed=True"
-        return (
-            f"All {n_folds} fits of the first {n} candidates failed{read} the last "
-            f"with {error!r}: fix {name}, the data or 'param_space'{again}; "
-            "error_score='raise' shows the traceback, a number lets the search go on."
-        )
+        """Raise if all fits have failed and it is plain that others would, too."""
+        least = self.optimizer.n_initial_points
+        check_fits(self.trials, self._search, self._journal, least=least, last=last)
 
     @property
     def found(self) -> bool:
@@ -357,7 +317,7 @@ class OptimizerSource:
             points = [trial.params for trial in self.trials]
             with self._timed():
                 mean, std = self.optimizer.predict(points, return_std=True)
-        chosen = {c: [getattr(t, v) for t in self.trials] for c, v in _COLUMNS.items()}
+        chosen = {c: [getattr(t, v) for t in self.trials] for c, v in COLUMNS.items()}
         columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
         return columns | (self._race_columns() if self._search.racing else {})
 
@@ -378,8 +338,8 @@ class OptimizerSource:
             optimizer=self.optimizer,
             metric=self.metric,
             n_planned=self.n_planned,
-            is_resumed=self.n_planned != self._search.n_iter,
-            n_asked=len(self.trials) + len(self._in_flight),
+            n_used=self.n_used,
+            is_resumed=self._n_iter != self._search.n_iter,
             trials=self.trials,
             previous="" if self._before is None else self._before.says,
             n_read=self._journal.n_read,
@@ -392,8 +352,3 @@ class OptimizerSource:
 def _take_prediction(trial: Trial, other: Trial) -> None:
     """Give a trial what the models said of another one before its evaluation."""
     trial.label, trial.mean, trial.std = other.label, other.mean, other.std
-
-
-def _canonical(value: Any) -> str:
-    """Return one text for equal JSON values, in which 1, 1.0 and true differ."""
-    return json.dumps(value, sort_keys=True)

@@ -1,15 +1,15 @@
 """Rungs: evaluations with a part of a resource, and what they say of the full one.
 
-Notation: rung k = 0, ..., K - 1 has the share s_k of the full resource, s_{K-1} = 1. A
-candidate has the value y_k at rung k. The model sees one value of each candidate: the
-one at full resource, or what its highest rung lets expect of it.
+A candidate is evaluated at the lowest rung first, and may be promoted to higher ones.
+The model sees one value of each candidate: the one at full resource, or else what the
+value at its highest rung lets expect of it, with the error of that.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,19 @@ Array = NDArray[np.float64]
 #: A value, and the standard deviation of its error.
 Estimate = tuple[float, float]
 
-#: Slope of a link before it has any pairs, and of the error's deviation in units of
-#: that of the values.
+#: Share of the budget after which all is evaluated in full.
+_EARLY = 1 / 3
+#: What is expected of a link before there are any pairs: its slope, and the deviation
+#: of its error in units of that of the values.
 _SLOPE, _ERROR = 0.8, 0.5
-#: Weight of this against the pairs: of the slope, and of the variance of the error.
-_WEIGHTS = 0.25, 0.5
-#: A pair whose rank is this or a third of their number, counts half.
+#: What this weighs, in pairs: for the slope, and for the error.
+_SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
+#: A pair counts half if its rank is a third of their number, but at least this.
 _LEAST_RANK = 4.0
-#: Pairs of a rung with the full resource before the rung may be given up.
+#: Pairs of a rung with the full resource from which on the rung may be given up.
 _TELLING = 4
+#: Deviation of what a rung says that has been given up, in units of that of the values.
+_NOTHING = 10.0
 #: Correlations are not taken for larger than this.
 _ALMOST = 0.999
 #: The interquartile range of normal values, in standard deviations.
@@ -39,53 +43,69 @@ _IQR = 1.35
 class Link:
     """A line from the values at one rung to those at a higher one.
 
-    The values at the higher rung are ``a + slope * value`` with an independent error:
-    Bayesian linear regression, in which the better candidates count more.
+    It is that of a Bayesian linear regression with independent errors, in which the
+    better candidates count more: the autoregressive model of multi-fidelity data, with
+    an error that has no structure.
+
+    Attributes
+    ----------
+    low, high : float
+        Mean values at both rungs.
+    slope : float
+        How much a unit at the lower rung is worth at the higher one.
+    variance : float
+        Variance of the error.
+    n : float
+        Number of pairs, by weight.
+    information : float
+        Sum of squares by which the slope is known, that of the prior included.
     """
 
     low: float
     high: float
     slope: float
     variance: float
+    n: float
+    information: float
 
     @classmethod
     def of(cls, low: Array, high: Array, spread: float) -> Link:
-        """Return the link of pairs; `spread` is the deviation of values at a rung.
+        """Return the link of pairs of values, of which there may be none.
 
-        Parameters
-        ----------
-        low, high : array of shape (n,)
-            Values of the same candidates at both rungs; there may be none.
-        spread : float
-            Standard deviation of the values of all candidates.
+        `spread` is the standard deviation of the values at a rung.
         """
-        expected = (_ERROR * spread) ** 2
+        prior, expected = _SLOPE_WEIGHT * spread**2, (_ERROR * spread) ** 2
         if not len(low):
-            return cls(0.0, 0.0, 1.0, expected)
+            return cls(0.0, 0.0, 1.0, expected, math.inf, math.inf)
         ranks = np.argsort(np.argsort(-low, kind="stable"), kind="stable")
         w = 1 / (1 + (ranks / max(_LEAST_RANK, len(low) / 3)) ** 2)
-        n, (of_slope, of_error) = float(w.sum()), _WEIGHTS
-        x, y = low - w @ low / n, high - w @ high / n
-        prior = of_slope * spread**2
-        slope = max(0.0, float((w @ (x * y) + prior * _SLOPE) / (w @ x**2 + prior)))
+        n = float(w.sum())
+        means = float(w @ low / n), float(w @ high / n)
+        x, y = low - means[0], high - means[1]
+        information = float(w @ x**2 + prior)
+        slope = max(0.0, float(w @ (x * y) + prior * _SLOPE) / information)
+        squares = float(w @ (y - slope * x) ** 2 + _ERROR_WEIGHT * expected)
         # The mean takes a degree of freedom, as far as there is one to take.
-        df = n + of_error - min(1.0, n / 2)
-        variance = float((w @ (y - slope * x) ** 2 + of_error * expected) / df)
-        return cls(float(w @ low / n), float(w @ high / n), slope, variance)
+        variance = squares / (n + _ERROR_WEIGHT - min(1.0, n / 2))
+        return cls(*means, slope, variance, n, information)
 
     def carry(self, value: float, variance: float) -> Estimate:
         """Return a value at the higher rung, and the variance of its error."""
-        carried = self.high + self.slope * (value - self.low)
-        return carried, self.slope**2 * variance + self.variance
+        x = value - self.low
+        of_line = 1 / self.n + x**2 / self.information
+        own = self.variance * (1 + of_line)
+        return self.high + self.slope * x, self.slope**2 * variance + own
 
 
 class Rungs:
     """The amounts of a resource, and on which of them it is spent next.
 
-    Every rung in use gets the same share of the resource. A new candidate starts at the
-    lowest one. Of those just below a rung, the one with the best expected value at full
-    resource is promoted to it. A rung whose values do not pay for their cost is given
-    up.
+    In the first third of the budget, every rung in use gets the same share of the
+    resource. A new candidate starts at the lowest one. Of those just below a rung, the
+    one with the best expected value at full resource is promoted to it. A rung whose
+    values do not pay for their cost is given up. Then all is evaluated in full: new
+    candidates, and those that are expected to beat the best. So wrong rungs cannot cost
+    more than a part of a third of the budget, whatever they say.
 
     Parameters
     ----------
@@ -109,7 +129,7 @@ class Rungs:
     def __init__(
         self, amounts: Sequence[float], budget: int | None, trials: Trials
     ) -> None:
-        self.amounts, self.budget, self._trials = tuple(amounts), budget, trials
+        self.amounts, self._budget, self._trials = tuple(amounts), budget, trials
         self.shares = [amount / self.amounts[-1] for amount in self.amounts]
         self.top = len(self.amounts) - 1
         self.in_use = list(range(len(self.amounts)))
@@ -117,10 +137,13 @@ class Rungs:
 
     @property
     def n_candidates(self) -> int | None:
-        """How many candidates the budget lets begin, None without one."""
-        if self.budget is None:
+        """How many candidates there will be about, None without a budget."""
+        if self._budget is None:
             return None
-        return max(1, round(self.budget / len(self.shares) / self.shares[0]))
+        left = self._budget - float(self.spent.sum())
+        early = max(0.0, left - (1 - _EARLY) * self._budget)
+        begun = early / len(self.in_use) / self.shares[self.in_use[0]]
+        return max(1, len(self._trials.trials) + round(begun + max(0.0, left - early)))
 
     @property
     def spent(self) -> Array:
@@ -136,32 +159,32 @@ class Rungs:
     def next(self) -> tuple[Trial | None, int]:
         """Return the candidate to promote, None for a new one, and its rung."""
         spent = self.spent
-        rungs = self._affordable(float(spent.sum()))
-        turn = min(rungs, key=lambda rung: (spent[rung], rung))
-        for rung in sorted((k for k in rungs if k <= turn), reverse=True):
+        if self._budget is not None and spent.sum() >= _EARLY * self._budget:
+            best = self._best_below(self.top)
+            beats = best is not None and _value(best) > self._reached
+            return (best if beats else None), self.top
+        turn = min(self.in_use, key=lambda rung: (spent[rung], rung))
+        for rung in sorted((k for k in self.in_use if k <= turn), reverse=True):
             best = self._best_below(rung)
             if best is not None:
                 return best, rung
-        return None, rungs[0]
+        return None, self.in_use[0]
 
     def rest(self) -> tuple[Trial | None, int]:
         """Return a candidate to promote where no new one is left, and its rung."""
-        best = self._best_below(self.top)
-        return best, self.top if best is None else self._above(_highest(best))
+        return self._best_below(self.top), self.top
 
-    def _affordable(self, spent: float) -> list[int]:
-        """Return the rungs from which a candidate can still be taken to the top."""
-        left = math.inf if self.budget is None else self.budget - spent
-        if left <= 0:  # the search goes on beyond what was planned
-            return self.in_use
-        costs = {
-            k: sum(self.shares[j] for j in self.in_use if j >= k)
-            for k in range(self.top)
-        }
-        return [k for k in self.in_use if costs.get(k, 0.0) <= left]
+    @property
+    def _reached(self) -> float:
+        """The best value at full resource."""
+        values = [_told(t)[self.top][0] for t in self._trials.told if self._is_full(t)]
+        return max(filter(math.isfinite, values), default=-math.inf)
+
+    def _is_full(self, trial: Trial) -> bool:
+        return _highest(trial) == self.top
 
     def _best_below(self, rung: int) -> Trial | None:
-        """Return the candidate to promote to a rung, one of the highest ones below."""
+        """Return the candidate to promote to a rung, of the highest ones below it."""
         below = [trial for trial in self._trials.told if _can_rise(trial, rung)]
         highest = max(map(_highest, below), default=0)
         among = [trial for trial in below if _highest(trial) == highest]
@@ -199,14 +222,6 @@ class Rungs:
         for trial in self._trials.told:
             trial.value, trial.value_std = self.expected(trial)
 
-    def check(self) -> None:
-        """Raise a ValueError unless what was read back of the rungs fits together."""
-        for trial in self._trials.trials:
-            rungs = [each["rung"] for each in trial.rungs]
-            told = bool(_told(trial))
-            if trial.pending == told or not set(rungs) <= set(range(self.top + 1)):
-                raise ValueError(f"rungs {rungs} of a candidate")
-
     def expected(self, trial: Trial) -> Estimate:
         """Return a candidate's value at full resource, or what is expected of it."""
         rung = _highest(trial)
@@ -224,11 +239,13 @@ class Rungs:
         return next(k for k in self.in_use if k > rung)
 
     def _link(self, rung: int) -> Link:
-        every = [
-            value for trial in self._trials.trials for value, _ in _told(trial).values()
-        ]
+        every = [_told(trial).values() for trial in self._trials.trials]
+        spread = _spread([value for told in every for value, _ in told])
         low, high = self._pairs(rung, self._above(rung))
-        return Link.of(low, high, _spread(every))
+        link = Link.of(low, high, spread)
+        if rung in self.in_use:
+            return link
+        return replace(link, slope=0.0, variance=(_NOTHING * spread) ** 2)
 
     def _pairs(self, rung: int, other: int) -> tuple[Array, Array]:
         """Return the values of candidates that were measured at two rungs."""
@@ -237,6 +254,15 @@ class Rungs:
         pairs = np.array(both).reshape(-1, 2)
         low, high = pairs[np.isfinite(pairs).all(axis=1)].T
         return low, high
+
+    def check(self) -> None:
+        """Raise a ValueError unless what was read back of the rungs fits together."""
+        for trial in self._trials.trials:
+            rungs = [each["rung"] for each in trial.rungs]
+            if trial.pending == bool(_told(trial)) or not all(
+                0 <= rung <= self.top for rung in rungs
+            ):
+                raise ValueError(f"rungs {rungs} of a candidate")
 
 
 def _told(trial: Trial) -> dict[int, Estimate]:

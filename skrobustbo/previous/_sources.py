@@ -50,7 +50,7 @@ def from_cv_results(
     """
     columns = _columns(cv_results, metric)
     found = read_results(columns, metric)
-    out = _stopped(columns, len(found))
+    out = _partial(columns, len(found))
     kept = [pair for pair, stopped in zip(found, out, strict=True) if not stopped]
     params, scores = [p for p, _ in kept], [score for _, score in kept]
     return PreviousCandidates(params, scores, same_data=same_data)
@@ -87,13 +87,20 @@ def _is_missing(value: Any) -> bool:
     return type(value).__name__ in ("NAType", "NaTType")
 
 
-def _stopped(columns: Any, n: int) -> list[bool]:
-    """Tell of each candidate whether a race has stopped it."""
+def _partial(columns: Any, n: int) -> list[bool]:
+    """Tell of each candidate whether it was evaluated in part only.
+
+    A race has stopped it, or it had less of a resource than others.
+    """
+    partial = np.zeros(n, dtype=bool)
     if "raced" in columns:
-        return [bool(raced) for raced in columns["raced"]]
+        partial |= np.asarray(columns["raced"], dtype=bool)
+    if "n_resources" in columns:
+        amounts = np.asarray(columns["n_resources"], dtype=float)
+        partial |= amounts < amounts.max(initial=0.0)
     if "status" in columns:
-        return [status == "stopped" for status in columns["status"]]
-    return [False] * n
+        partial |= np.isin(list(columns["status"]), ["stopped", "partial"])
+    return [bool(one) for one in partial]
 
 
 def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:

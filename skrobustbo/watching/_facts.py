@@ -11,6 +11,9 @@ from skrobustbo.model_selection._loading import LoadedSearch
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200
+#: The status of candidates that have no score, and those of which there is a count.
+_PARTIAL = ("stopped", "partial")
+_KINDS = ("failed", *_PARTIAL)
 #: The latest candidates shown, and the most frequent causes of failures.
 _LATEST, _CAUSES = 6, 2
 
@@ -78,7 +81,7 @@ def counts(found: LoadedSearch) -> str:
     parts = [
         f"{len(found.trials)} of {found.n_iter} candidates",
         f"{found.n_folds} folds",
-        *[f"{number[kind]} {kind}" for kind in ("failed", "stopped") if number[kind]],
+        *[f"{number[kind]} {kind}" for kind in _KINDS if number[kind]],
     ]
     if found.n_unfinished:
         parts.append(f"{found.n_unfinished} not finished")
@@ -122,8 +125,8 @@ def failures(found: LoadedSearch) -> list[str]:
 
 
 def curve_scores(found: LoadedSearch) -> list[float]:
-    """Return the scores of the candidates in order; those stopped have none."""
-    return [trial["score"] for trial in found.trials if trial["status"] != "stopped"]
+    """Return the scores of the candidates in order; partial ones have none."""
+    return [t["score"] for t in found.trials if t["status"] not in _PARTIAL]
 
 
 def n_initial(found: LoadedSearch) -> int:
@@ -131,6 +134,6 @@ def n_initial(found: LoadedSearch) -> int:
     of_design = [
         trial["model_label"] == "initial"
         for trial in found.trials
-        if trial["status"] != "stopped"
+        if trial["status"] not in _PARTIAL
     ]
     return max((i for i, is_one in enumerate(of_design, 1) if is_one), default=0)

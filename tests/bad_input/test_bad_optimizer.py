@@ -46,6 +46,7 @@ ONLY = {
     "horizon": NO_COUNTS,
     "initial_params": [3, 0, "a", POINT, [3], [None], [{"a": 0}], [{**POINT, "a": 5}]],
     "constraints": [3, "x", [len], len, lambda p: "yes", lambda p: p["zz"]],
+    "resources": [3, "ab", [], [3, 2], [1, 1], [0, 1], [1, np.inf], ["a"], {"a": 1}],
     "random_state": NO_SEEDS,
 }
 

@@ -92,6 +92,10 @@ ONLY = {
     "racing": ["x", "bold", True, 3],
     "racing_delta": [0.0, 1.0, -0.1, "x", None, float("nan")],
     "racing_margin": [-0.1, "x", None, float("nan")],
+    "resource": [3, True, "n_sample", "a", "b__c", ""],
+    "min_resources": [*COUNTS, 10**400, 3],
+    "max_resources": [*COUNTS, 10**400, 3],
+    "factor": [*COUNTS, 1, None],
     "honest_score": ["x", "rows", None, 3],
     "on_trial": ["x", 3, []],
 }

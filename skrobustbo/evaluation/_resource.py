@@ -1,0 +1,89 @@
+"""A resource of which a fold may get a part: training rows, trees, iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[Any]
+
+#: The resource that is a share of the training rows; others are parameters.
+ROWS = "n_samples"
+#: Sets the streams of subsets apart from other uses of a seed.
+_STREAM = 0x50
+
+
+@dataclass(frozen=True)
+class ResourceAxis:
+    """What folds get a part of, and how it is taken.
+
+    Attributes
+    ----------
+    name : str
+        "n_samples", or a parameter of the estimator.
+    full : int
+        The full amount.
+    n_samples : int
+        Number of rows of the data.
+    seed : int
+        Seed of the subsets.
+    strata : array of shape (n_samples,) or None
+        Class of each row, whose shares subsets keep; None if there are none.
+    groups : array of shape (n_samples,) or None
+        Group of each row, of which subsets have all rows or none; None without any.
+    """
+
+    name: str
+    full: int
+    n_samples: int
+    seed: int
+    strata: Rows | None = None
+    groups: Rows | None = None
+
+    def params(self, amount: float | None) -> Mapping[str, Any]:
+        """Return the parameter that gives an estimator an amount, if it is one.
+
+        None is the full amount.
+        """
+        if self.name == ROWS:
+            return {}
+        return {self.name: self.full if amount is None else amount}
+
+    def rows(self, train: Any, split: int, amount: float | None) -> Any:
+        """Return the training rows of a split that belong to an amount.
+
+        Those of a smaller amount are among those of a larger one.
+        """
+        if self.name != ROWS or amount is None:
+            return train
+        train = np.arange(self.n_samples)[train]
+        rng = np.random.default_rng([_STREAM, self.seed, split])
+        n = max(1, int(len(train) * amount / self.full))
+        if self.groups is not None:
+            return self._of_groups(train, n, rng)
+        return np.sort(self._by_class(train, rng)[:n])
+
+    def _by_class(self, train: Rows, rng: np.random.Generator) -> Rows:
+        """Return rows in an order whose beginnings have the classes in their shares."""
+        train = rng.permutation(train)
+        if self.strata is None:
+            return train
+        classes, codes = np.unique(self.strata[train], return_inverse=True)
+        place = np.empty(len(train))
+        for code in range(len(classes)):
+            of_class = np.flatnonzero(codes == code)
+            place[of_class] = (np.arange(len(of_class)) + 0.5) / len(of_class)
+        return train[np.argsort(place, kind="stable")]
+
+    def _of_groups(self, train: Rows, n: int, rng: np.random.Generator) -> Rows:
+        """Return the rows of whole groups, about `n` in all."""
+        groups = np.asarray(self.groups)[train]
+        names, sizes = np.unique(groups, return_counts=True)
+        order = rng.permutation(len(names))
+        ends = np.cumsum(sizes[order])
+        k = int(np.searchsorted(ends, n, side="right"))
+        return train[np.isin(groups, names[order[: max(1, k)]])]

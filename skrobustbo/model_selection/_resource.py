@@ -1,0 +1,157 @@
+"""The resource of a search: what it is, its amounts, and what folds get of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
+
+from skrobustbo._names import did_you_mean
+from skrobustbo._sklearn_compat import num_samples
+from skrobustbo.evaluation import ROWS, ResourceAxis
+from skrobustbo.space import Space
+
+#: Rungs below the full resource, where `min_resources` does not say otherwise.
+_BELOW = 2
+#: Rows at least of each class at the lowest rung, where it does not.
+_ROWS = 20
+
+
+class SearchResource:
+    """The resource of a search.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search, which has a resource.
+    space : Space
+        What it searches.
+    data : dict
+        What is passed to `fit`, by name.
+
+    Attributes
+    ----------
+    amounts : list of int
+        The amounts of the rungs, ascending.
+
+    Raises
+    ------
+    ValueError
+        If a setting does not fit the data or the estimator.
+    """
+
+    def __init__(self, search: Any, space: Space, data: Mapping[str, Any]) -> None:
+        self.name, self._data = search.resource, data
+        self._is_classifier = is_classifier(search.estimator)
+        if self.name != ROWS:
+            _check_parameter(self.name, space, search.estimator)
+        self.full = self._full(search)
+        least = self._least(search)
+        amounts = [self.full]
+        while (lower := -(-self.full // search.factor ** len(amounts))) >= least:
+            if lower == amounts[0]:
+                break
+            amounts.insert(0, lower)
+        self.amounts = amounts
+        if len(amounts) == 1:
+            warn(
+                f"All folds get the full {self.name}, {self.full}: a smaller amount "
+                f"would be below min_resources={least}.",
+                stacklevel=2,
+            )
+
+    def axis(self, seed: int) -> ResourceAxis:
+        """Return what folds get of it; `seed` draws subsets of rows."""
+        X, y, groups = (self._data.get(name) for name in ("X", "y", "groups"))
+        n = num_samples(X)
+        strata = None
+        if self.name == ROWS and self._n_classes() is not None:
+            strata = np.unique(np.asarray(y), return_inverse=True)[1]
+        if groups is not None:
+            groups = np.unique(np.asarray(groups), return_inverse=True)[1]
+        return ResourceAxis(self.name, self.full, n, seed, strata, groups)
+
+    def _full(self, search: Any) -> int:
+        """Return the full amount: all rows, or what the estimator has, by default."""
+        given = search.max_resources
+        if self.name == ROWS:
+            n = num_samples(self._data["X"])
+            if given is not None and given > n:
+                raise ValueError(
+                    "The 'max_resources' of RobustBayesSearchCV must be at most the "
+                    f"number of rows, {n}. Got {given!r} instead."
+                )
+            return int(given or n)
+        present = search.estimator.get_params(deep=True).get(self.name)
+        full = present if given is None else given
+        if not isinstance(full, Integral) or full < 1:
+            raise ValueError(
+                "The 'max_resources' of RobustBayesSearchCV must be given where the "
+                f"estimator's {self.name!r} is not a positive integer. It is "
+                f"{present!r}; set it, or max_resources."
+            )
+        return int(full)
+
+    def _least(self, search: Any) -> int:
+        """Return the smallest amount allowed."""
+        if search.min_resources is None:
+            least = -(-self.full // search.factor**_BELOW)
+            rows = _ROWS * (self._n_classes() or 1) if self.name == ROWS else 1
+            return int(min(max(least, rows), self.full))
+        if search.min_resources > self.full:
+            raise ValueError(
+                "The 'min_resources' of RobustBayesSearchCV must be at most the full "
+                f"{self.name}, {self.full}. Got {search.min_resources!r} instead."
+            )
+        return int(search.min_resources)
+
+    def _n_classes(self) -> int | None:
+        """Return the number of classes, None where rows have none."""
+        y = self._data.get("y")
+        if not self._is_classifier or y is None:
+            return None
+        kinds = ("binary", "multiclass")
+        return len(np.unique(np.asarray(y))) if type_of_target(y) in kinds else None
+
+
+def search_resource(
+    search: Any, space: Space, data: Mapping[str, Any]
+) -> SearchResource | None:
+    """Return the resource of a search, None if it has none.
+
+    Raises
+    ------
+    ValueError
+        If a setting does not fit the others.
+    """
+    if search.resource is not None:
+        return SearchResource(search, space, data)
+    for name in ("min_resources", "max_resources"):
+        value = getattr(search, name)
+        if value is not None:
+            raise ValueError(
+                f"The {name!r} of RobustBayesSearchCV must be None without a "
+                f"'resource'. Got {value!r} instead; name one, such as 'n_samples'."
+            )
+    return None
+
+
+def _check_parameter(name: str, space: Space, estimator: Any) -> None:
+    """Raise a ValueError unless a parameter of the estimator can be the resource."""
+    valid = estimator.get_params(deep=True)
+    if name not in valid:
+        hint = did_you_mean(name, [ROWS, *valid])
+        raise ValueError(
+            "The 'resource' of RobustBayesSearchCV must be 'n_samples' or a parameter "
+            f"of the estimator. Got {name!r} instead; {hint or 'see get_params()'}"
+        )
+    if any(name in branch.names for branch in space.branches):
+        raise ValueError(
+            "The 'resource' of RobustBayesSearchCV must not be searched for. Got "
+            f"{name!r}, which is in 'param_space'; take it out there."
+        )

@@ -1,0 +1,137 @@
+"""The candidates of a search with a resource: evaluations at rungs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from skrobustbo._trials import Trial
+from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.checkpoint import NoJournal
+from skrobustbo.evaluation import ResourceAxis
+from skrobustbo.model_selection._source import OptimizerSource
+from skrobustbo.optimizer import Optimizer
+
+#: The label of evaluations of a candidate that was evaluated before, with less.
+PROMOTED = "promoted"
+
+
+class RungSource(OptimizerSource):
+    """Evaluations of the candidates of an optimizer with a resource.
+
+    Each has a number, and a row in the table of results. Those of one candidate have
+    the same params.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search, for its settings.
+    fresh : callable
+        Returns an optimizer that has not been asked yet.
+    journal : NoJournal
+        Knows what of the results comes from an earlier run.
+    n_iter : int
+        The resource to use, in units of full evaluations.
+    before : Before or None
+        What is known of an earlier search.
+    resource : ResourceAxis
+        What evaluations get a part of.
+    """
+
+    def __init__(
+        self,
+        search: Any,
+        fresh: Callable[[], Optimizer],
+        journal: NoJournal,
+        n_iter: int,
+        before: Any,
+        resource: ResourceAxis,
+    ) -> None:
+        super().__init__(search, fresh, journal, n_iter, before)
+        self.resource = resource
+        #: The optimizer's trial of each evaluation, and its rung, by number.
+        self._candidates: dict[int, tuple[Trial, int]] = {}
+        # As many as if all had the smallest amount.
+        self.n_rounds = math.ceil(n_iter / self.optimizer._ladder.shares[0]) + 1
+
+    @property
+    def n_used(self) -> float:
+        """The resource used by what has been asked, in full evaluations."""
+        shares = self.optimizer._ladder.shares
+        return sum(shares[rung] for _, rung in self._candidates.values())
+
+    @property
+    def n_planned(self) -> int:
+        """Evaluations there will be, if those to come are full ones."""
+        return len(self.trials) + len(self._in_flight) + self._n_left
+
+    @property
+    def _n_left(self) -> int:
+        left = self._n_iter - self.n_used
+        return max(0, math.ceil(round(left, 9)))
+
+    def _ask(self, n: int) -> list[Trial]:
+        trials: list[Trial] = []
+        with self._timed(), suppress(SpaceExhausted):
+            self.reason = "space_exhausted"
+            while len(trials) < n:
+                trials.append(self._evaluation(*self.optimizer._ask_rung()))
+            self.reason = "n_iter"
+        self._in_flight += trials
+        return trials
+
+    def _evaluation(self, candidate: Trial, rung: int) -> Trial:
+        """Return the evaluation of a candidate at a rung, with the next number."""
+        ladder, number = self.optimizer._ladder, len(self._candidates)
+        said = candidate.label, candidate.mean, candidate.std
+        if candidate.value is not None:
+            said = PROMOTED, candidate.value, candidate.value_std
+        self._candidates[number] = candidate, rung
+        label, mean, std = said
+        return Trial(
+            *(candidate.params, candidate.x, candidate.branch, number, candidate.kind),
+            *(label, candidate.length_scales, candidate.divisor, mean, std),
+            resource=None if rung == ladder.top else ladder.amounts[rung],
+        )
+
+    def _entered(self, trial: Trial) -> Trial:
+        placed = self.optimizer._place(trial.params)
+        rung = self._rung(trial)
+        return self._evaluation(self.optimizer._enter_rung(placed, rung), rung)
+
+    def _enter_again(self, trial: Trial) -> None:
+        placed = self.optimizer._place(trial.params)
+        rung = self._rung(trial)
+        candidate = self.optimizer._enter_rung(placed, rung)
+        self._candidates[trial.number] = candidate, rung
+
+    def _rung(self, trial: Trial) -> int:
+        ladder = self.optimizer._ladder
+        if trial.resource is None:
+            return ladder.top
+        return ladder.amounts.index(trial.resource)
+
+    def _start_over(self) -> None:
+        # Those asked of the old optimizer in vain have numbers that are free again.
+        kept = {trial.number for trial in [*self.trials, *self._in_flight]}
+        self._candidates = {n: c for n, c in self._candidates.items() if n in kept}
+        super()._start_over()
+
+    def _tell(self, trial: Trial) -> None:
+        self._in_flight = [other for other in self._in_flight if other is not trial]
+        self.trials.append(trial)
+        mean, std = trial.estimate or (trial.mean_of_folds(self.metric), 0.0)
+        candidate, rung = self._candidates[trial.number]
+        self.optimizer._tell_rung(candidate, rung, mean, std)
+
+    def columns(self) -> Mapping[str, Any]:
+        """Return the columns of every search, and those of the resource."""
+        full = self.optimizer._ladder.amounts[-1]
+        return {
+            **super().columns(),
+            "iter": [self._rung(trial) for trial in self.trials],
+            "n_resources": [trial.resource or full for trial in self.trials],
+            "resource_score": [t.mean_of_folds(self.metric) for t in self.trials],
+        }
