@@ -337,9 +337,6 @@ class Optimizer(Written, Views):
     def _revalue(self) -> None:
         """Take over what the values at rungs now say of all trials told."""
         self._ladder.revalue()
-        for branch in self._branches:
-            if branch.state is None:
-                branch.horizon = self._ladder.n_candidates
         for store in (self._trials, *(branch.history for branch in self._branches)):
             store.revalue()
 

@@ -140,10 +140,8 @@ class Rungs:
         """How many candidates there will be about, None without a budget."""
         if self._budget is None:
             return None
-        left = self._budget - float(self.spent.sum())
-        early = max(0.0, left - (1 - _EARLY) * self._budget)
-        begun = early / len(self.in_use) / self.shares[self.in_use[0]]
-        return max(1, len(self._trials.trials) + round(begun + max(0.0, left - early)))
+        begun = _EARLY / len(self.shares) / self.shares[0]
+        return max(1, round(self._budget * (begun + 1 - _EARLY)))
 
     @property
     def spent(self) -> Array:

@@ -1,0 +1,290 @@
+"""A resource: rungs, promotions, what low rungs say, and when they are given up."""
+
+import json
+import math
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from skrobustbo import Categorical, Optimizer, Real, problems
+from skrobustbo.acquisition import SpaceExhausted
+from skrobustbo.optimizer._rungs import Link
+from skrobustbo.policies import available
+
+SPACE = {"x": Real(0, 1), "y": Real(0, 1)}
+AMOUNTS = [9, 27, 81]
+
+
+def curves(kind="agreeing", seed=0):
+    return problems.get("learning-curves", d=2, kind=kind, seed=seed)
+
+
+def optimizer_of(problem=None, policy="robust", horizon=12, **settings):
+    space = SPACE if problem is None else problem.space
+    given = {"resources": AMOUNTS, "horizon": horizon, "random_state": 0, **settings}
+    return Optimizer(space, policy, **given)
+
+
+def step(optimizer, value):
+    """Ask once and tell; return the point and its amount."""
+    params, amount = optimizer.ask(return_resource=True)
+    optimizer.tell(params, value(params, amount), resource=amount)
+    return params, amount
+
+
+def run(problem, n, **settings):
+    optimizer = optimizer_of(problem, **settings)
+    asked = [step(optimizer, problem.resource.value) for _ in range(n)]
+    return optimizer, asked
+
+
+def plain(params, amount):
+    return -((params["x"] - 0.3) ** 2) - 1 / amount
+
+
+# Links --------------------------------------------------------------------------------
+
+
+def test_a_link_is_a_weighted_bayesian_regression():
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=15)
+    high = 0.7 * low + 0.1 * rng.normal(size=15) + 3
+    link = Link.of(low, high, spread=1.0)
+    ranks = [sum(other > each for other in low) for each in low]
+    w = [1 / (1 + (rank / 5) ** 2) for rank in ranks]
+    n = sum(w)
+    mean = sum(a * b for a, b in zip(w, low, strict=True)) / n
+    above = sum(a * b for a, b in zip(w, high, strict=True)) / n
+    # A prior of slope 0.8 is worth a quarter of a pair one deviation away.
+    squares = sum(a * (b - mean) ** 2 for a, b in zip(w, low, strict=True)) + 0.25
+    products = 0.25 * 0.8
+    for a, b, c in zip(w, low, high, strict=True):
+        products += a * (b - mean) * (c - above)
+    slope = products / squares
+    errors = 0.5 * 0.5**2
+    for a, b, c in zip(w, low, high, strict=True):
+        errors += a * (c - above - slope * (b - mean)) ** 2
+    variance = errors / (n + 0.5 - 1)
+    assert (link.low, link.high) == pytest.approx((mean, above))
+    assert (link.slope, link.variance) == pytest.approx((slope, variance))
+    value, of_error = link.carry(2.0, 0.04)
+    assert value == pytest.approx(above + slope * (2 - mean))
+    expected = slope**2 * 0.04 + variance * (1 + 1 / n + (2 - mean) ** 2 / squares)
+    assert of_error == pytest.approx(expected)
+
+
+def test_without_pairs_a_value_is_carried_as_it_is_with_a_large_error():
+    link = Link.of(np.empty(0), np.empty(0), spread=2.0)
+    assert link.carry(5.0, 0.0) == (5.0, 1.0)
+
+
+def test_better_pairs_and_more_of_them_make_the_error_smaller():
+    rng = np.random.default_rng(1)
+    low = rng.normal(size=40)
+    sizes = []
+    for n, noise in [(5, 0.5), (40, 0.5), (40, 0.05)]:
+        high = low[:n] + noise * rng.normal(size=n)
+        sizes.append(Link.of(low[:n], high, 1.0).carry(0.0, 0.0)[1])
+    assert sizes[2] < min(sizes[:2])
+
+
+def test_a_slope_is_never_negative():
+    low = np.arange(10.0)
+    assert Link.of(low, -low, spread=3.0).slope == 0
+
+
+# Which rung is next -------------------------------------------------------------------
+
+
+def test_rungs_get_equal_shares_of_a_third_and_then_all_is_full():
+    problem = curves()
+    optimizer, asked = run(problem, 70, horizon=30)
+    amounts = np.array([amount for _, amount in asked])
+    paid = np.cumsum(amounts) / 81
+    early = amounts[: np.searchsorted(paid, 10.0) + 1]
+    spent = [(early == amount).sum() * amount / 81 for amount in AMOUNTS]
+    assert max(spent) - min(spent) <= 1
+    assert (amounts[len(early) :] == 81).all()
+    assert sum(optimizer._rungs.spent) == pytest.approx(paid[-1])
+
+
+def test_a_candidate_rises_rung_by_rung_and_the_best_one_rises():
+    problem = curves()
+    _, asked = run(problem, 40, horizon=60)
+    seen = {}
+    for params, amount in asked:
+        key = tuple(params.values())
+        assert amount == AMOUNTS[len(seen.setdefault(key, []))]
+        seen[key].append(amount)
+    value = problem.resource.value
+    low = {
+        key: value(dict(zip(problem.space.names, key, strict=True)), 9) for key in seen
+    }
+    risen = [low[key] for key, amounts in seen.items() if len(amounts) == 3]
+    left = [low[key] for key, amounts in seen.items() if len(amounts) == 1]
+    assert np.median(risen) > np.max(np.sort(left)[: len(left) // 2])
+
+
+def test_a_pending_candidate_is_not_promoted_again():
+    optimizer = optimizer_of(horizon=60)
+    for _ in range(12):
+        step(optimizer, plain)
+    asked = optimizer.ask(6, return_resource=True)
+    keys = [tuple(params.values()) for params, _ in asked]
+    assert len(set(keys)) == 6
+    for params, amount in reversed(asked):
+        optimizer.tell(params, plain(params, amount), resource=amount)
+    assert not any(record["pending"] for record in optimizer.history_)
+
+
+def test_the_best_is_one_of_full_evaluations():
+    optimizer = optimizer_of()
+    optimizer.tell({"x": 0.1, "y": 0.1}, 9.0, resource=9)
+    optimizer.tell({"x": 0.2, "y": 0.2}, 1.0)
+    optimizer.tell({"x": 0.3, "y": 0.3}, 8.0, resource=27)
+    assert optimizer.best_value_ == 1.0
+    assert optimizer.best_params_ == {"x": 0.2, "y": 0.2}
+    optimizer.tell({"x": 0.3, "y": 0.3}, 2.0, resource=81)
+    assert optimizer.best_value_ == 2.0
+    assert len(optimizer.history_) == 3
+
+
+def test_without_a_horizon_shares_stay_equal():
+    optimizer = optimizer_of(horizon=None)
+    amounts = [step(optimizer, plain)[1] for _ in range(60)]
+    spent = [amounts.count(amount) * amount / 81 for amount in AMOUNTS]
+    assert max(spent) - min(spent) <= 1
+
+
+# Rungs that say nothing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reversed_rungs_are_given_up_and_agreeing_ones_are_not(seed):
+    wrong, _ = run(curves("reversed", seed), 60, horizon=40)
+    assert wrong._rungs.in_use == [2]
+    right, _ = run(curves("agreeing", seed), 60, horizon=40)
+    assert right._rungs.in_use == [0, 1, 2]
+
+
+def test_after_all_rungs_are_given_up_new_points_are_full():
+    problem = curves("reversed")
+    optimizer, _ = run(problem, 60, horizon=40)
+    assert step(optimizer, problem.resource.value)[1] == 81
+
+
+# Failures, finite spaces, branches, policies ------------------------------------------
+
+
+def test_a_failure_at_a_low_rung_is_a_failure_and_not_promoted():
+    optimizer = optimizer_of(horizon=30)
+
+    def value(params, amount):
+        return math.nan if params["x"] > 0.5 else plain(params, amount)
+
+    asked = [step(optimizer, value) for _ in range(40)]
+    amounts = {}
+    for params, amount in asked:
+        amounts.setdefault(params["x"], []).append(amount)
+    failed = [found for x, found in amounts.items() if x > 0.5]
+    assert {len(found) for found in failed} == {1}
+    assert optimizer.best_params_["x"] <= 0.5
+
+
+def test_a_failure_in_full_counts_however_good_it_looked():
+    optimizer = optimizer_of()
+    optimizer.tell({"x": 0.1, "y": 0.1}, 9.0, resource=9)
+    optimizer.tell({"x": 0.1, "y": 0.1}, math.nan, resource=81)
+    assert optimizer.history_[0]["failed_reason"] is not None
+    with pytest.raises(ValueError, match="at least one finite value"):
+        _ = optimizer.best_value_
+
+
+def test_a_finite_space_is_taken_to_the_top_before_it_ends():
+    space = {"a": Categorical(["p", "q", "r"]), "b": Categorical([True, False])}
+    optimizer = Optimizer(space, resources=AMOUNTS, horizon=50, random_state=0)
+    with suppress(SpaceExhausted):
+        for _ in range(6 * 3):
+            step(optimizer, lambda params, amount: len(params["a"]) - 1 / amount)
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask(return_resource=True)
+    assert len(optimizer.history_) == 6
+    assert all(record["value_std"] == 0 for record in optimizer.history_)
+
+
+def test_branches_share_the_rungs():
+    space = [{"x": Real(0, 1)}, {"z": Real(0, 1)}]
+    optimizer = Optimizer(space, resources=AMOUNTS, horizon=15, random_state=0)
+    asked = [step(optimizer, lambda p, a: sum(p.values()) - 1 / a) for _ in range(35)]
+    assert {next(iter(params)) for params, _ in asked} == {"x", "z"}
+    assert optimizer.best_value_ > 0.9
+
+
+@pytest.mark.parametrize("policy", available())
+def test_every_policy_goes_on_and_resumes(policy):
+    optimizer = optimizer_of(policy=policy, n_initial_points=4)
+    for _ in range(14):
+        step(optimizer, plain)
+    other = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    assert optimizer.ask(2, return_resource=True) == other.ask(2, return_resource=True)
+
+
+@pytest.mark.parametrize("kind", ["agreeing", "reversed"])
+def test_a_state_at_any_step_goes_on_the_same(kind):
+    problem = curves(kind)
+    optimizer = optimizer_of(problem, horizon=10, n_initial_points=4)
+    for _ in range(30):
+        state = json.loads(json.dumps(optimizer.to_dict()))
+        asked = step(optimizer, problem.resource.value)
+        assert step(Optimizer.from_dict(state), problem.resource.value) == asked
+
+
+@pytest.mark.parametrize(
+    "rungs",
+    [
+        [{"rung": 3, "value": 1.0, "std": 0.0}],
+        [{"rung": -1, "value": 1.0, "std": 0.0}],
+        [{"rung": 0, "value": None, "std": 0.0}],
+        [{"rung": 0, "value": "1", "std": 0.0}],
+        [],
+    ],
+)
+def test_a_state_with_impossible_rungs_is_refused(rungs):
+    optimizer = optimizer_of()
+    step(optimizer, plain)
+    state = optimizer.to_dict()
+    state["trials"][0]["rungs"] = rungs
+    with pytest.raises(ValueError, match="state"):
+        Optimizer.from_dict(state)
+
+
+def test_a_state_without_a_resource_has_no_more_than_before():
+    optimizer = Optimizer(SPACE, random_state=0)
+    optimizer.tell({"x": 0.5, "y": 0.5}, 1.0)
+    state = optimizer.to_dict()
+    assert "resources" not in state
+    assert "rungs" not in state["trials"][0]
+
+
+@pytest.mark.parametrize(
+    ("do", "says"),
+    [
+        (lambda o, p: o.ask(), "'return_resource' of Optimizer.ask must be True"),
+        (lambda o, p: o.ask(return_resource=1), "must be True or False. Got 1"),
+        (lambda o, p: o.tell(p, 1.0, resource=5), "must be one of its 'resources'"),
+        (lambda o, p: o.tell(p, 1.0, resource="9"), "Got '9' instead"),
+        (lambda o, p: Optimizer(SPACE).ask(return_resource=True), "must be False"),
+        (lambda o, p: Optimizer(SPACE).tell(p, 1.0, resource=9), "must be None"),
+    ],
+)
+def test_what_is_said_of_wrong_amounts(do, says):
+    with pytest.raises(ValueError, match=says):
+        do(optimizer_of(), {"x": 0.5, "y": 0.5})
+
+
+def test_several_points_are_told_with_one_amount():
+    optimizer = optimizer_of()
+    points = [{"x": 0.1, "y": 0.1}, {"x": 0.2, "y": 0.2}]
+    optimizer.tell(points, [1.0, 2.0], resource=27)
+    assert [t.rungs[0]["rung"] for t in optimizer._trials.told] == [1, 1]
