@@ -10,6 +10,7 @@ ORDER = [
     "plot_compare_searches.py",
     "plot_several_metrics.py",
     "plot_racing.py",
+    "plot_resource.py",
     "plot_honest_score.py",
     "plot_stop_when_sure.py",
     "plot_resume_after_kill.py",

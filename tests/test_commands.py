@@ -93,6 +93,11 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--problems": "camel",
         "--traps": "1",
     },
+    f"{STUDIES}/resources.py run": {
+        "--seeds": "0",
+        "--problems": "reversed-0",
+        "--methods": "random,lowest",
+    },
     f"{STUDIES}/schedules.py": {
         "--problems": "branin",
         "--seeds": "0",

@@ -62,9 +62,10 @@ class Costs:
         """Return a value and pay for it; of a resumed one, for what is new."""
         value = self.resource.value(params, amount)
         self.paid += (amount - before) / self.amounts[-1]
-        if amount == self.amounts[-1] and self.paid <= BUDGET + 1e-9:
-            self.best = max(self.best, value)
-            self.curve.append((self.paid, self.best))
+        in_time = amount == self.amounts[-1] and self.paid <= BUDGET + 1e-9
+        if in_time and value > self.best:
+            self.best = value
+            self.curve.append((self.paid, value))
         return value
 
     def best_at(self, paid):
@@ -144,6 +145,7 @@ def hyperband(costs, seed):
     dimensions = costs.space.dimensions.items()
     study = optuna.create_study(
         direction="maximize",
+        study_name=f"study {seed}",  # the pruner draws brackets by it
         sampler=optuna.samplers.TPESampler(seed=seed),
         pruner=optuna.pruners.HyperbandPruner(low, high, reduction_factor=3),
     )

@@ -20,7 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fake_estimators import Fake, search_of
+from fake_estimators import Fake, Noisy, search_of
 from skrobustbo import (
     Integer,
     Optimizer,
@@ -320,7 +320,7 @@ def test_races_are_among_full_evaluations():
         "n_iter": 30,
         "cv": KFold(5, shuffle=True, random_state=0),
     }
-    ours = search(racing="confident", **settings).fit(X, y)
+    ours = search(Noisy(), racing="confident", **settings).fit(X, y)
     results = ours.cv_results_
     assert results["raced"].any()
     assert (results["n_resources"][results["raced"]] == 150).all()

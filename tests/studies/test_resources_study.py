@@ -1,0 +1,63 @@
+"""The study of the resource axis: what a run pays, tiny runs, and the page's tables."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import resources
+import shared
+
+DOCS = Path(__file__).parents[2] / "docs"
+CSV = DOCS / "benchmarks" / "resources.csv"
+
+
+def command(*words):
+    return shared.status(resources.parser(), lambda args: args.do(args), list(words))
+
+
+@pytest.mark.parametrize("method", ["full", "resource", "random", "halving", "lowest"])
+def test_every_method_uses_the_budget(method, monkeypatch):
+    monkeypatch.setattr(resources, "BUDGET", 6)
+    costs = resources.Costs(resources.problem_of("agreeing-0"))
+    resources.METHODS[method](costs, 0)
+    assert 5 <= costs.paid < 7
+    paid, best = np.array(costs.curve).T
+    assert (np.diff(paid) > 0).all()
+    assert (np.diff(best) > 0).all()
+    assert costs.best_at(6) == best[-1]
+
+
+def test_a_resumed_evaluation_pays_for_what_is_new():
+    costs = resources.Costs(resources.problem_of("agreeing-0"))
+    point = {"x1": 0.5, "x2": 0.5, "x3": 0.5}
+    for before, amount in zip([0, 9, 27], costs.amounts, strict=True):
+        costs(point, amount, before)
+    assert costs.paid == pytest.approx(1)
+    assert costs.best == costs.resource.value(point, 81)
+
+
+def test_rows_are_made_once(tmp_path, capsys):
+    path = str(tmp_path / "r.csv")
+    words = ["run", "--out", path, "--seeds", "0", "--problems", "reversed-0"]
+    for methods in ("random,lowest", "random,lowest,halving"):
+        command(*words, "--methods", methods)
+    assert pd.read_csv(path).method.tolist() == ["random", "lowest", "halving"]
+    capsys.readouterr()
+    command("show", path)
+    assert "| random |" in capsys.readouterr().out
+
+
+def test_the_page_has_the_tables_of_the_file(capsys):
+    command("show", str(CSV))
+    shown, page = capsys.readouterr().out, (DOCS / "resource.md").read_text()
+    lines = [line for line in shown.splitlines() if line.startswith("|")]
+    wanted = lines[2 : lines.index(lines[0], 1)]
+    wanted += [line for line in lines if re.match(r"\| (reversed|unrelated) \|", line)]
+    assert len(wanted) == 8
+    for line in wanted:
+        assert line in page
+    ratio = re.search(r"evaluation: ([0-9.]+) of the budget", shown)[1]
+    assert f"at {ratio} of the budget" in page
