@@ -78,8 +78,11 @@ def state(found: LoadedSearch) -> str:
 def counts(found: LoadedSearch) -> str:
     """Return how many candidates and folds are done."""
     number = Counter(trial["status"] for trial in found.trials)
+    n = len(found.trials)
+    # With a resource, n_iter counts full evaluations, and there are more.
+    in_parts = number["partial"] > 0
     parts = [
-        f"{len(found.trials)} of {found.n_iter} candidates",
+        f"{n} evaluations" if in_parts else f"{n} of {found.n_iter} candidates",
         f"{found.n_folds} folds",
         *[f"{number[kind]} {kind}" for kind in _KINDS if number[kind]],
     ]

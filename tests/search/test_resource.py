@@ -30,6 +30,7 @@ from skrobustbo import (
     load_checkpoint,
 )
 from skrobustbo.evaluation import ResourceAxis
+from skrobustbo.watching._facts import counts
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"a": Real(-1, 1)}
@@ -354,6 +355,7 @@ def test_a_search_that_was_cut_off_goes_on_the_same(n, schedule, tmp_path):
     assert_same(ours, expected)
     assert ours.report().count("from the checkpoint") == 1
     loaded = load_checkpoint(path)
+    assert f"{ours.n_iter_} evaluations, " in counts(loaded)
     assert len(loaded.trials) == ours.n_iter_
     statuses = [one["status"] for one in loaded.trials]
     assert statuses.count("partial") == (ours.cv_results_["n_resources"] < 150).sum()
