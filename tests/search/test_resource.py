@@ -315,6 +315,7 @@ def test_the_free_schedule_uses_the_budget():
     assert 6 <= ours.cv_results_["n_resources"].sum() / 150 + 1e-9 < 7
 
 
+@pytest.mark.slow
 def test_races_are_among_full_evaluations():
     settings = {
         "policy": "random",
@@ -334,7 +335,9 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("schedule", ["rounds", "window", "free"])
-@pytest.mark.parametrize("n", [1, 4, 9, 14])
+@pytest.mark.parametrize(
+    "n", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 9, 14))]
+)
 def test_a_search_that_was_cut_off_goes_on_the_same(n, schedule, tmp_path):
     settings = {"schedule": schedule, "batch_size": 2, "n_iter": 8}
     expected = search(**settings).fit(X, y)
