@@ -38,9 +38,9 @@ class Survivor(TypedDict):
 class RungValue(TypedDict):
     """The value of a point at a rung: None while pending, with an error of its own."""
 
-    rung: int
+    rung: Count
     value: float | None
-    std: float
+    std: NotNegative
 
 
 @dataclass(eq=False)

@@ -340,9 +340,10 @@ class Journal(NoJournal):
             (i, records.write_candidate(self._n_rounds, record))
             for i, record in enumerate(source.records(trials), self._n_candidates)
         ]
-        if rows:
-            self._run.begin(self._file)
-            self._file.add("candidate", rows)
+        if not rows:
+            return trials
+        self._run.begin(self._file)
+        self._file.add("candidate", rows)
         self._n_rounds += 1
         self._n_candidates += len(rows)
         return trials

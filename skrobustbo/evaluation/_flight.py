@@ -296,6 +296,7 @@ class Flight:
             return False
         self._groups.remove(group)
         self._tell(group)
+        self._is_last = False  # there may be more to ask now
         return True
 
     def _tell(self, group: Group) -> None:

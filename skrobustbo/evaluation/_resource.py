@@ -58,17 +58,23 @@ class ResourceAxis:
 
         Those of a smaller amount are among those of a larger one.
         """
-        if self.name != ROWS or amount is None:
+        if self.name != ROWS:
+            return train
+        amount = self.full if amount is None else amount
+        if amount >= self.n_samples:
             return train
         train = np.arange(self.n_samples)[train]
         rng = np.random.default_rng([_STREAM, self.seed, split])
-        n = max(1, int(len(train) * amount / self.full))
+        n = max(1, int(len(train) * amount / self.n_samples))
         if self.groups is not None:
             return self._of_groups(train, n, rng)
         return np.sort(self._by_class(train, rng)[:n])
 
     def _by_class(self, train: Rows, rng: np.random.Generator) -> Rows:
-        """Return rows in an order whose beginnings have the classes in their shares."""
+        """Return rows in an order whose beginnings have the classes in their shares.
+
+        One row of each class comes first, so that none is missing.
+        """
         train = rng.permutation(train)
         if self.strata is None:
             return train
@@ -77,6 +83,7 @@ class ResourceAxis:
         for code in range(len(classes)):
             of_class = np.flatnonzero(codes == code)
             place[of_class] = (np.arange(len(of_class)) + 0.5) / len(of_class)
+            place[of_class[0]] = 0.0
         return train[np.argsort(place, kind="stable")]
 
     def _of_groups(self, train: Rows, n: int, rng: np.random.Generator) -> Rows:

@@ -87,7 +87,7 @@ def _no_warning_of_partial(trials: Sequence[Trial]) -> Iterator[None]:
     partial = any(trial.is_partial for trial in trials)
     complete = [fold for t in trials if not t.is_partial for fold in t.folds]
     with warnings.catch_warnings():
-        if partial and all(map(_is_finite, complete)):
+        if partial and complete and all(map(_is_finite, complete)):
             warnings.filterwarnings("ignore", "One or more of the .* are non-finite")
         yield
 

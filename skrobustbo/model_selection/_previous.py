@@ -306,7 +306,8 @@ def _of_checkpoint(
     for i, point in enumerate(decoded):
         results = [folds[i, k] for k in range(n_splits) if (i, k) in folds]
         of_folds = [result["test_scores"] for result in results]
-        if len(of_folds) < n_splits:  # stopped, or never finished
+        # Stopped, never finished, or evaluated with a part of a resource.
+        if len(of_folds) < n_splits or noted[i].get("resource") is not None:
             continue
         if isinstance(of_folds[0], dict):
             if metric not in of_folds[0]:

@@ -89,7 +89,8 @@ class SearchResource:
             return int(given or n)
         present = search.estimator.get_params(deep=True).get(self.name)
         full = present if given is None else given
-        if not isinstance(full, Integral) or full < 1:
+        whole = isinstance(full, Integral) and not isinstance(full, bool)
+        if not whole or full < 1:
             raise ValueError(
                 "The 'max_resources' of RobustBayesSearchCV must be given where the "
                 f"estimator's {self.name!r} is not a positive integer. It is "

@@ -121,6 +121,8 @@ def check_return_resource(flag: Any, rungs: Rungs | None) -> None:
 def read_results(cv_results: Any, metric: str | None) -> Found:
     """Return params and mean test scores of `cv_results_`, or of a table made of it.
 
+    Candidates that were evaluated in part only are left out.
+
     Raises
     ------
     ValueError
@@ -139,7 +141,25 @@ def read_results(cv_results: Any, metric: str | None) -> Found:
             f"Expected as many scores as candidates, got {len(scores)} scores of "
             f"{len(params)} candidates; give 'cv_results_' as the search left it."
         )
-    return [(p, float(score)) for p, score in zip(params, scores, strict=True)]
+    partial = _partial(cv_results, names, len(params))
+    rows = zip(params, scores, partial, strict=True)
+    return [(p, float(score)) for p, score, in_part in rows if not in_part]
+
+
+def _partial(columns: Any, names: Sequence[str], n: int) -> NDArray[np.bool_]:
+    """Tell of each candidate whether it was evaluated in part only.
+
+    A race has stopped it, or it had less of a resource than others.
+    """
+    partial = np.zeros(n, dtype=bool)
+    if "raced" in names:
+        partial |= np.asarray(columns["raced"], dtype=bool)
+    if "n_resources" in names:
+        amounts = np.asarray(columns["n_resources"], dtype=float)
+        partial |= amounts < amounts.max(initial=0.0)
+    if "status" in names:
+        partial |= np.isin(list(columns["status"]), ["stopped", "partial"])
+    return partial
 
 
 def _score_column(names: list[str], metric: str | None) -> str:

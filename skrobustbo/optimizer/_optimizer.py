@@ -332,7 +332,7 @@ class Optimizer(Written, Views):
             self._ladder.note(trial, rung, value, std)
             self._revalue()
             if trial.pending:
-                self._tell_trial(trial, *self._ladder.expected(trial))
+                self._take(trial, *self._ladder.expected(trial))
 
     def _revalue(self) -> None:
         """Take over what the values at rungs now say of all trials told."""
@@ -345,20 +345,27 @@ class Optimizer(Written, Views):
 
         `std` is the standard deviation of an error of its own, if it is an estimate.
         """
-        trial.value_std = std
         with self._lock:
             if trial.number < 0:
                 self._add(trial)
-            self._record(trial, value, time.time())
-            self._branches[trial.branch].learn(trial)
-            self._turns.learn(trial)
+            self._take(trial, value, std)
+
+    def _take(self, trial: Trial, value: float, std: float) -> None:
+        """Record the value of a trial that was added, and learn from it."""
+        trial.value_std = std
+        self._record(trial, value, time.time())
+        self._branches[trial.branch].learn(trial)
+        self._turns.learn(trial)
 
     def _tell_before(self, found: Sequence[tuple[Params, float]]) -> None:
         """Record values of an earlier search; trials are numbered from 0 after them."""
         self._trials.n_before = len(found)
-        rung = None if self._rungs is None else self._rungs.top
         for params, value in found:
-            self._tell_placed(self._place(params), value, rung)
+            trial = self._place(params)
+            if self._rungs is None:
+                self._tell_trial(trial, value)
+            else:
+                self._tell_rung(trial, self._rungs.top, value)
 
     def _record(self, trial: Trial, value: float, when: float) -> None:
         self._trials.tell(trial, value, when)

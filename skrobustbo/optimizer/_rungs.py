@@ -35,6 +35,8 @@ _TELLING = 4
 _NOTHING = 10.0
 #: Correlations are not taken for larger than this.
 _ALMOST = 0.999
+#: Relative size of deviations that may be rounding errors.
+_ROUNDING = 1e-12
 #: The interquartile range of normal values, in standard deviations.
 _IQR = 1.35
 
@@ -49,6 +51,8 @@ class Link:
 
     Attributes
     ----------
+    spread : float
+        Standard deviation of the values at a rung, the unit of all that follows.
     low, high : float
         Mean values at both rungs.
     slope : float
@@ -61,6 +65,7 @@ class Link:
         Sum of squares by which the slope is known, that of the prior included.
     """
 
+    spread: float
     low: float
     high: float
     slope: float
@@ -74,27 +79,29 @@ class Link:
 
         `spread` is the standard deviation of the values at a rung.
         """
-        prior, expected = _SLOPE_WEIGHT * spread**2, (_ERROR * spread) ** 2
         if not len(low):
-            return cls(0.0, 0.0, 1.0, expected, math.inf, math.inf)
+            return cls(spread, 0.0, 0.0, 1.0, _ERROR**2, math.inf, math.inf)
+        low, high = low / spread, high / spread
         ranks = np.argsort(np.argsort(-low, kind="stable"), kind="stable")
         w = 1 / (1 + (ranks / max(_LEAST_RANK, len(low) / 3)) ** 2)
         n = float(w.sum())
         means = float(w @ low / n), float(w @ high / n)
         x, y = low - means[0], high - means[1]
-        information = float(w @ x**2 + prior)
-        slope = max(0.0, float(w @ (x * y) + prior * _SLOPE) / information)
-        squares = float(w @ (y - slope * x) ** 2 + _ERROR_WEIGHT * expected)
+        information = float(w @ x**2) + _SLOPE_WEIGHT
+        slope = float(w @ (x * y)) + _SLOPE_WEIGHT * _SLOPE
+        slope = max(0.0, slope / information)
+        squares = float(w @ (y - slope * x) ** 2) + _ERROR_WEIGHT * _ERROR**2
         # The mean takes a degree of freedom, as far as there is one to take.
         variance = squares / (n + _ERROR_WEIGHT - min(1.0, n / 2))
-        return cls(*means, slope, variance, n, information)
+        return cls(spread, *means, slope, variance, n, information)
 
-    def carry(self, value: float, variance: float) -> Estimate:
-        """Return a value at the higher rung, and the variance of its error."""
-        x = value - self.low
-        of_line = 1 / self.n + x**2 / self.information
-        own = self.variance * (1 + of_line)
-        return self.high + self.slope * x, self.slope**2 * variance + own
+    def carry(self, value: float, std: float) -> Estimate:
+        """Return a value at the higher rung, and the deviation of its error."""
+        x, error = value / self.spread - self.low, std / self.spread
+        own = self.variance * (1 + 1 / self.n + x**2 / self.information)
+        carried = self.high + self.slope * x
+        deviation = math.sqrt((self.slope * error) ** 2 + own)
+        return carried * self.spread, deviation * self.spread
 
 
 class Rungs:
@@ -147,7 +154,7 @@ class Rungs:
     def spent(self) -> Array:
         """Resource spent at each rung, that of pending values included."""
         spent = np.zeros(len(self.shares))
-        for trial in self._trials.trials:
+        for trial in self._trials.trials[self._trials.n_before :]:
             for each in trial.rungs:
                 spent[each["rung"]] += self.shares[each["rung"]]
         return spent
@@ -196,10 +203,10 @@ class Rungs:
         1. They pay if r**2 / (1 - r**2) > s. A rung is given up where r, with its
         standard error added, is too small for that, by Fisher's transformation.
         """
-        low, high = self._pairs(rung, self.top)
-        if len(low) < _TELLING or not low.std() * high.std() > 0:
+        low, high = map(_unit, self._pairs(rung, self.top))
+        if len(low) < _TELLING or not (low.any() and high.any()):
             return True
-        r = float(np.clip(np.corrcoef(low, high)[0, 1], -_ALMOST, _ALMOST))
+        r = float(np.clip(low @ high, -_ALMOST, _ALMOST))
         at_most = math.tanh(math.atanh(r) + 1 / math.sqrt(len(low) - 3))
         share = self.shares[rung]
         return at_most > math.sqrt(share / (1 + share))
@@ -209,8 +216,16 @@ class Rungs:
     def note(
         self, trial: Trial, rung: int, value: float | None, std: float = 0.0
     ) -> None:
-        """Note a candidate's value at a rung, asked before or not; None if pending."""
-        trial.rungs = [each for each in trial.rungs if each["rung"] != rung]
+        """Note a candidate's value at a rung, asked before or not; None if pending.
+
+        Values due at lower rungs will not come then.
+        """
+        trial.rungs = [
+            each
+            for each in trial.rungs
+            if each["rung"] > rung
+            or (each["rung"] < rung and each["value"] is not None)
+        ]
         trial.rungs.append({"rung": rung, "value": value, "std": std})
 
     def revalue(self) -> None:
@@ -226,11 +241,10 @@ class Rungs:
         value, std = _told(trial)[rung]
         if not math.isfinite(value):
             return math.nan, 0.0
-        variance = std**2
         while rung < self.top:
-            value, variance = self._links[rung].carry(value, variance)
+            value, std = self._links[rung].carry(value, std)
             rung = self._above(rung)
-        return value, math.sqrt(variance)
+        return value, std
 
     def _above(self, rung: int) -> int:
         """Return the next rung in use above one."""
@@ -243,7 +257,7 @@ class Rungs:
         link = Link.of(low, high, spread)
         if rung in self.in_use:
             return link
-        return replace(link, slope=0.0, variance=(_NOTHING * spread) ** 2)
+        return replace(link, slope=0.0, variance=_NOTHING**2)
 
     def _pairs(self, rung: int, other: int) -> tuple[Array, Array]:
         """Return the values of candidates that were measured at two rungs."""
@@ -257,9 +271,9 @@ class Rungs:
         """Raise a ValueError unless what was read back of the rungs fits together."""
         for trial in self._trials.trials:
             rungs = [each["rung"] for each in trial.rungs]
-            if trial.pending == bool(_told(trial)) or not all(
-                0 <= rung <= self.top for rung in rungs
-            ):
+            known = set(rungs) <= set(range(self.top + 1))
+            once = len(set(rungs)) == len(rungs)
+            if trial.pending == bool(_told(trial)) or not (known and once):
                 raise ValueError(f"rungs {rungs} of a candidate")
 
 
@@ -287,10 +301,21 @@ def _value(trial: Trial) -> float:
     return math.nan if trial.value is None else trial.value
 
 
+def _unit(values: Array) -> Array:
+    """Return the deviations from the mean as a vector of length 1, or 0 without any."""
+    scaled = values / (np.abs(values).max(initial=0.0) or 1.0)
+    away = scaled - scaled.mean() if len(scaled) else scaled
+    length = float(np.linalg.norm(away))
+    return away / length if length > _ROUNDING else np.zeros_like(away)
+
+
 def _spread(values: Sequence[float]) -> float:
-    """Return the standard deviation of most of some values; 1 where they have none."""
+    """Return the standard deviation of most of some values; their size without any."""
     finite = np.array([value for value in values if math.isfinite(value)])
     if not len(finite):
         return 1.0
     low, high = np.percentile(finite, [25, 75])
-    return float((high - low) / _IQR) or float(finite.std()) or 1.0
+    largest = float(np.abs(finite).max())
+    least = _ROUNDING * largest
+    found = (high - low) / _IQR, (finite / (largest or 1.0)).std() * largest
+    return float(next((each for each in found if each > least), largest)) or 1.0

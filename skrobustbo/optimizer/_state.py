@@ -164,6 +164,8 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
     if d["balancer"] is not None:
         optimizer._turns.balancer.state = rebuilt(BranchState, d["balancer"])
     trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
+    if optimizer._rungs is None and any(trial.rungs for trial in trials):
+        raise ValueError("values at rungs, and no resource")
     if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
         raise ValueError("values of what was not told, or none of what was")
     for trial in trials:

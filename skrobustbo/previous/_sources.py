@@ -50,9 +50,7 @@ def from_cv_results(
     """
     columns = _columns(cv_results, metric)
     found = read_results(columns, metric)
-    out = _partial(columns, len(found))
-    kept = [pair for pair, stopped in zip(found, out, strict=True) if not stopped]
-    params, scores = [p for p, _ in kept], [score for _, score in kept]
+    params, scores = [p for p, _ in found], [score for _, score in found]
     return PreviousCandidates(params, scores, same_data=same_data)
 
 
@@ -85,22 +83,6 @@ def _is_missing(value: Any) -> bool:
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     return type(value).__name__ in ("NAType", "NaTType")
-
-
-def _partial(columns: Any, n: int) -> list[bool]:
-    """Tell of each candidate whether it was evaluated in part only.
-
-    A race has stopped it, or it had less of a resource than others.
-    """
-    partial = np.zeros(n, dtype=bool)
-    if "raced" in columns:
-        partial |= np.asarray(columns["raced"], dtype=bool)
-    if "n_resources" in columns:
-        amounts = np.asarray(columns["n_resources"], dtype=float)
-        partial |= amounts < amounts.max(initial=0.0)
-    if "status" in columns:
-        partial |= np.isin(list(columns["status"]), ["stopped", "partial"])
-    return [bool(one) for one in partial]
 
 
 def from_optuna(study: Any, *, same_data: bool = True) -> PreviousCandidates:

@@ -68,10 +68,12 @@ def test_a_link_is_a_weighted_bayesian_regression():
     variance = errors / (n + 0.5 - 1)
     assert (link.low, link.high) == pytest.approx((mean, above))
     assert (link.slope, link.variance) == pytest.approx((slope, variance))
-    value, of_error = link.carry(2.0, 0.04)
+    value, error = link.carry(2.0, 0.2)
     assert value == pytest.approx(above + slope * (2 - mean))
     expected = slope**2 * 0.04 + variance * (1 + 1 / n + (2 - mean) ** 2 / squares)
-    assert of_error == pytest.approx(expected)
+    assert error == pytest.approx(math.sqrt(expected))
+    twice = Link.of(2 * low, 2 * high, spread=2.0)
+    assert twice.carry(4.0, 0.4) == pytest.approx((2 * value, 2 * error))
 
 
 def test_without_pairs_a_value_is_carried_as_it_is_with_a_large_error():
