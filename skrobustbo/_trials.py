@@ -235,7 +235,7 @@ class Trials:
         trial = self.told[n]
         value = math.nan if trial.value is None else trial.value
         finite = math.isfinite(value)
-        self._values[n] = _limited(value) if finite else math.nan
+        self._values[n] = limited(value) if finite else math.nan
         self._has_estimates |= trial.value_std > 0
         if finite and (self.best is None or self._rank(n) > self._rank(self.best)):
             self.best = n
@@ -317,5 +317,6 @@ class BranchTrials(Trials):
         return next(trial for trial in self.trials if trial.x.tobytes() == key)
 
 
-def _limited(value: float) -> float:
+def limited(value: float) -> float:
+    """Return a value that models can see: not near the largest float."""
     return min(max(value, -_LARGEST), _LARGEST)

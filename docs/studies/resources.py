@@ -9,7 +9,9 @@ schedule of scikit-learn's `HalvingRandomSearchCV`, begun again with new candida
 until the budget is used. "lowest" spends one half of it on random candidates with the
 smallest amount, and the other on the best of them in full. "hyperband" is Optuna's TPE
 with its Hyperband pruner. It goes on with a trial where the others begin anew, so it
-pays for the last amount of a trial only. Rows that the file holds are not made again.
+pays for the last amount of a trial only. "dehb" and "smac" are DEHB and the
+multi-fidelity facade of SMAC; packages have to be installed. Rows that the file holds
+are not made again.
 
 The tasks of LCBench are the last 14; the first 20 have been used for choosing.
 """
@@ -22,8 +24,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import wilcoxon
 
+import resource_peers as peers
 import shared
-from skrobustbo import Integer, Optimizer, problems
+from skrobustbo import Optimizer, problems
 from skrobustbo.benchmarks._args import seed_list
 from skrobustbo.benchmarks._report import table
 from skrobustbo.datasets import fetch_lcbench
@@ -129,44 +132,9 @@ def lowest(costs, seed):
         costs(points[i], high)
 
 
-def suggest(trial, name, dimension):
-    """Return the value that an Optuna trial suggests for a dimension of numbers."""
-    is_whole = isinstance(dimension, Integer)
-    of_kind = trial.suggest_int if is_whole else trial.suggest_float
-    return of_kind(name, dimension.low, dimension.high, log=dimension.log)
-
-
-def hyperband(costs, seed):
-    """Search with Optuna's TPE and its Hyperband pruner."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    low, high = costs.amounts[0], costs.amounts[-1]
-    dimensions = costs.space.dimensions.items()
-    study = optuna.create_study(
-        direction="maximize",
-        study_name=f"study {seed}",  # the pruner draws brackets by it
-        sampler=optuna.samplers.TPESampler(seed=seed),
-        pruner=optuna.pruners.HyperbandPruner(low, high, reduction_factor=3),
-    )
-    while costs.left > 1e-9:
-        trial = study.ask()
-        params = {name: suggest(trial, name, d) for name, d in dimensions}
-        before = 0
-        state, value = optuna.trial.TrialState.COMPLETE, None
-        for amount in costs.amounts:
-            value = costs(params, amount, before)
-            before = amount
-            trial.report(value, amount)
-            if amount < high and trial.should_prune():
-                state, value = optuna.trial.TrialState.PRUNED, None
-                break
-        study.tell(trial, value, state=state)
-
-
-METHODS = {
-    each.__name__: each for each in (full, resource, random, halving, lowest, hyperband)
-}
+OURS = (full, resource, random, halving, lowest)
+PEERS = (peers.hyperband, peers.dehb, peers.smac)
+METHODS = {each.__name__: each for each in OURS + PEERS}
 
 # The runs -----------------------------------------------------------------------------
 

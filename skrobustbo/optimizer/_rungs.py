@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._trials import Trial, Trials
+from skrobustbo._trials import Trial, Trials, limited
 
 Array = NDArray[np.float64]
 #: A value, and the standard deviation of its error.
@@ -151,6 +151,12 @@ class Rungs:
         return max(1, round(self._budget * (begun + 1 - _EARLY)))
 
     @property
+    def _left_to_plan(self) -> float:
+        """The budget without the candidates of an earlier search, which count in it."""
+        planned = math.inf if self._budget is None else self._budget
+        return planned - self._trials.n_before
+
+    @property
     def spent(self) -> Array:
         """Resource spent at each rung, that of pending values included."""
         spent = np.zeros(len(self.shares))
@@ -164,7 +170,7 @@ class Rungs:
     def next(self) -> tuple[Trial | None, int]:
         """Return the candidate to promote, None for a new one, and its rung."""
         spent = self.spent
-        if self._budget is not None and spent.sum() >= _EARLY * self._budget:
+        if spent.sum() >= _EARLY * self._left_to_plan:
             best = self._best_below(self.top)
             beats = best is not None and _value(best) > self._reached
             return (best if beats else None), self.top
@@ -241,6 +247,8 @@ class Rungs:
         value, std = _told(trial)[rung]
         if not math.isfinite(value):
             return math.nan, 0.0
+        if rung < self.top:
+            value = limited(value)
         while rung < self.top:
             value, std = self._links[rung].carry(value, std)
             rung = self._above(rung)
@@ -263,8 +271,10 @@ class Rungs:
         """Return the values of candidates that were measured at two rungs."""
         found = [_told(trial) for trial in self._trials.trials]
         both = [(v[rung][0], v[other][0]) for v in found if {rung, other} <= v.keys()]
-        pairs = np.array(both).reshape(-1, 2)
-        low, high = pairs[np.isfinite(pairs).all(axis=1)].T
+        finite = [
+            list(map(limited, pair)) for pair in both if all(map(math.isfinite, pair))
+        ]
+        low, high = np.array(finite).reshape(-1, 2).T
         return low, high
 
     def check(self) -> None:
@@ -311,7 +321,7 @@ def _unit(values: Array) -> Array:
 
 def _spread(values: Sequence[float]) -> float:
     """Return the standard deviation of most of some values; their size without any."""
-    finite = np.array([value for value in values if math.isfinite(value)])
+    finite = np.array([limited(value) for value in values if math.isfinite(value)])
     if not len(finite):
         return 1.0
     low, high = np.percentile(finite, [25, 75])

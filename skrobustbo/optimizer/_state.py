@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from skrobustbo._arguments import LARGEST_COUNT
-from skrobustbo._forms import built, has_items
+from skrobustbo._forms import Count, built, has_form, has_items
 from skrobustbo._trials import Trial
 from skrobustbo.optimizer._balancer import BranchState
 from skrobustbo.optimizer._branch import Branch
@@ -96,7 +96,9 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
     several = len(branches) > 1
     states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
     rungs = optimizer._rungs
-    of_rungs = {} if rungs is None else {"resources": list(rungs.amounts)}
+    of_rungs: dict[str, Any] = {}
+    if rungs is not None:
+        of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
     return {
         **of_rungs,
         "format": FORMAT,
@@ -168,6 +170,10 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
         raise ValueError("values at rungs, and no resource")
     if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
         raise ValueError("values of what was not told, or none of what was")
+    n_before = d.get("n_before", 0)
+    if not has_form(n_before, Count) or n_before > len(trials):
+        raise ValueError(f"{n_before!r} trials of an earlier search")
+    optimizer._trials.n_before = n_before
     for trial in trials:
         optimizer._add(trial)
     for trial in (trials[i] for i in d["told"]):

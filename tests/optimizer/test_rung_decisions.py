@@ -286,7 +286,9 @@ def test_only_the_ratios_of_amounts_matter():
         other.tell(params, plain(params, amount), resource=amount / 18)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-160, 1e150, 1e200, 1e307])
+@pytest.mark.parametrize(
+    "scale", [1e-300, 1e-200, 1e-160, 1e150, 1e200, 1e307, 1.7e308]
+)
 def test_values_of_any_size_can_be_told(scale):
     rng = np.random.default_rng(0)
     optimizer = optimizer_of(policy="robust")

@@ -383,6 +383,24 @@ def test_earlier_candidates_cost_nothing():
     assert 9 * N <= sum(amounts_of(ours)) < 10 * N
 
 
+def test_low_rungs_cost_no_more_with_earlier_candidates():
+    before = search_of(Pupil(), {"a": Real(-1, 1)}, n_iter=30, policy="random")
+    ours = search(previous=before.fit(X, y), policy="random", n_iter=9).fit(X, y)
+    low = sum(n for n in amounts_of(ours) if n < N) / N
+    assert 0 < low <= 9 * 2 / 9 + 1 / 3
+
+
+def test_a_state_tells_earlier_candidates_from_what_was_spent():
+    ours = search(previous=earlier()).fit(X, y).optimizer_
+    other = read_back(ours)
+    np.testing.assert_array_equal(other._rungs.spent, ours._rungs.spent)
+    for _ in range(8):
+        params, amount = ours.ask(return_resource=True)
+        assert other.ask(return_resource=True) == (params, amount)
+        for each in (ours, other):
+            each.tell(params, -abs(params["a"]), resource=amount)
+
+
 @pytest.mark.parametrize("form", ["search", "results", "checkpoint"])
 def test_a_search_with_a_resource_can_be_the_earlier_one(form, tmp_path):
     path = str(tmp_path / "checkpoint")
