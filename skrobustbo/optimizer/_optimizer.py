@@ -220,15 +220,14 @@ class Optimizer(Written, Views):
             If every point of a finite space has been asked or told.
         """
         check_return_resource(return_resource, self._rungs)
-        one = self._ask_with_resource if return_resource else self._ask_params
         if n is None:
-            return one()
-        return [one() for _ in range(checked_count("n", n, "Optimizer.ask"))]
+            return self._ask_one(return_resource)
+        n = checked_count("n", n, "Optimizer.ask")
+        return [self._ask_one(return_resource) for _ in range(n)]
 
-    def _ask_params(self) -> Params:
-        return dict(self._ask_trial().params)
-
-    def _ask_with_resource(self) -> tuple[Params, float]:
+    def _ask_one(self, return_resource: bool) -> Params | tuple[Params, float]:
+        if not return_resource:
+            return dict(self._ask_trial().params)
         trial, rung = self._ask_rung()
         return dict(trial.params), self._ladder.amounts[rung]
 
