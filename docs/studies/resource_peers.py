@@ -1,15 +1,22 @@
 """Other packages that spend a resource: Optuna, DEHB and SMAC, each if it is installed.
 
-Each takes what a run has to pay from, a seed, and searches until the budget is used. A
-package's amounts are rounded to those of the study.
+Each takes what a run has to pay from, a seed, and searches until the budget is used. It
+is told the rungs, whose amounts are rounded in the study.
 """
+
+import tempfile
+
+import numpy as np
 
 from skrobustbo import Integer
 
+#: The amounts in units of the smallest one, as the packages have them.
+RUNGS = (1, 3, 9)
 
-def nearest(costs, amount):
-    """Return the amount of the study that is nearest to one of a package."""
-    return min(costs.amounts, key=lambda known: abs(known - amount))
+
+def amount_of(costs, rung):
+    """Return the amount of the study that a package's amount is."""
+    return costs.amounts[RUNGS.index(round(rung))]
 
 
 def suggest(trial, name, dimension):
@@ -24,23 +31,22 @@ def hyperband(costs, seed):
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    low, high = costs.amounts[0], costs.amounts[-1]
-    dimensions = costs.space.dimensions.items()
+    dimensions, high = costs.space.dimensions.items(), costs.amounts[-1]
     study = optuna.create_study(
         direction="maximize",
         study_name=f"study {seed}",  # the pruner draws brackets by it
         sampler=optuna.samplers.TPESampler(seed=seed),
-        pruner=optuna.pruners.HyperbandPruner(low, high, reduction_factor=3),
+        pruner=optuna.pruners.HyperbandPruner(1, RUNGS[-1], reduction_factor=3),
     )
     while costs.left > 1e-9:
         trial = study.ask()
         params = {name: suggest(trial, name, d) for name, d in dimensions}
         before = 0
         state, value = optuna.trial.TrialState.COMPLETE, None
-        for amount in costs.amounts:
+        for rung, amount in zip(RUNGS, costs.amounts, strict=True):
             value = costs(params, amount, before)
             before = amount
-            trial.report(value, amount)
+            trial.report(value, rung)
             if amount < high and trial.should_prune():
                 state, value = optuna.trial.TrialState.PRUNED, None
                 break
@@ -60,32 +66,28 @@ def _config_space(space, seed):
 
 def dehb(costs, seed):
     """Search with DEHB: differential evolution in the brackets of Hyperband."""
-    import tempfile
-
     from dehb import DEHB
 
     with tempfile.TemporaryDirectory() as folder:
         search = DEHB(
-            cs=_config_space(costs.space, seed),
-            min_fidelity=costs.amounts[-1] / 9,
-            max_fidelity=costs.amounts[-1],
-            eta=3,
-            n_workers=1,
+            dimensions=costs.space.n_uniform,
+            min_fidelity=1,
+            max_fidelity=RUNGS[-1],
             seed=seed,
+            n_workers=1,
+            save_freq="end",
             output_path=folder,
-            log_level="ERROR",
         )
         while costs.left > 1e-9:
             job = search.ask()
-            amount = nearest(costs, job["fidelity"])
-            value = costs(dict(job["config"]), amount)
+            point = costs.space.from_uniform(np.array([job["config"]]))[0]
+            amount = amount_of(costs, job["fidelity"])
+            value = costs(costs.space.decode(point), amount)
             search.tell(job, {"fitness": -value, "cost": amount})
 
 
 def smac(costs, seed):
     """Search with SMAC's multi-fidelity facade."""
-    import tempfile
-
     from smac import MultiFidelityFacade, Scenario
     from smac.runhistory.dataclasses import TrialValue
 
@@ -93,9 +95,9 @@ def smac(costs, seed):
         scenario = Scenario(
             _config_space(costs.space, seed),
             deterministic=True,
-            n_trials=10_000,
-            min_budget=costs.amounts[-1] / 9,
-            max_budget=costs.amounts[-1],
+            n_trials=130,  # about as many as the budget allows; the design goes by it
+            min_budget=1,
+            max_budget=RUNGS[-1],
             seed=seed,
             output_directory=folder,
         )
@@ -108,5 +110,5 @@ def smac(costs, seed):
         )
         while costs.left > 1e-9:
             info = search.ask()
-            value = costs(dict(info.config), nearest(costs, info.budget))
+            value = costs(dict(info.config), amount_of(costs, info.budget))
             search.tell(info, TrialValue(cost=-value))

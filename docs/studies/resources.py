@@ -139,10 +139,12 @@ METHODS = {each.__name__: each for each in OURS + PEERS}
 # The runs -----------------------------------------------------------------------------
 
 
-def every_problem():
-    """Return the names of all problems."""
-    tasks = list(fetch_lcbench().tasks)[CHOOSING:]
+def every_problem(args):
+    """Return the names of all problems, or of those that need no data."""
     curves = [f"{kind}-{number}" for kind, number in product(KINDS, range(4))]
+    if args.only_curves:
+        return curves
+    tasks = list(fetch_lcbench().tasks)[CHOOSING:]
     return [*(f"lcbench-{task}" for task in tasks), *curves]
 
 
@@ -171,7 +173,7 @@ def run(args):
     held = pd.read_csv(path) if path.exists() else pd.DataFrame()
     columns = (held.get(name, []) for name in ("problem", "method", "seed"))
     keys = set(zip(*columns, strict=True))
-    names = args.problems.split(",") if args.problems else every_problem()
+    names = args.problems.split(",") if args.problems else every_problem(args)
     for key in product(names, args.methods.split(","), args.seeds):
         if key not in keys:
             row = pd.DataFrame([row_of(*key)])
@@ -271,6 +273,7 @@ def parser():
     make.add_argument("--out", required=True, metavar="CSV")
     make.add_argument("--seeds", type=seed_list, default="0-4")
     make.add_argument("--problems", help="separated by commas (default: all)")
+    make.add_argument("--only-curves", action="store_true", help="leave LCBench out")
     make.add_argument("--methods", default=",".join(METHODS))
     make.set_defaults(do=run)
     shown = commands.add_parser("show", help="print the tables")
