@@ -201,10 +201,12 @@ class Flight:
         return True
 
     def _race(self, trial: Trial) -> Race | None:
-        racing = self._schedule.racing
-        if racing is None or trial.resource is not None:
-            return None
-        return racing.race(trial)
+        racing = self._racing_of(trial)
+        return None if racing is None else racing.race(trial)
+
+    def _racing_of(self, trial: Trial) -> Racing | None:
+        """Return the races that a candidate is in: those of full evaluations."""
+        return self._schedule.racing if trial.resource is None else None
 
     def take(self, key: FoldId, result: FoldResult | Exception) -> None:
         """Take the result of a fold, or what it raised.
@@ -308,8 +310,7 @@ class Flight:
         self.is_stopped |= self._ground.end(group.task)
 
     def _note(self, candidate: Candidate) -> None:
-        racing = self._schedule.racing
-        if racing is None or candidate.trial.resource is not None:
+        if (racing := self._racing_of(candidate.trial)) is None:
             return
         if candidate.estimate is not None:
             racing.stopped(candidate.race, candidate.chance)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 from warnings import warn
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skrobustbo._arguments import checked_count
@@ -226,9 +227,9 @@ class GoingOnMixin:
     def _set_resources(self, source: OptimizerSource) -> None:
         """Set the attributes that halving searches of scikit-learn have, too."""
         amounts = source.optimizer._ladder.amounts
-        rungs = [amounts.index(t.resource or amounts[-1]) for t in source.trials]
+        rungs: Any = cast(Any, self).cv_results_["iter"]
         self.n_resources_ = list(amounts)
-        self.n_candidates_ = [rungs.count(rung) for rung in range(len(amounts))]
+        self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
         self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
 
     @contextmanager
@@ -277,7 +278,7 @@ class GoingOnMixin:
         known = partial(known_before, self, data)
         fresh, before, resource = prepared(self, journal, data, n, known)
         if resource is not None:
-            return RungSource(self, fresh, journal, n, before, resource)
+            return RungSource(self, fresh, journal, n, before, resource=resource)
         if n_iter is not None and self._is_where_it_was(journal):
             return ContinuedSource(self, fresh, journal, n, before)
         return OptimizerSource(self, fresh, journal, n, before)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from skrobustbo._trials import Trial
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection._source import OptimizerSource
-from skrobustbo.optimizer import Optimizer
 
 #: The label of evaluations of a candidate that was evaluated before, with less.
 PROMOTED = "promoted"
@@ -26,35 +24,20 @@ class RungSource(OptimizerSource):
 
     Parameters
     ----------
-    search : RobustBayesSearchCV
-        The search, for its settings.
-    fresh : callable
-        Returns an optimizer that has not been asked yet.
-    journal : NoJournal
-        Knows what of the results comes from an earlier run.
-    n_iter : int
-        The resource to use, in units of full evaluations.
-    before : Before or None
-        What is known of an earlier search.
+    *given
+        What `OptimizerSource` takes; `n_iter` is the resource to use, in units of full
+        evaluations.
     resource : ResourceAxis
         What evaluations get a part of.
     """
 
-    def __init__(
-        self,
-        search: Any,
-        fresh: Callable[[], Optimizer],
-        journal: NoJournal,
-        n_iter: int,
-        before: Any,
-        resource: ResourceAxis,
-    ) -> None:
-        super().__init__(search, fresh, journal, n_iter, before)
+    def __init__(self, *given: Any, resource: ResourceAxis) -> None:
+        super().__init__(*given)
         self.resource = resource
         #: The optimizer's trial of each evaluation, and its rung, by number.
         self._candidates: dict[int, tuple[Trial, int]] = {}
         # As many as if all had the smallest amount.
-        self.n_rounds = math.ceil(n_iter / self.optimizer._ladder.shares[0]) + 1
+        self.n_rounds = math.ceil(self._n_iter / self.optimizer._ladder.shares[0]) + 1
 
     @property
     def n_used(self) -> float:
@@ -97,15 +80,15 @@ class RungSource(OptimizerSource):
         )
 
     def _entered(self, trial: Trial) -> Trial:
-        placed = self.optimizer._place(trial.params)
-        rung = self._rung(trial)
-        return self._evaluation(self.optimizer._enter_rung(placed, rung), rung)
+        return self._evaluation(*self._candidate_of(trial))
 
     def _enter_again(self, trial: Trial) -> None:
-        placed = self.optimizer._place(trial.params)
-        rung = self._rung(trial)
-        candidate = self.optimizer._enter_rung(placed, rung)
-        self._candidates[trial.number] = candidate, rung
+        self._candidates[trial.number] = self._candidate_of(trial)
+
+    def _candidate_of(self, trial: Trial) -> tuple[Trial, int]:
+        """Return the optimizer's trial of an earlier evaluation, and its rung."""
+        placed, rung = self.optimizer._place(trial.params), self._rung(trial)
+        return self.optimizer._enter_rung(placed, rung), rung
 
     def _rung(self, trial: Trial) -> int:
         ladder = self.optimizer._ladder

@@ -188,11 +188,9 @@ class Rungs:
     @property
     def _reached(self) -> float:
         """The best value at full resource."""
-        values = [_told(t)[self.top][0] for t in self._trials.told if self._is_full(t)]
-        return max(filter(math.isfinite, values), default=-math.inf)
-
-    def _is_full(self, trial: Trial) -> bool:
-        return _highest(trial) == self.top
+        i = self._trials.best
+        best = None if i is None else self._trials.told[i]
+        return -math.inf if best is None or best.value_std > 0 else _value(best)
 
     def _best_below(self, rung: int) -> Trial | None:
         """Return the candidate to promote to a rung, of the highest ones below it."""
@@ -237,7 +235,9 @@ class Rungs:
     def revalue(self) -> None:
         """Set the values of all candidates to what is expected at full resource."""
         self.in_use = [k for k in range(self.top) if self._pays(k)] + [self.top]
-        self._links = {rung: self._link(rung) for rung in range(self.top)}
+        every = [_told(trial).values() for trial in self._trials.trials]
+        spread = _spread([value for told in every for value, _ in told])
+        self._links = {rung: self._link(rung, spread) for rung in range(self.top)}
         for trial in self._trials.told:
             trial.value, trial.value_std = self.expected(trial)
 
@@ -258,9 +258,7 @@ class Rungs:
         """Return the next rung in use above one."""
         return next(k for k in self.in_use if k > rung)
 
-    def _link(self, rung: int) -> Link:
-        every = [_told(trial).values() for trial in self._trials.trials]
-        spread = _spread([value for told in every for value, _ in told])
+    def _link(self, rung: int, spread: float) -> Link:
         low, high = self._pairs(rung, self._above(rung))
         link = Link.of(low, high, spread)
         if rung in self.in_use:

@@ -1,7 +1,9 @@
-"""Optimizers at work: asked and told, and written and read back."""
+"""Optimizers and searches at work: asked, told, written, read back, compared."""
 
 import json
 import math
+
+import numpy as np
 
 from skrobustbo import Optimizer, Real
 
@@ -43,3 +45,12 @@ def assert_modelled(records):
     for record in records:
         assert math.isfinite(record["model_mean"]), record
         assert 0 < record["model_std"] < math.inf, record
+
+
+def assert_same(found, expected):
+    """Assert that two searches have the same results, times apart."""
+    found, expected = found.cv_results_, expected.cv_results_
+    assert list(found) == list(expected)
+    for key, values in expected.items():
+        if "time" not in key:
+            np.testing.assert_array_equal(found[key], values, err_msg=key)

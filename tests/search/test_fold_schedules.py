@@ -19,6 +19,7 @@ from fake_estimators import (
     processes_of,
     search_of,
 )
+from runs import assert_same
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import Racing, Stops
 from skrobustbo.evaluation._flight import Flight, Schedule
@@ -30,14 +31,6 @@ X, y = load_iris(return_X_y=True)
 def search(estimator=None, schedule="window", **settings):
     given = {"n_iter": 10, "refit": False, "batch_size": 3, **settings}
     return search_of(estimator or Noisy(), schedule=schedule, **given)
-
-
-def assert_same(found, expected):
-    found, expected = found.cv_results_, expected.cv_results_
-    assert list(found) == list(expected)
-    for key, values in expected.items():
-        if "time" not in key:
-            np.testing.assert_array_equal(found[key], values, err_msg=key)
 
 
 # The order of asking and telling ------------------------------------------------------

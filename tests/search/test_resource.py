@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake, Noisy, search_of
+from runs import assert_same
 from skrobustbo import (
     Integer,
     Optimizer,
@@ -61,14 +62,6 @@ class Learner(Fake):
 def search(estimator=None, **settings):
     given = {"n_iter": 6, "resource": "n_samples", "min_resources": 17, **settings}
     return search_of(estimator or Learner(), SPACE, **given)
-
-
-def assert_same(found, expected):
-    found, expected = found.cv_results_, expected.cv_results_
-    assert list(found) == list(expected)
-    for key, values in expected.items():
-        if "time" not in key:
-            np.testing.assert_array_equal(found[key], values, err_msg=key)
 
 
 # The rows of a fold -------------------------------------------------------------------

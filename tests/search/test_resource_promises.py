@@ -31,7 +31,7 @@ from sklearn.pipeline import Pipeline
 
 import fake_estimators
 from fake_estimators import Fake, search_of
-from runs import read_back
+from runs import assert_same, read_back
 from skrobustbo import Integer, Optimizer, Real, one_standard_error
 from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection import _honest
@@ -89,14 +89,6 @@ def search(estimator=None, space=None, **settings):
 
 def amounts_of(ours):
     return ours.cv_results_["n_resources"].tolist()
-
-
-def assert_same(found, expected):
-    found, expected = found.cv_results_, expected.cv_results_
-    assert list(found) == list(expected)
-    for key, values in expected.items():
-        if "time" not in key:
-            np.testing.assert_array_equal(found[key], values, err_msg=key)
 
 
 # Rows ---------------------------------------------------------------------------------
