@@ -21,8 +21,9 @@ from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._predictions import Recorder
-from skrobustbo.evaluation._resource import ResourceAxis
+from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
+from skrobustbo.evaluation._warm import packed, unpacked
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
 LIVES = 2
@@ -44,6 +45,8 @@ class Fold:
         What is passed on to scikit-learn's fit and score.
     amount : float or None
         How much of the resource it gets; None for all of it.
+    model : bytes or None
+        The model that was fitted with less of it, to go on from; None to fit anew.
     """
 
     candidate: int
@@ -51,6 +54,7 @@ class Fold:
     params: dict[str, Any]
     settings: dict[str, Any] = field(repr=False)
     amount: float | None = None
+    model: bytes | None = field(default=None, repr=False)
 
     @property
     def key(self) -> FoldId:
@@ -103,11 +107,14 @@ class Job:
 
     def _task(self, fold: Fold) -> dict[str, Any]:
         train, test = self.splits[fold.split]
+        keeps = None
         if self.resource is not None:
             train = self.resource.rows(train, fold.split, fold.amount)
+            if fold.amount is not None and self.resource.name != ROWS:
+                keeps = self.resource.name
         data = {"X": self.X, "y": self.y, "train": train, "test": test}
         own = {"nested": self.nested, "estimator": clone(self.estimator)}
-        return {"fold": fold, **own, **data, **self.settings}
+        return {"fold": fold, "keeps": keeps, **own, **data, **self.settings}
 
     def call(self, fold: Fold) -> Any:
         """Return `fit` of one fold as a task for joblib."""
@@ -317,23 +324,35 @@ def _nothing() -> None:
 
 
 def _fit_fold(
-    fold: Fold, nested: bool, recorder: Recorder | None = None, **kwargs: Any
+    fold: Fold,
+    nested: bool,
+    keeps: str | None,
+    recorder: Recorder | None = None,
+    **kwargs: Any,
 ) -> tuple[FoldId, FoldResult, float]:
     """Fit and score one fold with one inner thread.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
-    are used by the folds.
+    are used by the folds. With a resource that it `keeps`, the result has the model.
     """
     start = time.perf_counter()
+    if fold.model is not None:
+        kwargs["estimator"] = unpacked(fold.model)
     inside = nullcontext() if nested else parallel_config(backend="sequential")
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
     with one_thread(ThreadpoolController(), openmp=True), inside:
         try:
             result: FoldResult = evaluate(
-                parameters=fold.params, **fold.settings, **kwargs
+                parameters=fold.params,
+                return_estimator=keeps is not None,
+                **fold.settings,
+                **kwargs,
             )
         except SystemExit:  # of a fit; scikit-learn would let it end everything
             if kwargs["error_score"] == "raise":
                 raise
             result = _failed(kwargs, traceback.format_exc())
+    fitted = result.pop("estimator", None)
+    if keeps is not None and fitted is not None and not result["fit_error"]:
+        result["model"] = packed(fitted, keeps)
     return fold.key, result, time.perf_counter() - start

@@ -45,6 +45,7 @@ from skrobustbo.evaluation._resource import ResourceAxis
 from skrobustbo.evaluation._results import results_of
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
+from skrobustbo.evaluation._warm import WarmModels
 
 
 def run_search(
@@ -152,6 +153,7 @@ class _Fit:
         what = clone(search.estimator), self.X, self.y, splits, self._settings()
         self.job = Job(*what, resource=self.resource)
         self.predictions.job = self.job
+        self.models = WarmModels()
         search.n_splits_ = len(self.job.splits)
 
     def told(self, **more: Any) -> dict[str, Any]:
@@ -231,6 +233,7 @@ class _Fit:
     def _keep(self, key: FoldId, result: FoldResult) -> None:
         """Check a result and write it down."""
         check_scores(result, self.owner)
+        self.models.keep(key, result.pop("model", None))
         self.hear(result)
         self.journal.record(key, result, in_turn=not self.schedule.in_order)
 
@@ -281,9 +284,10 @@ class _Fit:
         task = task if self._watched([trial]) else None
         n, amount = trial.number, trial.resource
         params = {**trial.params, **self._full(amount)}
+        models = self.models.take(trial, len(self.job.splits))
         return [
-            Fold(n, k, params, self._progress(n, k, task), amount)
-            for k in range(len(self.job.splits))
+            Fold(n, k, params, self._progress(n, k, task), amount, model)
+            for k, model in enumerate(models)
         ]
 
     def _full(self, amount: float | None = None) -> Mapping[str, Any]:

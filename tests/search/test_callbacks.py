@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake, search_of
-from skrobustbo import Real, RobustBayesSearchCV
+from skrobustbo import Integer, Real, RobustBayesSearchCV
 
 X, y = load_iris(return_X_y=True)
 has_callbacks = hasattr(GridSearchCV, "set_callbacks")
@@ -79,6 +82,30 @@ def test_the_tree_of_tasks(batch_size, refit):
                 "candidate-split-evaluation": "round",
             }[name]
         )
+
+
+@needs_callbacks
+@pytest.mark.parametrize("warm_start", [True, False])
+def test_folds_with_a_part_of_a_resource_are_tasks_too(warm_start):
+    inner, outer = Recorder(), Recorder()
+    forest = RandomForestClassifier(6, warm_start=warm_start, random_state=0)
+    pipe = make_pipeline(StandardScaler().set_callbacks(inner), forest)
+    ours = RobustBayesSearchCV(
+        pipe,
+        {"randomforestclassifier__max_depth": Integer(1, 9)},
+        n_iter=3,
+        cv=3,
+        resource="randomforestclassifier__n_estimators",
+        min_resources=2,
+        random_state=0,
+    )
+    ours.set_callbacks(outer).fit(X, y)
+    n_evaluations = len(ours.cv_results_["params"])
+    assert "promoted" in ours.cv_results_["model_label"]
+    assert outer.count("round") == n_evaluations
+    assert outer.count("candidate-split-evaluation") == 3 * n_evaluations
+    assert len(outer.begun) == len(outer.ended)
+    assert len(inner.begun) == len(inner.ended) == 3 * n_evaluations + 1
 
 
 @needs_callbacks

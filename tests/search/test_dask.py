@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from killed_dask import is_right, killed_search
+from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 
 from fake_estimators import (
@@ -20,6 +22,7 @@ from fake_estimators import (
     strike_once,
 )
 from fixed_source import FixedSource
+from skrobustbo import Integer, RobustBayesSearchCV
 from skrobustbo.evaluation import (
     Stops,
     _dask,
@@ -85,6 +88,27 @@ def test_a_window_is_the_same_search(cluster, racing):
     alone = search(Noisy(), cv=5, **settings).fit(X, y).cv_results_
     with parallel_config(backend="dask"):
         spread = search(Noisy(seconds=0.02), cv=5, **settings).fit(X, y).cv_results_
+    for key in alone:
+        if "time" not in key:
+            np.testing.assert_array_equal(spread[key], alone[key], err_msg=key)
+
+
+@pytest.mark.parametrize("schedule", ["rounds", "window"])
+def test_a_search_with_a_resource_is_the_same(cluster, schedule):
+    forest = RandomForestClassifier(9, random_state=0, warm_start=True)
+    settings = {"schedule": schedule, "batch_size": 3, "n_iter": 6, "cv": 3}
+    ours = RobustBayesSearchCV(
+        forest,
+        {"max_depth": Integer(1, 9)},
+        resource="n_estimators",
+        min_resources=1,
+        random_state=0,
+        **settings,
+    )
+    alone = clone(ours).fit(X, y).cv_results_
+    with parallel_config(backend="dask"):
+        spread = ours.fit(X, y).cv_results_
+    assert "promoted" in alone["model_label"]
     for key in alone:
         if "time" not in key:
             np.testing.assert_array_equal(spread[key], alone[key], err_msg=key)
