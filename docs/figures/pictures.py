@@ -17,6 +17,7 @@ from skrobustbo.displays import (
     ObjectiveDisplay,
     ParallelCoordinatesDisplay,
     ResetDisplay,
+    ResourceDisplay,
     SensitivityDisplay,
 )
 
@@ -97,6 +98,21 @@ def reset():
     return ResetDisplay.from_optimizer(optimizer).figure_
 
 
+def resource():
+    """Return a search that looks at few rows first."""
+    X, y = load_digits(return_X_y=True)
+    found = RobustBayesSearchCV(
+        SVC(),
+        SPACE,
+        n_iter=30,
+        cv=3,
+        resource="n_samples",
+        min_resources=34,
+        random_state=0,
+    ).fit(X[:300], y[:300])
+    return ResourceDisplay.from_search(found).figure_
+
+
 FIGURES = {
     f"display_{make.__name__}": make
     for make in (
@@ -107,6 +123,7 @@ FIGURES = {
         parallel,
         sensitivity,
         reset,
+        resource,
         branches,
     )
 }

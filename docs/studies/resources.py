@@ -1,6 +1,7 @@
 """A resource axis, beside full evaluation and other uses of cheap evaluations.
 
     python docs/studies/resources.py run --out resources.csv --seeds 0-4
+    python docs/studies/resources.py run --out resources.csv --only live --seeds 0-4
     python docs/studies/resources.py show resources.csv
 
 All methods have the budget of 50 full evaluations. "full" is the default policy without
@@ -13,7 +14,8 @@ pays for the last amount of a trial only. "dehb" and "smac" are DEHB and the
 multi-fidelity facade of SMAC; packages have to be installed. Rows that the file holds
 are not made again.
 
-The tasks of LCBench are the last 14; the first 20 have been used for choosing.
+The tasks of LCBench are the last 14; the first 20 have been used for choosing. The live
+tunings fit real estimators.
 """
 
 import argparse
@@ -26,6 +28,7 @@ from scipy.stats import wilcoxon
 
 import resource_peers as peers
 import shared
+from resource_tunings import TUNINGS, live
 from skrobustbo import Optimizer, problems
 from skrobustbo.benchmarks._args import seed_list
 from skrobustbo.benchmarks._report import table
@@ -139,21 +142,38 @@ METHODS = {each.__name__: each for each in OURS + PEERS}
 # The runs -----------------------------------------------------------------------------
 
 
+def lcbench_names():
+    """Return the names of the tasks of LCBench that are reported."""
+    return [f"lcbench-{task}" for task in list(fetch_lcbench().tasks)[CHOOSING:]]
+
+
+def curve_names():
+    """Return the names of the learning curves, of which some mislead."""
+    return [f"{kind}-{number}" for kind, number in product(KINDS, range(4))]
+
+
+def live_names():
+    """Return the names of the live tunings."""
+    return [f"live-{name}" for name in TUNINGS]
+
+
+NAMES = {"lcbench": lcbench_names, "curves": curve_names, "live": live_names}
+
+
 def every_problem(args):
-    """Return the names of all problems, or of those that need no data."""
-    curves = [f"{kind}-{number}" for kind, number in product(KINDS, range(4))]
-    if args.only_curves:
-        return curves
-    tasks = list(fetch_lcbench().tasks)[CHOOSING:]
-    return [*(f"lcbench-{task}" for task in tasks), *curves]
+    """Return the names of all problems, or of one kind of them."""
+    kinds = [args.only] if args.only else NAMES
+    return [name for kind in kinds for name in NAMES[kind]()]
 
 
 def problem_of(name):
     """Return a problem by its name in the file."""
-    if name.startswith("lcbench"):
+    kind, _, rest = name.partition("-")
+    if kind == "lcbench":
         return problems.get(name)
-    kind, number = name.split("-")
-    return problems.get("learning-curves", kind=kind, seed=int(number))
+    if kind == "live":
+        return live(rest)
+    return problems.get("learning-curves", kind=kind, seed=int(rest))
 
 
 def row_of(name, method, seed):
@@ -192,9 +212,9 @@ def group_of(name):
 def regrets(runs):
     """Return the runs with regrets in the place of values.
 
-    The optimum of LCBench is not known: the best value of all runs stands for it.
+    Where the optimum is not known, the best value of all runs stands for it.
     """
-    best = {name: 1.0 for name in runs.problem if not name.startswith("lcbench")}
+    best = {name: 1.0 for name in runs.problem if group_of(name) in KINDS}
     known = runs.groupby("problem")["at_1"].max().to_dict() | best
     columns = [f"at_{share:.3g}" for share in SHARES]
     optimum = runs.problem.map(known)
@@ -273,7 +293,7 @@ def parser():
     make.add_argument("--out", required=True, metavar="CSV")
     make.add_argument("--seeds", type=seed_list, default="0-4")
     make.add_argument("--problems", help="separated by commas (default: all)")
-    make.add_argument("--only-curves", action="store_true", help="leave LCBench out")
+    make.add_argument("--only", choices=list(NAMES), help="one kind of problems")
     make.add_argument("--methods", default=",".join(METHODS))
     make.set_defaults(do=run)
     shown = commands.add_parser("show", help="print the tables")

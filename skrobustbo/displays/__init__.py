@@ -11,6 +11,7 @@ from skrobustbo.displays._length_scales import LengthScaleDisplay
 from skrobustbo.displays._objective import ObjectiveDisplay
 from skrobustbo.displays._parallel import ParallelCoordinatesDisplay
 from skrobustbo.displays._resets import ResetDisplay
+from skrobustbo.displays._resource import ResourceDisplay
 from skrobustbo.displays._sensitivity import SensitivityDisplay
 from skrobustbo.displays._steps import ConvergenceDisplay
 
@@ -22,5 +23,6 @@ __all__ = [
     "ObjectiveDisplay",
     "ParallelCoordinatesDisplay",
     "ResetDisplay",
+    "ResourceDisplay",
     "SensitivityDisplay",
 ]

@@ -37,6 +37,8 @@ _NOTHING = 10.0
 _ALMOST = 0.999
 #: Relative size of deviations that may be rounding errors.
 _ROUNDING = 1e-12
+#: Decimals to which amounts spent are told apart: their sums are rounded.
+_DECIMALS = 9
 #: The interquartile range of normal values, in standard deviations.
 _IQR = 1.35
 
@@ -108,8 +110,9 @@ class Rungs:
     """The amounts of a resource, and on which of them it is spent next.
 
     In the first third of the budget, every rung in use gets the same share of the
-    resource. A new candidate starts at the lowest one. Of those just below a rung, the
-    one with the best expected value at full resource is promoted to it. A rung whose
+    resource: the turn is that of the one that has had the least once it is over. A new
+    candidate starts at the lowest one. Of those just below a rung, the one with the
+    best expected value at full resource is promoted to it. A rung whose
     values do not pay for their cost is given up. Then all is evaluated in full: new
     candidates, and those that are expected to beat the best. So wrong rungs cannot cost
     more than a part of a third of the budget, whatever they say.
@@ -174,7 +177,8 @@ class Rungs:
             best = self._best_below(self.top)
             beats = best is not None and _value(best) > self._reached
             return (best if beats else None), self.top
-        turn = min(self.in_use, key=lambda rung: (spent[rung], rung))
+        after = np.round(spent + self.shares, _DECIMALS)
+        turn = min(self.in_use, key=lambda rung: (after[rung], rung))
         for rung in sorted((k for k in self.in_use if k <= turn), reverse=True):
             best = self._best_below(rung)
             if best is not None:

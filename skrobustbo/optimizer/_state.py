@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import NoneType
@@ -283,8 +283,10 @@ def broken(got: str) -> ValueError:
     )
 
 
-def history_record(trial: Trial) -> dict[str, Any]:
-    """Return a trial as users see it."""
+def history_record(trial: Trial, amounts: Sequence[float]) -> dict[str, Any]:
+    """Return a trial as users see it, with its value at each amount of a resource."""
+    of_rungs = dict.fromkeys(amounts)
+    of_rungs |= {amounts[each["rung"]]: each["value"] for each in trial.rungs}
     return {
         "params": dict(trial.params),
         "value": trial.value,
@@ -301,4 +303,5 @@ def history_record(trial: Trial) -> dict[str, Any]:
         "pending": trial.pending,
         "failed_reason": trial.failed_reason,
         "reset": trial.reset,
+        **({"resource_values": of_rungs} if amounts else {}),
     }

@@ -16,6 +16,7 @@ from skrobustbo.optimizer._branch import Branch
 from skrobustbo.optimizer._checks import listed_params, plain_params
 from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.optimizer._regret_bound import regret_bound
+from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.optimizer._state import history_record
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
@@ -32,6 +33,7 @@ class Views:
     policy: Policy
     _branches: list[Branch]
     _trials: Trials
+    _rungs: Rungs | None
     _n_asked: int
     _lock: threading.RLock
 
@@ -67,7 +69,8 @@ class Views:
     @property
     def history_(self) -> list[dict[str, Any]]:
         """Records of all points, in the order in which they came."""
-        return [history_record(trial) for trial in self._trials.trials]
+        amounts = () if self._rungs is None else self._rungs.amounts
+        return [history_record(trial, amounts) for trial in self._trials.trials]
 
     @property
     def remembered_(self) -> list[int]:

@@ -30,7 +30,7 @@ from skrobustbo.displays._branches import branch_names
 plt = pytest.importorskip("matplotlib.pyplot")
 
 COLUMN, SLIDE = 3.3, 10.0
-ALL = [getattr(displays, name) for name in displays.__all__]
+ALL = [getattr(displays, n) for n in displays.__all__ if n != "ResourceDisplay"]
 IN_PANELS = [c for c in ALL if c not in (BranchesDisplay, ConvergenceDisplay)]
 BOOSTING = HistGradientBoostingClassifier(max_iter=3)
 SPACE = [

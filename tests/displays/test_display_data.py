@@ -35,7 +35,7 @@ from skrobustbo.displays import (
 )
 
 #: Those made from a search; BranchesDisplay holds one of them for each branch.
-NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
+NAMES = sorted({*displays.__all__} - {"BranchesDisplay", "ResourceDisplay"})
 
 
 def told(values, space=None, policy="random"):

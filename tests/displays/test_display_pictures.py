@@ -11,8 +11,8 @@ from skrobustbo import Candidate, Integer, Optimizer, Real, Space, displays, pol
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
-#: BranchesDisplay holds some of the others, and has tests of its own.
-NAMES = [name for name in displays.__all__ if name != "BranchesDisplay"]
+#: BranchesDisplay holds some of the others; it and ResourceDisplay have own tests.
+NAMES = sorted({*displays.__all__} - {"BranchesDisplay", "ResourceDisplay"})
 DISPLAYS = [getattr(displays, name) for name in NAMES]
 NEED_A_MODEL = (displays.ObjectiveDisplay, displays.SensitivityDisplay)
 PARALLEL = displays.ParallelCoordinatesDisplay

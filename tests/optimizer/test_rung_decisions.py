@@ -139,7 +139,8 @@ class SlowRungs:
             full = [v[self.top] for v in self.values.values() if self.top in v]
             reached = max(filter(math.isfinite, full), default=-math.inf)
             return (keys if value > reached else None), self.top
-        turn = min(self.in_use, key=lambda rung: self.spent[rung])
+        after = [round(s + t, 9) for s, t in zip(self.spent, self.shares, strict=True)]
+        turn = min(self.in_use, key=lambda rung: after[rung])
         for rung in reversed([k for k in self.in_use if k <= turn]):
             _, keys = self.best_below(rung)
             if keys:
@@ -292,7 +293,7 @@ def test_only_the_ratios_of_amounts_matter():
 def test_values_of_any_size_can_be_told(scale):
     rng = np.random.default_rng(0)
     optimizer = optimizer_of(policy="robust")
-    for _ in range(20):
+    for _ in range(40):
         step(optimizer, lambda params, amount: scale * rng.uniform(-1, 1))
     values = [record["value"] for record in optimizer.history_]
     assert np.isfinite(values).all()

@@ -1,0 +1,191 @@
+"""`ResourceDisplay`: the learning curves of the candidates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.displays._base import SCORE, VALUE, Array, Display, told_records
+from skrobustbo.displays._branches import computed
+from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._scales import Scale, drawable, padded, value_range
+from skrobustbo.displays._style import Look, panels
+
+#: What the amounts of an optimizer are called on the axis.
+_RESOURCE = "resource"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ResourceDisplay(Display):
+    """Learning curves: the values of each candidate, by amount of the resource.
+
+    A line joins the values of one candidate. Candidates that were evaluated with the
+    full amount are drawn in colour, and the best of them with a thicker line. If the
+    lines cross, the smaller amounts say little about the full one.
+
+    Parameters
+    ----------
+    values : array of shape (n_candidates, n_amounts)
+        Values, in the order of the candidates; nan where a candidate was not evaluated
+        or failed.
+    failed : array of bool, shape (n_candidates, n_amounts)
+        Where an evaluation failed.
+    amounts : list of float
+        Amounts of the resource, ascending.
+    value_name : str, default="score"
+        Label of the value axis.
+    resource_name : str, default="resource"
+        Label of the axis of the amounts.
+
+    Attributes
+    ----------
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import ResourceDisplay
+    >>> from skrobustbo import Optimizer, Real
+    >>> optimizer = Optimizer({"x": Real(0, 1)}, resources=[1, 3], random_state=0)
+    >>> optimizer.tell({"x": 0.1}, 0.5, resource=1)
+    >>> optimizer.tell({"x": 0.1}, 0.8, resource=3)
+    >>> optimizer.tell({"x": 0.7}, 0.2, resource=1)
+    >>> ResourceDisplay.from_optimizer(optimizer).values
+    array([[0.5, 0.8],
+           [0.2, nan]])
+    """
+
+    values: Array
+    failed: NDArray[np.bool_]
+    amounts: list[float]
+    value_name: str = SCORE
+    resource_name: str = _RESOURCE
+
+    @classmethod
+    def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Compute the data of a fitted search and draw them.
+
+        Parameters
+        ----------
+        search : RobustBayesSearchCV
+            A fitted search with a `resource`.
+        ax : matplotlib axes, default=None
+            Axes to draw on, as in `plot`.
+        **options : dict
+            Further arguments of `from_optimizer`.
+
+        Returns
+        -------
+        display : ResourceDisplay
+
+        Raises
+        ------
+        ValueError
+            If the search has no resource.
+        """
+        options.setdefault("resource_name", search.resource)
+        return super().from_search(search, ax=ax, **options)
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        *,
+        ax: Any = None,
+        branch: Any = None,
+        value_name: str = VALUE,
+        resource_name: str = _RESOURCE,
+    ) -> Any:
+        """Compute the data of an optimizer and plot them.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+            It has `resources`.
+        ax : matplotlib axes, default=None
+            Axes to draw on, as in `plot`.
+        branch : int, str or None, default=None
+            A branch by its number or name, or "all" for each on its own; see
+            `BranchesDisplay`. None: all candidates.
+        value_name : str, default="value"
+            Label of the value axis.
+        resource_name : str, default="resource"
+            Label of the axis of the amounts.
+
+        Returns
+        -------
+        display : ResourceDisplay, or BranchesDisplay for "all"
+
+        Raises
+        ------
+        ValueError
+            If the optimizer has no resources.
+        """
+        names = {"value_name": value_name, "resource_name": resource_name}
+        return computed(cls, optimizer, branch, ax, **names)
+
+    @classmethod
+    def _of(
+        cls, optimizer: Any, branch: int | None, value_name: str, resource_name: str
+    ) -> Self:
+        records = told_records(optimizer, branch)
+        found = [record.get("resource_values", {}) for record in records]
+        amounts = list(found[0])
+        if not amounts:
+            raise ValueError(
+                "Expected a search or an optimizer with a resource, got one without, "
+                "which has no learning curves; ConvergenceDisplay shows its values."
+            )
+        table = [[values[amount] for amount in amounts] for values in found]
+        values = np.array(table, dtype=float)  # nan in the place of None
+        told = np.array([[value is not None for value in row] for row in table])
+        return cls(
+            values=np.where(np.isfinite(values), values, math.nan),
+            failed=told & ~np.isfinite(values),
+            amounts=amounts,
+            value_name=value_name,
+            resource_name=resource_name,
+        )
+
+    def _height(self, look: Look) -> float:
+        return 0.65
+
+    def _draw(self, look: Look, ax: Any) -> None:
+        self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
+        self.ax_ = axes[0, 0]
+        self._draw_curves(look)
+        at = np.flatnonzero(self.failed.any(axis=0))
+        look.rug(self.ax_, at, "x", look.failure, label="failed", zorder=4)
+        labels = tuple(f"{amount:g}" for amount in self.amounts)
+        name, last = self.resource_name, len(labels) - 1.0
+        scale = Scale(name, name, "category", 0.0, last, labels=labels)
+        limits = padded(*value_range(self.values.ravel(), cut=100.0), share=0.1)
+        self.ax_.set(xlim=scale.limits, ylim=limits)
+        look.dress(self.ax_, x=name, y=self.value_name)
+        look.parts += [Ticks(self.ax_.xaxis, scale), Ticks(self.ax_.yaxis)]
+        look.parts.append(Legend(self.ax_, look))
+
+    def _draw_curves(self, look: Look) -> None:
+        """Draw the lines, those of full evaluations above the others."""
+        full = np.isfinite(self.values[:, -1])
+        best = int(np.nanargmax(self.values[:, -1])) if full.any() else -1
+        blue, thin = look.palette[0], look.line
+        kinds = [
+            (~full, "partial", {"color": look.ink, "alpha": 0.35, "lw": thin}),
+            (full, "full", {"color": blue, "alpha": 0.6, "lw": thin}),
+            (
+                np.arange(len(full)) == best,
+                "best",
+                {"color": blue, "lw": 1.8 * thin, "zorder": 3},
+            ),
+        ]
+        for chosen, label, style in kinds:
+            for curve in drawable(self.values[chosen]):
+                at = np.flatnonzero(np.isfinite(curve))
+                dots = {"marker": "o", "ms": look.dot, "mew": 0}
+                self.ax_.plot(at, curve[at], label=label, **dots, **style)
+                label = "_"
