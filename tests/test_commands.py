@@ -69,6 +69,11 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-train": "200",
         "--data": "digits",
     },
+    f"{STUDIES}/mnist_resource.py": {
+        "--seeds": "0",
+        "--n-iter": "4",
+        "--data": "digits",
+    },
     f"{STUDIES}/optuna_sampler.py": {
         "--problems": "branin",
         "--samplers": "RobustSampler",

@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import resources
 import shared
+from resource_tunings import TUNINGS, LiveTuning
 
 DOCS = Path(__file__).parents[2] / "docs"
 CSV = DOCS / "benchmarks" / "resources.csv"
@@ -37,6 +40,46 @@ def test_a_resumed_evaluation_pays_for_what_is_new():
         costs(point, amount, before)
     assert costs.paid == pytest.approx(1)
     assert costs.best == costs.resource.value(point, 81)
+
+
+@pytest.mark.parametrize("name", sorted(set(TUNINGS) - {"mnist-rows"}))
+def test_a_live_tuning_is_a_problem_with_a_resource(name):
+    problem = resources.problem_of(f"live-{name}")
+    assert problem is resources.problem_of(f"live-{name}")
+    (params,) = problem.space.sample(1, random_state=0)
+    low = problem.resource.value(params, problem.resource.low)
+    assert np.isfinite(low)
+    assert low == problem.resource.value(params, problem.resource.low)
+
+
+def test_live_values_are_those_of_cross_validation():
+    tuning, problem = TUNINGS["svm-rows"], resources.problem_of("live-svm-rows")
+    params = {"C": 1.0, "gamma": 1e-4}
+    X, y = tuning.load()
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    model = clone(tuning.estimator).set_params(**params)
+    full = cross_val_score(model, X, y, cv=folds).mean()
+    assert problem.resource.value(params, problem.resource.high) == full
+    assert problem.resource.value(params, problem.resource.low) < full
+
+
+def test_equal_live_evaluations_are_made_once(monkeypatch):
+    problem = LiveTuning(TUNINGS["boosting-trees"])
+    made, fit = [], problem._fitted_score
+    monkeypatch.setattr(
+        problem, "_fitted_score", lambda *given: made.append(given) or fit(*given)
+    )
+    (params,) = problem.space.sample(1, random_state=1)
+    for amount in (9, 9, 27, 9):
+        problem.resource.value(params, amount)
+    assert [amount for _, amount in made] == [9, 27]
+
+
+def test_names_are_by_kind():
+    every = resources.parser().parse_args(["run", "--out", "r.csv", "--only", "live"])
+    assert resources.every_problem(every) == [f"live-{name}" for name in TUNINGS]
+    every.only = "curves"
+    assert len(resources.every_problem(every)) == 12
 
 
 def test_rows_are_made_once(tmp_path, capsys):
