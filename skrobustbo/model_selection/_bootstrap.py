@@ -12,6 +12,11 @@ expected value. But the rows outside are 37 % of all: their mean spreads 1.31 ti
 much as that of all rows, so that its quantiles are too far apart, and a metric that is
 none, such as R^2, is biased for so few rows of a fold.
 
+Both take the candidates as given. But a search proposes more of them where scores were
+high, if only by luck, and they share this luck. So a candidate that a model has chosen
+is left out of a bag in which the search would hardly have come to it: the earlier
+candidate that it is most like would have been too far behind.
+
 References
 ----------
 Tsamardinos, Greasidou, Borboudakis (2018), Bootstrapping the out-of-sample predictions
@@ -137,7 +142,10 @@ class FoldScores:
 
 
 def replicates(
-    folds: Sequence[FoldScores], rng: np.random.Generator, n: int | None = None
+    folds: Sequence[FoldScores],
+    by_model: Array,
+    rng: np.random.Generator,
+    n: int | None = None,
 ) -> Array:
     """Return the scores of candidates chosen in a bag, less the luck of the draw.
 
@@ -151,6 +159,8 @@ def replicates(
     ----------
     folds : list of FoldScores
         The folds; their units are numbers from 0 on, all of which occur.
+    by_model : array of bool, shape (n_candidates,)
+        Which candidates were chosen by a model, in the order in which they were told.
     rng : Generator
         Draws the units.
     n : int, default=None
@@ -171,8 +181,8 @@ def replicates(
     ):
         warnings.simplefilter("ignore")  # of metrics that are undefined
         of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
-        found = [_reflected(folds, of_all, draws) for draws in _draws(n_units, rng, n)]
-    return np.concatenate(found)
+        bags = [_means(folds, draws) for draws in _draws(n_units, rng, n)]
+        return _reflected(of_all, np.concatenate(bags), by_model)
 
 
 def _draws(n_units: int, rng: np.random.Generator, n: int) -> Iterator[Array]:
@@ -184,14 +194,57 @@ def _draws(n_units: int, rng: np.random.Generator, n: int) -> Iterator[Array]:
         yield np.array([np.bincount(units, minlength=n_units) for units in drawn])
 
 
-def _reflected(folds: Sequence[FoldScores], of_all: Array, draws: Array) -> Array:
+def _reflected(of_all: Array, bags: Array, by_model: Array) -> Array:
     """Return the score of the best of each bag, mirrored at its score of all rows."""
-    means = _means(folds, draws)
-    means = np.where(np.isfinite(means), means, -np.inf)
+    there = np.isfinite(bags) & proposed(of_all, bags, by_model)
+    means = np.where(there, bags, -np.inf)
     best = means.max(axis=1)
     least = best - _ROUNDING * np.abs(best)
     chosen = np.argmax(means >= least[:, None], axis=1)
     return np.where(np.isfinite(best), 2 * of_all[chosen] - best, np.nan)
+
+
+def proposed(of_all: Array, bags: Array, by_model: Array) -> Array:
+    """Tell which candidates the search would have come to in each bag.
+
+    One that a model has chosen follows the earlier candidate that it is most like: that
+    of the largest correlation of their scores in the bags. It is one of a bag if that
+    one is, and is behind the best before it by no more than it was on all rows, give or
+    take the median standard deviation of a difference of two candidates.
+
+    Parameters
+    ----------
+    of_all : array of shape (m,)
+        Scores on all rows.
+    bags : array of shape (b, m)
+        Scores in the bags.
+    by_model : array of bool, shape (m,)
+        Which candidates were chosen by a model. All others are in every bag.
+
+    Returns
+    -------
+    proposed : array of bool, shape (b, m)
+    """
+    found = np.ones(bags.shape, dtype=bool)
+    known = bags[np.isfinite(bags).all(axis=1)]
+    if len(known) < 2 or not by_model[1:].any():
+        return found
+    covariance = np.cov(known.T)
+    variance = np.diag(covariance)
+    squares = variance[:, None] + variance - 2 * covariance
+    pairs = np.triu_indices(len(of_all), 1)
+    tolerance = np.median(np.sqrt(np.maximum(squares[pairs], 0.0)))
+    alike = covariance / np.sqrt(np.outer(variance, variance))
+    alike[~np.isfinite(alike)] = 0.0
+    best, best_of_all = bags[:, 0], of_all[0]
+    for i in range(1, len(of_all)):
+        if by_model[i]:
+            like = int(np.argmax(alike[i, :i]))
+            most = best_of_all - of_all[like] + tolerance
+            found[:, i] = found[:, like] & ~(best - bags[:, like] > most)
+        best = np.where(found[:, i], np.fmax(best, bags[:, i]), best)
+        best_of_all = max(best_of_all, of_all[i])
+    return found
 
 
 def _means(folds: Sequence[FoldScores], draws: Array) -> Array:

@@ -166,7 +166,8 @@ def honest(
     if max(fold.units.max() for fold in folds) < 1:
         return Honest()  # a single row, or group, is never outside of the bag
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
-    return summary(replicates(folds, np.random.default_rng(stream)))
+    by_model = np.isfinite([trial.mean for trial in finished])
+    return summary(replicates(folds, by_model, np.random.default_rng(stream)))
 
 
 def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:

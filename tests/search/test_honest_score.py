@@ -43,7 +43,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
-from skrobustbo.model_selection._bootstrap import FoldScores, Metric
+from skrobustbo.model_selection._bootstrap import FoldScores, Metric, proposed
+from skrobustbo.model_selection._bootstrap import _reflected as reflected
 from skrobustbo.model_selection._honest import corrected
 
 X, y = make_classification(90, 6, n_informative=3, flip_y=0.2, random_state=0)
@@ -98,14 +99,53 @@ def slowly(search, X, y, score, response, weights, score_weights, groups):
 
     whole = [mean(one, dict.fromkeys(units, 1)) for one in candidates]
     stream = np.random.SeedSequence(search.optimizer_._seed, spawn_key=(2018,))
-    rng, found = np.random.default_rng(stream), []
+    rng, bags = np.random.default_rng(stream), []
     for _ in range(search.n_replicates):
         drawn = [units[i] for i in rng.integers(len(units), size=len(units))]
         count = {unit: drawn.count(unit) for unit in units}
-        inside = [mean(one, count) for one in candidates]
-        best = int(np.nanargmax(np.round(inside, 13)))
+        bags.append([mean(one, count) for one in candidates])
+    found, followed = [], followers(search, np.array(bags))
+    for inside in bags:
+        there = present(whole, inside, *followed)
+        kept = [round(s, 13) if i in there else -math.inf for i, s in enumerate(inside)]
+        best = int(np.nanargmax(kept))
         found.append(whole[best] - (inside[best] - whole[best]))
     return np.mean(found), np.quantile(found, [0.025, 0.975])
+
+
+def followers(search, bags):
+    """Return whom each candidate of a model follows, and how far behind it may be."""
+    known = bags[np.isfinite(bags).all(axis=1)].T
+    chosen = np.isfinite(search.cv_results_["model_mean"])
+    follows = {
+        i: max(range(i), key=lambda j, i=i: (alike(known[i], known[j]), -j))
+        for i in range(1, len(known))
+        if chosen[i]
+    }
+    apart = [
+        np.std(one - other, ddof=1)
+        for i, one in enumerate(known)
+        for other in known[:i]
+    ]
+    return follows, np.median(apart)
+
+
+def alike(one, other):
+    """Return the correlation of two candidates, rounded as the search need not be."""
+    return round(np.corrcoef(one, other)[0, 1], 9) if one.std() * other.std() else 0.0
+
+
+def present(whole, inside, follows, tolerance):
+    """Return the candidates that the search would have come to in a bag."""
+    there = []
+    for i in range(len(whole)):
+        if i in follows:
+            ahead = max(inside[j] for j in there) - inside[follows[i]]
+            usual = max(whole[:i]) - whole[follows[i]]
+            if follows[i] not in there or ahead > usual + tolerance:
+                continue
+        there.append(i)
+    return there
 
 
 def predicted(search, X, y, params, test, response, weights):
@@ -296,6 +336,89 @@ class Counted(DecisionTreeClassifier):
 
 def timeless(results):
     return {k: np.ma.getdata(v).tolist() for k, v in results.items() if "time" not in k}
+
+
+# Candidates of a bag ------------------------------------------------------------------
+
+
+def bags_of(*columns):
+    return np.column_stack([np.asarray(column, dtype=float) for column in columns])
+
+
+def test_without_a_model_every_candidate_is_in_every_bag():
+    bags = np.random.default_rng(0).normal(size=(50, 6))
+    none = np.zeros(6, dtype=bool)
+    assert proposed(bags.mean(axis=0), bags, none).all()
+    first = np.array([True, False, False, False, False, False])
+    assert proposed(bags.mean(axis=0), bags, first).all()
+
+
+def test_a_candidate_is_in_a_bag_if_the_search_had_come_to_it():
+    """Two regions; the model has followed the first, which was ahead by 0.1."""
+    one = np.array([0.5, 0.7, 0.3, 0.55, 0.45])
+    other = np.array([0.4, 0.3, 0.9, 0.35, 0.5])
+    bags = bags_of(one, other, one + 0.01, one - 0.01)
+    of_all = np.array([0.5, 0.4, 0.51, 0.49])
+    by_model = np.array([False, False, True, True])
+    spread = np.median(
+        [np.std(a - b, ddof=1) for i, a in enumerate(bags.T) for b in bags.T[:i]]
+    )
+    ahead = other - one
+    assert (ahead > spread).sum() == 1
+    expected = np.ones((5, 4), dtype=bool)
+    expected[ahead > spread, 2:] = False
+    np.testing.assert_array_equal(proposed(of_all, bags, by_model), expected)
+
+
+def test_what_follows_a_candidate_that_is_left_out_is_left_out():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, 400))
+    bags = bags_of(one, other, one, one + 0.1, other + 0.1, one + 0.2)
+    of_all = np.array([0.0, 0.0, 0.0, 0.1, 0.1, 0.2])
+    by_model = np.array([False, False, True, True, True, True])
+    found = proposed(of_all, bags, by_model)
+    left_out = ~found[:, 2]
+    assert 0.05 < left_out.mean() < 0.4
+    assert not found[left_out][:, [3, 5]].any()
+    assert found[left_out, 4].all()
+
+
+def test_undefined_scores_of_a_bag_leave_nobody_out():
+    bags = bags_of([0.5, np.nan, 0.4], [0.4, np.nan, 0.5], [0.5, np.nan, 0.4])
+    found = proposed(bags[0], bags, np.array([False, True, True]))
+    assert found[1].all()
+    nothing = np.full((3, 2), np.nan)
+    assert proposed(np.zeros(2), nothing, np.array([False, True])).all()
+
+
+def test_candidates_that_never_differ_are_all_there():
+    bags = np.full((20, 4), 0.5)
+    with np.errstate(all="ignore"):
+        assert proposed(bags[0], bags, np.array([False, True, True, True])).all()
+
+
+def test_luck_that_a_search_has_followed_is_corrected():
+    """Each candidate is like the best before, and shares its luck: the truth is 0."""
+    rng = np.random.default_rng(0)
+    n_rows, n_first, n_more, step = 60, 5, 25, 0.5
+    best_scores, given, followed = [], [], []
+    for _ in range(200):
+        rows = list(rng.normal(size=(n_first, n_rows)))
+        for _ in range(n_more):
+            best = rows[int(np.argmax([one.mean() for one in rows]))]
+            other = rng.normal(size=n_rows)
+            rows.append(math.sqrt(1 - step**2) * best + step * other)
+        of_all = np.mean(rows, axis=1)
+        counts = rng.multinomial(n_rows, [1 / n_rows] * n_rows, size=200)
+        bags, by_model = counts @ np.transpose(rows) / n_rows, np.arange(30) >= n_first
+        best_scores.append(of_all.max())
+        given.append(reflected(of_all, bags, np.zeros(30, dtype=bool)).mean())
+        followed.append(reflected(of_all, bags, by_model).mean())
+    assert np.mean(given) > 0.5 * np.mean(best_scores)
+    assert abs(np.mean(followed)) < 0.4 * np.mean(best_scores)
+
+
+# What it does to a search -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
