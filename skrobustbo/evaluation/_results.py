@@ -47,7 +47,20 @@ def results_of(
                 results[f"std_{name}"][i] = np.std(seconds)
         if trial.resource is not None:
             _fill(results, i, trial.folds)
+    _rank_partial_last(results, [trial.resource is not None for trial in trials])
     return results
+
+
+def _rank_partial_last(results: dict[str, Any], in_part: Sequence[bool]) -> None:
+    """See to it that a full evaluation is the best, even if all of them failed.
+
+    Where no mean is known, scikit-learn ranks all rows first.
+    """
+    n_full = len(in_part) - sum(in_part)
+    for name in [name for name in results if name.startswith("rank_test_")]:
+        means = results[name.replace("rank", "mean", 1)]
+        if 0 < n_full < len(in_part) and np.isnan(means).all():
+            results[name][np.array(in_part)] = n_full + 1
 
 
 def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:

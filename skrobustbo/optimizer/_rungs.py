@@ -110,12 +110,13 @@ class Rungs:
     """The amounts of a resource, and on which of them it is spent next.
 
     In the first third of the budget, every rung in use gets the same share of the
-    resource: the turn is that of the one that has had the least once it is over. A new
-    candidate starts at the lowest one. Of those just below a rung, the one with the
-    best expected value at full resource is promoted to it. A rung whose
-    values do not pay for their cost is given up. Then all is evaluated in full: new
-    candidates, and those that are expected to beat the best. So wrong rungs cannot cost
-    more than a part of a third of the budget, whatever they say.
+    resource: the turn is that of the one that has had the least once it is over, so
+    that a candidate is promoted about when it is the best of `factor`. A new candidate
+    starts at the lowest rung. Of those just below a rung, the one with the best
+    expected value at full resource is promoted to it. A rung whose values do not pay
+    for their cost is given up. Then all is evaluated in full: new candidates, and those
+    that are expected to beat the best. So wrong rungs cannot cost more than a part of a
+    third of the budget, whatever they say.
 
     Parameters
     ----------

@@ -280,6 +280,24 @@ def test_what_fails_is_not_promoted():
     assert (ours.cv_results_["resource_score"][failed[: ours.n_iter_]] >= -9).all()
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_if_all_full_evaluations_fail_no_other_wins():
+    class Forgetful(Learner):
+        def fit(self, X, y=None):
+            if len(X) >= 100:
+                raise MemoryError
+            return super().fit(X, y)
+
+    ours = search(Forgetful(), refit=False).fit(X, y)
+    results = ours.cv_results_
+    full = results["n_resources"] == 150
+    assert full.any()
+    assert np.isnan(results["mean_test_score"]).all()
+    assert (results["rank_test_score"][full] == 1).all()
+    assert (results["rank_test_score"][~full] == full.sum() + 1).all()
+    assert results["n_resources"][ours.best_index_] == 150
+
+
 def test_if_all_fits_fail_it_says_so():
     with pytest.raises(ValueError, match="All 9 fits of the first 3 candidates failed"):
         search(Learner(fail_above=-2.0)).fit(X, y)
