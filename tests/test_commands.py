@@ -54,6 +54,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--fold-seconds": "0.01",
     },
     f"{STUDIES}/checkpoint_cost.py": {"--n-iter": "5", "--repeats": "1"},
+    f"{STUDIES}/fold_dependence.py": {"--runs": "20"},
     f"{STUDIES}/honest_score.py": {
         "--settings": "tree-accuracy",
         "--policies": "random",

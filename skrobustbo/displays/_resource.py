@@ -160,7 +160,7 @@ class ResourceDisplay(Display):
         self._draw_curves(look)
         at = np.flatnonzero(self.failed.any(axis=0))
         look.rug(self.ax_, at, "x", look.failure, label="failed", zorder=4)
-        labels = tuple(f"{amount:g}" for amount in self.amounts)
+        labels = tuple(map(_shown, self.amounts))
         name, last = self.resource_name, len(labels) - 1.0
         scale = Scale(name, name, "category", 0.0, last, labels=labels)
         limits = padded(*value_range(self.values.ravel(), cut=100.0), share=0.1)
@@ -174,18 +174,19 @@ class ResourceDisplay(Display):
         full = np.isfinite(self.values[:, -1])
         best = int(np.nanargmax(self.values[:, -1])) if full.any() else -1
         blue, thin = look.palette[0], look.line
+        is_best = np.arange(len(full)) == best
         kinds = [
             (~full, "partial", {"color": look.ink, "alpha": 0.35, "lw": thin}),
-            (full, "full", {"color": blue, "alpha": 0.6, "lw": thin}),
-            (
-                np.arange(len(full)) == best,
-                "best",
-                {"color": blue, "lw": 1.8 * thin, "zorder": 3},
-            ),
+            (full & ~is_best, "full", {"color": blue, "alpha": 0.6, "lw": thin}),
+            (is_best, "best", {"color": blue, "lw": 1.8 * thin, "zorder": 3}),
         ]
-        for chosen, label, style in kinds:
-            for curve in drawable(self.values[chosen]):
+        for chosen, name, style in kinds:
+            for i, curve in enumerate(drawable(self.values[chosen])):
                 at = np.flatnonzero(np.isfinite(curve))
-                dots = {"marker": "o", "ms": look.dot, "mew": 0}
-                self.ax_.plot(at, curve[at], label=label, **dots, **style)
-                label = "_"
+                dots = {"marker": "o", "ms": look.dot, "mew": 0, **style}
+                self.ax_.plot(at, curve[at], label="_" if i else name, **dots)
+
+
+def _shown(amount: float) -> str:
+    """Return the text of an amount, all digits of a whole number."""
+    return f"{amount:.0f}" if float(amount).is_integer() else f"{amount:g}"

@@ -23,7 +23,7 @@ from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
-from skrobustbo.evaluation._warm import packed, unpacked
+from skrobustbo.evaluation._warm import packed, with_model
 
 #: Times that a fold, alone, may take its worker down before it counts as failed.
 LIVES = 2
@@ -107,14 +107,13 @@ class Job:
 
     def _task(self, fold: Fold) -> dict[str, Any]:
         train, test = self.splits[fold.split]
-        keeps = None
+        resource = ""
         if self.resource is not None:
             train = self.resource.rows(train, fold.split, fold.amount)
-            if fold.amount is not None and self.resource.name != ROWS:
-                keeps = self.resource.name
+            resource = self.resource.name
         data = {"X": self.X, "y": self.y, "train": train, "test": test}
         own = {"nested": self.nested, "estimator": clone(self.estimator)}
-        return {"fold": fold, "keeps": keeps, **own, **data, **self.settings}
+        return {"fold": fold, "resource": resource, **own, **data, **self.settings}
 
     def call(self, fold: Fold) -> Any:
         """Return `fit` of one fold as a task for joblib."""
@@ -326,25 +325,27 @@ def _nothing() -> None:
 def _fit_fold(
     fold: Fold,
     nested: bool,
-    keeps: str | None,
+    resource: str,
     recorder: Recorder | None = None,
     **kwargs: Any,
 ) -> tuple[FoldId, FoldResult, float]:
     """Fit and score one fold with one inner thread.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
-    are used by the folds. With a resource that it `keeps`, the result has the model.
+    are used by the folds. With a part of a resource, the result has the model, if a fit
+    with more can go on from it.
     """
     start = time.perf_counter()
+    keeps = fold.amount is not None and resource != ROWS
     if fold.model is not None:
-        kwargs["estimator"] = unpacked(fold.model)
+        kwargs["estimator"] = with_model(kwargs["estimator"], fold.model, resource)
     inside = nullcontext() if nested else parallel_config(backend="sequential")
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
     with one_thread(ThreadpoolController(), openmp=True), inside:
         try:
             result: FoldResult = evaluate(
                 parameters=fold.params,
-                return_estimator=keeps is not None,
+                return_estimator=keeps,
                 **fold.settings,
                 **kwargs,
             )
@@ -353,6 +354,6 @@ def _fit_fold(
                 raise
             result = _failed(kwargs, traceback.format_exc())
     fitted = result.pop("estimator", None)
-    if keeps is not None and fitted is not None and not result["fit_error"]:
-        result["model"] = packed(fitted, keeps)
+    if keeps and fitted is not None and not result["fit_error"]:
+        result["model"] = packed(fitted, resource)
     return fold.key, result, time.perf_counter() - start

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from joblib.externals.loky.backend import reduction
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn.pipeline import Pipeline
 
 from skrobustbo._sklearn_compat import has_callbacks
 from skrobustbo._trials import FoldId, Trial
@@ -38,6 +37,7 @@ class WarmModels:
         """Keep the model of a fold, if there is one."""
         if model is None:
             return
+        self._pop(key)
         self._kept[key] = model
         self._size += len(model)
         while self._size > _MOST:
@@ -58,6 +58,20 @@ class WarmModels:
         return model
 
 
+def owner_of(estimator: Any, resource: str) -> Any:
+    """Return what has the resource as a parameter, if that can go on: None if not.
+
+    It is the estimator, or the last step of a pipeline. Other estimators clone what is
+    inside them.
+    """
+    step, _, _ = resource.rpartition("__")
+    if not step:
+        return estimator
+    if isinstance(estimator, Pipeline) and estimator.steps[-1][0] == step:
+        return estimator.steps[-1][1]
+    return None
+
+
 def goes_on(estimator: Any, resource: str) -> bool:
     """Tell whether a fitted estimator that is fitted again with more goes on.
 
@@ -66,39 +80,38 @@ def goes_on(estimator: Any, resource: str) -> bool:
     no early stopping may start counting again. Nor may it have callbacks, of which it
     would have a copy of its own.
     """
+    owner = owner_of(estimator, resource)
+    if getattr(owner, "warm_start", False) is not True or has_callbacks(estimator):
+        return False
+    name = resource.rpartition("__")[2]
+    if isinstance(owner, _TOTAL):
+        is_total = name == "max_iter"
+        stops_early = getattr(owner, "do_early_stopping_", False)
+    else:
+        is_total = name == "n_estimators"
+        stops_early = getattr(owner, "n_iter_no_change", None) is not None
     params = estimator.get_params()
-    step, _, name = resource.rpartition("__")
-    owner = params[step] if step else estimator
-    own: Mapping[str, Any] = owner.get_params(deep=False)
-    is_total = name == "n_estimators" or (
-        name == "max_iter" and isinstance(owner, _TOTAL)
-    )
-    states = (v for k, v in params.items() if k.split("__")[-1] == "random_state")
-    stops_early = (
-        getattr(owner, "do_early_stopping_", False)
-        if isinstance(owner, _TOTAL)
-        else own.get("n_iter_no_change") is not None
-    )
-    return (
-        own.get("warm_start") is True
-        and is_total
-        and all(isinstance(state, Integral) for state in states)
-        and not stops_early
-        and not has_callbacks(estimator)
-    )
+    states = [v for k, v in params.items() if k.split("__")[-1] == "random_state"]
+    fixed = all(isinstance(state, Integral) for state in states)
+    return is_total and fixed and not stops_early
 
 
 def packed(estimator: Any, resource: str) -> bytes | None:
     """Return a fitted model as bytes; None if it cannot go on, or is too large."""
-    if not goes_on(estimator, resource):
-        return None
     try:
-        model = bytes(reduction.dumps(estimator))
-    except Exception:  # whatever a class raises that cannot be pickled
+        if not goes_on(estimator, resource):
+            return None
+        model = pickle.dumps(owner_of(estimator, resource))
+    except Exception:  # whatever a class raises that cannot be looked into or pickled
         return None
     return model if len(model) <= _MOST else None
 
 
-def unpacked(model: bytes) -> Any:
-    """Return a model that `packed` made in a worker of this search."""
-    return pickle.loads(model)
+def with_model(estimator: Any, model: bytes, resource: str) -> Any:
+    """Return an estimator with a model in it that `packed` made in this search."""
+    try:
+        owner = pickle.loads(model)
+    except Exception:  # whatever a class raises that cannot be unpickled
+        return estimator
+    step, _, _ = resource.rpartition("__")
+    return estimator.set_params(**{step: owner}) if step else owner

@@ -234,16 +234,16 @@ def proposed(of_all: Array, bags: Array, by_model: Array) -> Array:
     squares = variance[:, None] + variance - 2 * covariance
     pairs = np.triu_indices(len(of_all), 1)
     tolerance = np.median(np.sqrt(np.maximum(squares[pairs], 0.0)))
-    alike = covariance / np.sqrt(np.outer(variance, variance))
+    alike = covariance / np.outer(np.sqrt(variance), np.sqrt(variance))
     alike[~np.isfinite(alike)] = 0.0
     best, best_of_all = bags[:, 0], of_all[0]
     for i in range(1, len(of_all)):
         if by_model[i]:
             like = int(np.argmax(alike[i, :i]))
-            most = best_of_all - of_all[like] + tolerance
+            most = best_of_all - of_all[like] + tolerance + _ROUNDING * np.abs(best)
             found[:, i] = found[:, like] & ~(best - bags[:, like] > most)
         best = np.where(found[:, i], np.fmax(best, bags[:, i]), best)
-        best_of_all = max(best_of_all, of_all[i])
+        best_of_all = np.fmax(best_of_all, of_all[i])
     return found
 
 

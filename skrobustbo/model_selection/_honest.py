@@ -166,8 +166,16 @@ def honest(
     if max(fold.units.max() for fold in folds) < 1:
         return Honest()  # a single row, or group, is never outside of the bag
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
-    by_model = np.isfinite([trial.mean for trial in finished])
-    return summary(replicates(folds, by_model, np.random.default_rng(stream)))
+    rng = np.random.default_rng(stream)
+    return summary(replicates(folds, _by_model(trials, finished), rng))
+
+
+def _by_model(trials: Sequence[Trial], finished: Sequence[Trial]) -> Array:
+    """Tell which candidates a model chose when they were evaluated first."""
+    first: dict[tuple[int, bytes], float] = {}
+    for trial in trials:
+        first.setdefault((trial.branch, trial.x.tobytes()), trial.mean)
+    return np.isfinite([first[t.branch, t.x.tobytes()] for t in finished])
 
 
 def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:

@@ -48,7 +48,6 @@ def test_lines_join_the_amounts_that_a_candidate_had():
     assert drawn == [
         ("partial", [0], [0.2]),
         ("full", [0, 1, 2], [0.1, 0.4, 0.5]),
-        ("_", [0, 2], [0.3, 0.9]),
         ("best", [0, 2], [0.3, 0.9]),
     ]
     ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
@@ -140,6 +139,14 @@ def test_texts_do_not_collide(search, width, style):
         assert collisions(figure) == []
         assert outside(figure) == []
         plt.close(figure)
+
+
+def test_large_amounts_have_all_their_digits():
+    display = ResourceDisplay.from_optimizer(told({1: {1234567: 0.1}}, None, [1234567]))
+    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["1234567"]
+    halves = ResourceDisplay.from_optimizer(told({1: {0.5: 0.1}}, None, [0.5, 1.5]))
+    ticks = [text.get_text() for text in halves.ax_.get_xticklabels()]
+    assert ticks == ["0.5", "1.5"]
 
 
 def test_many_large_amounts_are_readable():

@@ -397,6 +397,50 @@ def test_candidates_that_never_differ_are_all_there():
         assert proposed(bags[0], bags, np.array([False, True, True, True])).all()
 
 
+def test_rounding_leaves_nobody_out():
+    one = np.random.default_rng(0).random(200)
+    bags = bags_of(*(one * (1 + k * 2.0**-52) for k in range(8)))
+    by_model = np.arange(8) > 0
+    assert proposed(bags.mean(axis=0), bags, by_model).all()
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e120])
+def test_the_unit_of_scores_does_not_matter(scale):
+    bags = np.random.default_rng(0).normal(size=(100, 6)).cumsum(axis=1)
+    by_model, of_all = np.arange(6) > 1, bags.mean(axis=0)
+    expected = proposed(of_all, bags, by_model)
+    assert not expected.all()
+    found = proposed(scale * of_all, scale * bags, by_model)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("policy", ["random", "robust"])
+def test_a_promoted_candidate_is_of_a_model_if_it_was_before(policy, tmp_path):
+    from skrobustbo.model_selection import _honest
+
+    seen, by_model = [], _honest._by_model
+    path = str(tmp_path / "checkpoint")
+    settings = {"resource": "n_samples", "min_resources": 10, "n_iter": 9}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            _honest,
+            "_by_model",
+            lambda *g: seen.append((g, by_model(*g))) or seen[-1][1],
+        )
+        for _ in range(2):  # the second reads what the first has written
+            search = make(policy=policy, checkpoint=path, **settings).fit(X, y)
+    labels = search.cv_results_["model_label"]
+    full = search.cv_results_["n_resources"] == len(X)
+    assert "promoted" in labels[full]
+    ((_, finished), found), (_, again) = seen
+    np.testing.assert_array_equal(found, again)
+    kinds = {tuple(r["params"].values()): r for r in search.optimizer_.history_}
+    for trial, is_of_model in zip(finished, found, strict=True):
+        record = kinds[tuple(trial.params.values())]
+        chosen = record["kind"] == "model" and policy != "random"
+        assert is_of_model == chosen
+
+
 def test_luck_that_a_search_has_followed_is_corrected():
     """Each candidate is like the best before, and shares its luck: the truth is 0."""
     rng = np.random.default_rng(0)

@@ -7,6 +7,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from joblib import parallel_config
+from numpy.random import RandomState
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -15,11 +17,15 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     IsolationForest,
     RandomForestClassifier,
+    RandomTreesEmbedding,
 )
+from sklearn.feature_selection import RFECV
 from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from fake_estimators import Fake, search_of
 from skrobustbo import Integer, Real
@@ -113,8 +119,8 @@ def test_models_that_go_on_are_those_fitted_anew(model, monkeypatch):
     settings = {"resource": name, "n_iter": 3, "return_train_score": True}
     took = []
     monkeypatch.setattr(
-        "skrobustbo.evaluation._folds.unpacked",
-        lambda model: took.append(model) or pickle.loads(model),
+        "skrobustbo.evaluation._folds.with_model",
+        lambda *given: took.append(given) or _warm.with_model(*given),
     )
     ours = search(model, space, **settings).fit(X, y)
     assert took
@@ -171,6 +177,100 @@ def test_a_step_of_a_pipeline_goes_on(monkeypatch):
 )
 def test_only_what_ends_the_same_goes_on(model, resource, expected):
     assert goes_on(model, resource) is expected
+
+
+@pytest.mark.parametrize(
+    ("model", "resource"),
+    [
+        # Its own members would stay, and the inner forests are clones anyway.
+        (
+            BaggingClassifier(
+                RandomForestClassifier(9, random_state=0, max_depth=3, warm_start=True),
+                2,
+                random_state=0,
+                warm_start=True,
+            ),
+            "estimator__n_estimators",
+        ),
+        (
+            make_pipeline(
+                RandomTreesEmbedding(9, random_state=0, warm_start=True),
+                SGDClassifier(random_state=0, warm_start=True, max_iter=5, tol=None),
+            ),
+            "randomtreesembedding__n_estimators",
+        ),
+        (
+            make_pipeline(
+                RFECV(
+                    DecisionTreeClassifier(random_state=0, max_depth=4),
+                    cv=StratifiedKFold(3, shuffle=True, random_state=RandomState(0)),
+                ),
+                RandomForestClassifier(9, random_state=0, warm_start=True),
+            ),
+            "randomforestclassifier__n_estimators",
+        ),
+    ],
+    ids=["outer ensemble", "later step", "random splits inside"],
+)
+def test_what_else_is_warm_or_random_does_not_matter(model, resource):
+    rng = RandomState(0)
+    data = rng.normal(size=(120, 6)), rng.randint(3, size=120)
+    owner = resource.rpartition("__")[0]
+    param = f"{owner}__max_depth"
+    settings = {"resource": resource, "min_resources": 1, "n_iter": 4}
+    ours = search(clone(model), {param: Integer(1, 9)}, **settings).fit(*data)
+    anew = clone(model).set_params(**{f"{owner}__warm_start": False})
+    expected = search(anew, {param: Integer(1, 9)}, **settings).fit(*data)
+    assert "promoted" in expected.cv_results_["model_label"]
+    assert_same_scores(ours, expected)
+
+
+class Flat(Ensemble):
+    """Names the parameters of its parts in its own way."""
+
+    def __init__(self, a=0.0, part=Ensemble, part__n_estimators=18):
+        self.a = a
+        self.part = part
+        self.part__n_estimators = part__n_estimators
+
+    def get_params(self, deep=True):
+        return {name: getattr(self, name) for name in ("a", "part", self._name)}
+
+    def set_params(self, **params):
+        vars(self).update(params)
+        return self
+
+    _name = "part__n_estimators"
+    warm_start, random_state, fail_from = True, 0, 2.0
+    n_estimators = property(lambda self: self.part__n_estimators)
+
+
+def test_names_of_another_kind_are_no_trouble(fits):
+    ours = search(Flat(), resource="part__n_estimators").fit(X, y)
+    assert ours.n_resources_ == AMOUNTS
+    assert not any(before for before, _ in fits())
+
+
+class Unloadable(Ensemble):
+    """Cannot be read back."""
+
+    def __setstate__(self, state):
+        raise RuntimeError("no load")
+
+
+def test_models_that_cannot_be_read_back_are_fitted_anew(fits):
+    ours = search(Unloadable()).fit(X, y)
+    assert not any(before for before, _ in fits())
+    assert_same_scores(ours, search(Ensemble(warm_start=False)).fit(X, y))
+
+
+def test_classes_stay_what_they_are(fits, monkeypatch):
+    """As in a notebook, whose classes a pickle by value would copy."""
+    monkeypatch.setattr(Ensemble, "__module__", "__main__")
+    fit = Ensemble.fit
+    search().fit(X, y)
+    assert Ensemble.fit is fit
+    assert Ensemble.fit.__globals__ is globals()
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
