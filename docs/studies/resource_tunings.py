@@ -18,6 +18,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from skrobustbo import Integer, Real, Space
 from skrobustbo.datasets import fetch_mnist
@@ -193,7 +194,8 @@ class LiveTuning:
             for k, (train, test) in enumerate(self._splits)
         ]
         scoring = self._tuning.scoring
-        with warnings.catch_warnings(action="ignore"):  # few epochs do not converge
+        # Few epochs do not converge.
+        with threadpool_limits(1), warnings.catch_warnings(action="ignore"):
             scores = cross_val_score(
                 estimator, self._X, self._y, cv=splits, scoring=scoring
             )

@@ -117,6 +117,7 @@ def test_models_that_go_on_are_those_fitted_anew(model, monkeypatch):
     leaf = next(p for p in ("min_samples_leaf", "max_features") if hasattr(model, p))
     space = {leaf: Integer(1, 12) if leaf == "min_samples_leaf" else Real(0.3, 1)}
     settings = {"resource": name, "n_iter": 3, "return_train_score": True}
+    settings["refit"] = False
     took = []
     monkeypatch.setattr(
         "skrobustbo.evaluation._folds.with_model",
@@ -203,6 +204,7 @@ def test_only_what_ends_the_same_goes_on(model, resource, expected):
             make_pipeline(
                 RFECV(
                     DecisionTreeClassifier(random_state=0, max_depth=4),
+                    step=3,
                     cv=StratifiedKFold(3, shuffle=True, random_state=RandomState(0)),
                 ),
                 RandomForestClassifier(9, random_state=0, warm_start=True),
@@ -276,7 +278,7 @@ def test_classes_stay_what_they_are(fits, monkeypatch):
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_early_stopping_is_fitted_anew(early_stopping):
     model = HistGradientBoostingClassifier(
-        max_iter=2, early_stopping=early_stopping, random_state=0, warm_start=True
+        max_iter=1, early_stopping=early_stopping, random_state=0, warm_start=True
     ).fit(X, y)
     assert goes_on(model, "max_iter") is not early_stopping
 
@@ -312,6 +314,7 @@ def test_threads_and_windows(schedule):
         assert_same_scores(ours, search(schedule="window", batch_size=3).fit(X, y))
 
 
+@pytest.mark.slow
 def test_processes_and_time_limits(tmp_path):
     expected = search().fit(X, y)
     path = str(tmp_path / "checkpoint")
