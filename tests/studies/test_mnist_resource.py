@@ -1,6 +1,7 @@
 """The study of the time to a good score on MNIST, on the small digits."""
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -68,3 +69,13 @@ def test_the_time_is_that_to_a_score_near_the_best():
     assert "| full | 1 of 1 | 7 |" in shown
     runs.loc[1, "curve"] = "1:0.5"
     assert "| full | 0 of 1 | inf |" in study.report(runs)
+
+
+def test_the_page_has_the_table_of_the_file():
+    docs = Path(__file__).parents[2] / "docs"
+    shown = study.report(pd.read_csv(docs / "benchmarks" / "mnist_resource.csv"))
+    page = (docs / "resource.md").read_text()
+    lines = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len(lines) == 6
+    for line in lines:
+        assert line in page
