@@ -12,14 +12,13 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
 )
-from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from racing_tunings import TUNINGS as RACED
 from skrobustbo import Integer, Real, Space
 from skrobustbo.datasets import fetch_mnist
 from skrobustbo.evaluation import ROWS, ResourceAxis
@@ -61,6 +60,7 @@ class Tuning(NamedTuple):
     resource: str = ROWS
 
 
+_, SGD, SGD_SPACE, _ = RACED["sgd-digits"]
 TREES = {
     "learning_rate": Real(1e-3, 1.0, log=True),
     "max_leaf_nodes": Integer(2, 64, log=True),
@@ -69,9 +69,7 @@ TREES = {
 TUNINGS = {
     "svm-rows": Tuning(
         lambda: load_digits(return_X_y=True),
-        SVC(),
-        {"C": Real(1e-2, 1e3, log=True), "gamma": Real(1e-6, 1e-1, log=True)},
-        "accuracy",
+        *RACED["svm-digits"][1:],
     ),
     "mnist-rows": Tuning(
         mnist,
@@ -121,20 +119,8 @@ TUNINGS = {
     ),
     "sgd-epochs": Tuning(
         lambda: load_digits(return_X_y=True),
-        SGDClassifier(
-            loss="log_loss",
-            penalty="elasticnet",
-            learning_rate="invscaling",
-            max_iter=27,
-            tol=None,
-            random_state=0,
-        ),
-        {
-            "alpha": Real(1e-6, 1.0, log=True),
-            "l1_ratio": Real(0.0, 1.0),
-            "eta0": Real(1e-4, 1.0, log=True),
-            "power_t": Real(0.0, 1.0),
-        },
+        clone(SGD).set_params(max_iter=27),
+        SGD_SPACE,
         "accuracy",
         "max_iter",
     ),
