@@ -29,8 +29,8 @@ print(search.report())
 # %%
 # Learning curves
 # ---------------
-# ``ResourceDisplay`` joins the scores of each candidate with a line. Candidates that were
-# evaluated in full are drawn in colour.
+# ``ResourceDisplay`` joins the scores of each candidate with a line. Candidates that
+# were evaluated in full are drawn in colour.
 
 ResourceDisplay.from_search(search)
 plt.show()
