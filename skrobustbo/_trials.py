@@ -131,6 +131,11 @@ class Trial:
         return self.value is None
 
     @property
+    def point(self) -> tuple[int, bytes]:
+        """What tells its point from others: the branch, and the encoded params."""
+        return self.branch, self.x.tobytes()
+
+    @property
     def failed_reason(self) -> str | None:
         """Why the evaluation counts as failed, None if it does not."""
         if self.value is None or math.isfinite(self.value):

@@ -118,14 +118,19 @@ def run_one(key):
     }
 
 
+def make_model(n_epochs, seed):
+    """Return what is tuned."""
+    classifier = SoftmaxRegression(n_epochs=n_epochs, random_state=seed)
+    return Pipeline([("scale", MinMaxScaler()), ("clf", classifier)])
+
+
 def make_search(key):
     """Return the search of a run, not yet fitted."""
-    classifier = SoftmaxRegression(n_epochs=key.n_epochs, random_state=key.seed)
     kind, space = RobustBayesSearchCV, mnist_logistic_space("clf__")
     if key.method == "random":
         kind, space = RandomizedSearchCV, mnist_logistic_distributions("clf__")
     return kind(
-        Pipeline([("scale", MinMaxScaler()), ("clf", classifier)]),
+        make_model(key.n_epochs, key.seed),
         space,
         n_iter=key.n_iter,
         cv=StratifiedKFold(key.n_splits, shuffle=True, random_state=key.seed),

@@ -26,22 +26,18 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_score,
 )
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 import shared
 from lines import completed
-from mnist import N_IMAGES, load_split
+from mnist import N_IMAGES, load_split, make_model
 from resource_peers import hyperband
+from resource_tunings import splits_with
+from resources import curve_of
 from skrobustbo import RobustBayesSearchCV, Space
 from skrobustbo.benchmarks._args import positive_int, seed_list
 from skrobustbo.benchmarks._report import table
 from skrobustbo.evaluation import ROWS, ResourceAxis
-from skrobustbo.problems import (
-    SoftmaxRegression,
-    mnist_logistic_distributions,
-    mnist_logistic_space,
-)
+from skrobustbo.problems import mnist_logistic_distributions, mnist_logistic_space
 
 N_SPLITS, N_EPOCHS = 3, 10
 #: What is near enough to the best score of all runs.
@@ -85,12 +81,6 @@ class Clock:
         return [pair for pair, full in zip(pairs, is_full, strict=True) if full]
 
 
-def model(seed):
-    """Return what is tuned."""
-    classifier = SoftmaxRegression(n_epochs=N_EPOCHS, random_state=seed)
-    return Pipeline([("scale", MinMaxScaler()), ("clf", classifier)])
-
-
 def folds(seed):
     """Return the splitter."""
     return StratifiedKFold(N_SPLITS, shuffle=True, random_state=seed)
@@ -103,7 +93,7 @@ def full(X, y, key, **settings):
     """Search with the default policy."""
     clock = Clock()
     search = RobustBayesSearchCV(
-        model(key.seed),
+        make_model(N_EPOCHS, key.seed),
         mnist_logistic_space("clf__"),
         n_iter=key.n_iter,
         cv=folds(key.seed),
@@ -125,7 +115,7 @@ def halving(X, y, key):
     """Search with scikit-learn's halving, of three rungs that cost the same."""
     clock = Clock()
     search = HalvingRandomSearchCV(
-        model(key.seed),
+        make_model(N_EPOCHS, key.seed),
         mnist_logistic_distributions("clf__"),
         n_candidates=3 * key.n_iter,
         min_resources=len(y) // 9,
@@ -144,7 +134,7 @@ class _Rows:
     """What Optuna pays from: folds with a part of the rows."""
 
     def __init__(self, X, y, key):
-        self._data, self._model = (X, y), model(key.seed)
+        self._data, self._model = (X, y), make_model(N_EPOCHS, key.seed)
         self.space = Space(mnist_logistic_space("clf__"))
         n = len(y)
         self.amounts = [-(-n // 9), -(-n // 3), n]
@@ -158,10 +148,7 @@ class _Rows:
     def __call__(self, params, amount, before=0):
         # Rows, unlike epochs, cannot be added to a fit: each evaluation is a new one.
         self.left -= amount / self.amounts[-1]
-        splits = [
-            (self._axis.rows(train, k, amount), test)
-            for k, (train, test) in enumerate(self._splits)
-        ]
+        splits = splits_with(self._axis, self._splits, amount)
         estimator = clone(self._model).set_params(**params)
         scores = cross_val_score(
             estimator, *self._data, cv=splits, scoring=self.clock, error_score="raise"
@@ -199,14 +186,9 @@ def run_one(key):
 # The table ----------------------------------------------------------------------------
 
 
-def scores_of(text):
-    """Return the seconds and the scores of a run."""
-    return np.array([pair.split(":") for pair in text.split()], float).T
-
-
 def report(runs):
     """Return the times to a score near the best of all runs, as markdown."""
-    curves = [scores_of(text) for text in runs.curve]
+    curves = [curve_of(text) for text in runs.curve]
     best = max(scores.max() for _, scores in curves)
     near = [
         seconds[scores >= best - NEAR].min(initial=np.inf) for seconds, scores in curves

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from racing_tunings import TUNINGS as RACED
+from racing_tunings import cancer, wine
 from skrobustbo import Integer, Real, Space
 from skrobustbo.datasets import fetch_mnist
 from skrobustbo.evaluation import ROWS, ResourceAxis
@@ -94,7 +95,7 @@ TUNINGS = {
         "n_estimators",
     ),
     "forest-trees": Tuning(
-        lambda: load_breast_cancer(return_X_y=True),
+        cancer,
         RandomForestClassifier(81, random_state=0),
         {
             "max_depth": Integer(1, 20, log=True),
@@ -105,7 +106,7 @@ TUNINGS = {
         "n_estimators",
     ),
     "mlp-epochs": Tuning(
-        lambda: load_wine(return_X_y=True),
+        wine,
         make_pipeline(
             StandardScaler(), MLPClassifier((16,), max_iter=81, random_state=0)
         ),
@@ -125,6 +126,13 @@ TUNINGS = {
         "max_iter",
     ),
 }
+
+
+def splits_with(axis, splits, amount):
+    """Return splits whose training rows are those of an amount of a resource."""
+    return [
+        (axis.rows(train, k, amount), test) for k, (train, test) in enumerate(splits)
+    ]
 
 
 class LiveTuning:
@@ -175,10 +183,7 @@ class LiveTuning:
     def _fitted_score(self, params, amount):
         estimator = clone(self._tuning.estimator)
         estimator.set_params(**params, **self._axis.params(amount))
-        splits = [
-            (self._axis.rows(train, k, amount), test)
-            for k, (train, test) in enumerate(self._splits)
-        ]
+        splits = splits_with(self._axis, self._splits, amount)
         scoring = self._tuning.scoring
         # Few epochs do not converge.
         with threadpool_limits(1), warnings.catch_warnings(action="ignore"):

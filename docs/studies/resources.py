@@ -249,8 +249,13 @@ def reached(runs):
     return f"{np.exp(np.mean(logs)):.2f} of the budget; reached on {n} of {len(logs)}"
 
 
+def curve_of(text):
+    """Return the costs and the values of a curve in the file."""
+    return np.array([pair.split(":") for pair in text.split()], float).T
+
+
 def values_at(text, grid):
-    costs, values = np.array([pair.split(":") for pair in text.split()], float).T
+    costs, values = curve_of(text)
     i = np.searchsorted(costs, grid + 1e-9, side="right") - 1
     return values[np.maximum(i, 0)]
 

@@ -45,9 +45,9 @@ class WarmModels:
 
     def take(self, trial: Trial, n_splits: int) -> list[bytes | None]:
         """Return the models of a candidate's evaluation before this one, by split."""
-        point = trial.branch, trial.x.tobytes()
-        earlier = self._latest.get(point)
-        self._latest[point] = trial.number
+        earlier = self._latest.pop(trial.point, None)
+        if trial.resource is not None:
+            self._latest[trial.point] = trial.number
         if earlier is None:
             return [None] * n_splits
         return [self._pop((earlier, split)) for split in range(n_splits)]

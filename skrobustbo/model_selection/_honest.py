@@ -174,8 +174,8 @@ def _by_model(trials: Sequence[Trial], finished: Sequence[Trial]) -> Array:
     """Tell which candidates a model chose when they were evaluated first."""
     first: dict[tuple[int, bytes], float] = {}
     for trial in trials:
-        first.setdefault((trial.branch, trial.x.tobytes()), trial.mean)
-    return np.isfinite([first[t.branch, t.x.tobytes()] for t in finished])
+        first.setdefault(trial.point, trial.mean)
+    return np.isfinite([first[trial.point] for trial in finished])
 
 
 def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:

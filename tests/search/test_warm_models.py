@@ -28,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fake_estimators import Fake, search_of
+from runs import assert_same
 from skrobustbo import Integer, Real
 from skrobustbo.evaluation import _warm
 from skrobustbo.evaluation._warm import goes_on
@@ -82,13 +83,6 @@ def fits(monkeypatch):
     return lambda: Ensemble.fits
 
 
-def assert_same_scores(ours, expected):
-    found, wanted = ours.cv_results_, expected.cv_results_
-    assert found["params"] == wanted["params"]
-    for name in ("resource_score", "mean_test_score", "n_resources"):
-        np.testing.assert_array_equal(found[name], wanted[name])
-
-
 def test_promoted_candidates_go_on_and_all_else_is_the_same(fits):
     ours = search(Ensemble()).fit(X, y)
     went_on = [fit for fit in fits() if fit[0]]
@@ -96,7 +90,7 @@ def test_promoted_candidates_go_on_and_all_else_is_the_same(fits):
     labels = list(ours.cv_results_["model_label"])
     assert len(went_on) == 3 * labels.count("promoted")
     assert fits()[-1] == (0, 18)  # the final one, on all rows
-    assert_same_scores(ours, search(Ensemble(warm_start=False)).fit(X, y))
+    assert_same(ours, search(Ensemble(warm_start=False)).fit(X, y))
 
 
 @pytest.mark.parametrize(
@@ -129,11 +123,7 @@ def test_models_that_go_on_are_those_fitted_anew(model, monkeypatch):
     model.set_params(warm_start=False)
     expected = search(model, space, **settings).fit(X, y)
     assert len(took) == n_took
-    assert_same_scores(ours, expected)
-    np.testing.assert_array_equal(
-        ours.cv_results_["split0_train_score"],
-        expected.cv_results_["split0_train_score"],
-    )
+    assert_same(ours, expected)
 
 
 def test_a_step_of_a_pipeline_goes_on(monkeypatch):
@@ -151,7 +141,7 @@ def test_a_step_of_a_pipeline_goes_on(monkeypatch):
     assert all(packs)
     forest.set_params(warm_start=False)
     anew = search(make_pipeline(StandardScaler(), forest), space, **settings).fit(X, y)
-    assert_same_scores(ours, anew)
+    assert_same(ours, anew)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +214,7 @@ def test_what_else_is_warm_or_random_does_not_matter(model, resource):
     anew = clone(model).set_params(**{f"{owner}__warm_start": False})
     expected = search(anew, {param: Integer(1, 9)}, **settings).fit(*data)
     assert "promoted" in expected.cv_results_["model_label"]
-    assert_same_scores(ours, expected)
+    assert_same(ours, expected)
 
 
 class Flat(Ensemble):
@@ -263,7 +253,7 @@ class Unloadable(Ensemble):
 def test_models_that_cannot_be_read_back_are_fitted_anew(fits):
     ours = search(Unloadable()).fit(X, y)
     assert not any(before for before, _ in fits())
-    assert_same_scores(ours, search(Ensemble(warm_start=False)).fit(X, y))
+    assert_same(ours, search(Ensemble(warm_start=False)).fit(X, y))
 
 
 def test_classes_stay_what_they_are(fits, monkeypatch):
@@ -292,8 +282,8 @@ def test_models_that_are_too_large_are_forgotten(fits, monkeypatch):
         searches.append(search(n_iter=15).fit(X, y))
         went_on.append(sum(before > 0 for before, _ in fits()))
     assert went_on[0] > went_on[1] > went_on[2] == 0
-    assert_same_scores(searches[1], searches[0])
-    assert_same_scores(searches[2], searches[0])
+    assert_same(searches[1], searches[0])
+    assert_same(searches[2], searches[0])
 
 
 def test_models_are_forgotten_oldest_first():
@@ -311,16 +301,16 @@ def test_threads_and_windows(schedule):
     with parallel_config("threading", n_jobs=3):
         ours = search(schedule=schedule, batch_size=3).fit(X, y)
     if schedule == "window":
-        assert_same_scores(ours, search(schedule="window", batch_size=3).fit(X, y))
+        assert_same(ours, search(schedule="window", batch_size=3).fit(X, y))
 
 
 @pytest.mark.slow
 def test_processes_and_time_limits(tmp_path):
     expected = search().fit(X, y)
     path = str(tmp_path / "checkpoint")
-    assert_same_scores(search(n_jobs=2, checkpoint=path).fit(X, y), expected)
-    assert_same_scores(search(fit_timeout=60.0).fit(X, y), expected)
-    assert_same_scores(search(checkpoint=path).fit(X, y), expected)
+    assert_same(search(n_jobs=2, checkpoint=path).fit(X, y), expected)
+    assert_same(search(fit_timeout=60.0).fit(X, y), expected)
+    assert_same(search(checkpoint=path).fit(X, y), expected)
 
 
 class Stop(Exception):
@@ -344,7 +334,7 @@ def test_a_search_that_was_cut_off_fits_anew_and_ends_the_same(n, fits, tmp_path
         with pytest.raises(Stop):
             search(checkpoint=path, error_score="raise").fit(X, y)
     ours = search(checkpoint=path, error_score="raise").fit(X, y)
-    assert_same_scores(ours, expected)
+    assert_same(ours, expected)
 
 
 def test_a_failed_fit_leaves_no_model(fits):

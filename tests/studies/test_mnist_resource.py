@@ -26,7 +26,7 @@ def test_every_method_is_run_and_runs_are_made_once(tmp_path, capsys):
     methods = ["resource", "full", "halving"] + ["hyperband"] * HAS_OPTUNA
     assert runs.method.tolist() == methods
     for text, seconds in zip(runs.curve, runs.seconds, strict=True):
-        at, scores = study.scores_of(text)
+        at, scores = study.curve_of(text)
         assert (np.diff(at) >= 0).all()
         assert at[-1] <= seconds + 0.01
         assert ((scores >= 0) & (scores <= 1)).all()
