@@ -5,6 +5,12 @@
 Each search has data of its own, drawn from a known generator. The truth is what the
 winner's models, one for each fold, score on many rows that no search has seen. Searches
 that the csv file holds already are not made again.
+
+Most of the error is the luck of the rows, which the winner shares with any other model.
+So the estimator with its default settings is cross-validated on the same folds. The
+expected error of its score is 0, as nothing is chosen. It is a control variate: what
+regression explains by it is taken off the errors before their mean. Not for R^2, whose
+expected value depends on the number of rows.
 """
 
 import argparse
@@ -48,6 +54,8 @@ SETTINGS = {
         "neg_log_loss",
     ),
 }
+#: Metrics of which the score of a fold is right on average.
+UNBIASED = {"accuracy", "roc_auc", "neg_log_loss"}
 #: What is compared, and what the columns are called in the table.
 METHODS = {
     "naive": "`best_score_`",
@@ -87,6 +95,7 @@ COLUMNS = Key.__annotations__ | {
     "folds_score": float,
     "nested_score": float,  # nan without
     "truth": float,
+    "luck": float,  # error of the score of the default settings
     "seconds": float,
 }
 
@@ -133,11 +142,17 @@ def run_one(key):
     estimator, _, scoring = SETTINGS[key.setting]
     search = make_search(key).fit(X, y)
     scorer, folds = get_scorer(scoring), list(search.cv.split(X, y))
-    winner = clone(estimator).set_params(**search.best_params_)
-    truth = [
-        scorer(clone(winner).fit(X[train], y[train]), unused, answers)
-        for train, _ in folds
-    ]
+
+    def score_and_truth(**params):
+        """Return what a model's fits score in their folds, and on the unused rows."""
+        model = clone(estimator).set_params(**params)
+        fits = [clone(model).fit(X[train], y[train]) for train, _ in folds]
+        tested = zip(fits, folds, strict=True)
+        scores = [scorer(fit, X[test], y[test]) for fit, (_, test) in tested]
+        return np.mean(scores), np.mean([scorer(fit, unused, answers) for fit in fits])
+
+    _, truth = score_and_truth(**search.best_params_)
+    default, true_default = score_and_truth()
     columns = [f"split{i}_test_score" for i in range(N_FOLDS)]
     fold_scores = np.array([search.cv_results_[name] for name in columns]).T
     nested = [
@@ -152,7 +167,8 @@ def run_one(key):
         "high": high,
         "folds_score": corrected(fold_scores),
         "nested_score": float(np.mean(nested)) if nested else np.nan,
-        "truth": float(np.mean(truth)),
+        "truth": truth,
+        "luck": default - true_default,
         "seconds": time.perf_counter() - start,
     }
 
@@ -213,9 +229,9 @@ def report(runs):
 
 
 def _cells(runs, method):
-    naive = (runs["naive_score"] - runs["truth"]).mean()
+    naive, _ = _mean_error(runs, "naive")
+    mean, standard_error = _mean_error(runs, method)
     errors = (runs[f"{method}_score"] - runs["truth"]).dropna()
-    mean, standard_error = errors.mean(), errors.std() / np.sqrt(len(errors))
     limit = abs(mean) + 1.96 * standard_error
     inside = (runs["low"] <= runs["truth"]) & (runs["truth"] <= runs["high"])
     return (
@@ -225,6 +241,15 @@ def _cells(runs, method):
         f"{np.sqrt(np.mean(errors**2)):.4f}",
         f"{100 * inside.mean():.1f}" if method == "honest" else "-",
     )
+
+
+def _mean_error(runs, method):
+    """Return the mean error of a score, and its standard error."""
+    runs = runs.dropna(subset=f"{method}_score")
+    errors, luck = runs[f"{method}_score"] - runs["truth"], runs["luck"]
+    if SETTINGS[runs["setting"].iloc[0]][2] in UNBIASED and len(runs) > 2:
+        errors = errors - errors.cov(luck) / luck.var() * luck
+    return errors.mean(), errors.std() / np.sqrt(len(errors))
 
 
 if __name__ == "__main__":

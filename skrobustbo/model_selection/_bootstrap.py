@@ -15,7 +15,12 @@ none, such as R^2, is biased for so few rows of a fold.
 Both take the candidates as given. But a search proposes more of them where scores were
 high, if only by luck, and they share this luck. So a candidate that a model has chosen
 is left out of a bag in which the search would hardly have come to it: the earlier
-candidate that it is most like would have been too far behind.
+candidate that it is most like would have been farther behind.
+
+Such an estimate has a bias of its own. If the metric is smooth in the parameters, it
+takes off half as much again as it should. So the bootstrap is made twice: a second bag
+is drawn of each bag, of which the truth is known, and what the estimate errs there is
+taken off as well.
 
 References
 ----------
@@ -24,6 +29,9 @@ for efficient and accurate cross-validation. Machine Learning 107, algorithm 4.
 
 Efron, Tibshirani (1993), An Introduction to the Bootstrap, section 10.6 on correcting
 for bias.
+
+Hall, Martin (1988), On bootstrap resampling and iteration. Biometrika 75, on repeating
+the bootstrap to correct its own bias.
 """
 
 from __future__ import annotations
@@ -45,8 +53,6 @@ Array = NDArray[Any]
 N_REPLICATES, N_SLOW = 1000, 200
 #: Entries of a table of draws, which bounds the memory.
 _BLOCK = 4_000_000
-#: Scores that differ by less, relative to their size, are equal: the first one counts.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -141,13 +147,10 @@ class FoldScores:
         return self._metric.at(rows)(self._y[rows], predicted)
 
 
-def replicates(
-    folds: Sequence[FoldScores],
-    by_model: Array,
-    rng: np.random.Generator,
-    n: int | None = None,
-) -> Array:
-    """Return the scores of candidates chosen in a bag, less the luck of the draw.
+def bootstrapped(
+    folds: Sequence[FoldScores], rng: np.random.Generator, n: int | None = None
+) -> tuple[Array, Array]:
+    """Return the scores of all candidates on all rows, and in bags of them.
 
     Units, rows or groups of rows, are drawn with replacement, as many as there are. A
     drawn row brings its predictions of all folds along. The score of a sample is the
@@ -159,17 +162,16 @@ def replicates(
     ----------
     folds : list of FoldScores
         The folds; their units are numbers from 0 on, all of which occur.
-    by_model : array of bool, shape (n_candidates,)
-        Which candidates were chosen by a model, in the order in which they were told.
     rng : Generator
         Draws the units.
     n : int, default=None
-        Number of replicates. Default: `N_REPLICATES`, or `N_SLOW`.
+        Number of bags. Default: `N_REPLICATES`, or `N_SLOW`.
 
     Returns
     -------
-    scores : array of shape (n,)
-        nan where there was nothing to choose from.
+    of_all : array of shape (m,)
+    bags : array of shape (n, m)
+        nan where undefined.
     """
     if n is None:
         n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
@@ -182,7 +184,7 @@ def replicates(
         warnings.simplefilter("ignore")  # of metrics that are undefined
         of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
         bags = [_means(folds, draws) for draws in _draws(n_units, rng, n)]
-        return _reflected(of_all, np.concatenate(bags), by_model)
+    return of_all, np.concatenate(bags)
 
 
 def _draws(n_units: int, rng: np.random.Generator, n: int) -> Iterator[Array]:
@@ -192,59 +194,6 @@ def _draws(n_units: int, rng: np.random.Generator, n: int) -> Iterator[Array]:
         lines = range(min(step, n - start))
         drawn = [rng.integers(n_units, size=n_units) for _ in lines]
         yield np.array([np.bincount(units, minlength=n_units) for units in drawn])
-
-
-def _reflected(of_all: Array, bags: Array, by_model: Array) -> Array:
-    """Return the score of the best of each bag, mirrored at its score of all rows."""
-    there = np.isfinite(bags) & proposed(of_all, bags, by_model)
-    means = np.where(there, bags, -np.inf)
-    best = means.max(axis=1)
-    least = best - _ROUNDING * np.abs(best)
-    chosen = np.argmax(means >= least[:, None], axis=1)
-    return np.where(np.isfinite(best), 2 * of_all[chosen] - best, np.nan)
-
-
-def proposed(of_all: Array, bags: Array, by_model: Array) -> Array:
-    """Tell which candidates the search would have come to in each bag.
-
-    One that a model has chosen follows the earlier candidate that it is most like: that
-    of the largest correlation of their scores in the bags. It is one of a bag if that
-    one is, and is behind the best before it by no more than it was on all rows, give or
-    take the median standard deviation of a difference of two candidates.
-
-    Parameters
-    ----------
-    of_all : array of shape (m,)
-        Scores on all rows.
-    bags : array of shape (b, m)
-        Scores in the bags.
-    by_model : array of bool, shape (m,)
-        Which candidates were chosen by a model. All others are in every bag.
-
-    Returns
-    -------
-    proposed : array of bool, shape (b, m)
-    """
-    found = np.ones(bags.shape, dtype=bool)
-    known = bags[np.isfinite(bags).all(axis=1)]
-    if len(known) < 2 or not by_model[1:].any():
-        return found
-    covariance = np.cov(known.T)
-    variance = np.diag(covariance)
-    squares = variance[:, None] + variance - 2 * covariance
-    pairs = np.triu_indices(len(of_all), 1)
-    tolerance = np.median(np.sqrt(np.maximum(squares[pairs], 0.0)))
-    alike = covariance / np.outer(np.sqrt(variance), np.sqrt(variance))
-    alike[~np.isfinite(alike)] = 0.0
-    best, best_of_all = bags[:, 0], of_all[0]
-    for i in range(1, len(of_all)):
-        if by_model[i]:
-            like = int(np.argmax(alike[i, :i]))
-            most = best_of_all - of_all[like] + tolerance + _ROUNDING * np.abs(best)
-            found[:, i] = found[:, like] & ~(best - bags[:, like] > most)
-        best = np.where(found[:, i], np.fmax(best, bags[:, i]), best)
-        best_of_all = np.fmax(best_of_all, of_all[i])
-    return found
 
 
 def _means(folds: Sequence[FoldScores], draws: Array) -> Array:

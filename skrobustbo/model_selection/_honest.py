@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from warnings import warn
 
@@ -27,22 +26,14 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import OutOfFold, Recorder
 from skrobustbo.model_selection._before import keeps_predictions, score_metric
-from skrobustbo.model_selection._bootstrap import FoldScores, Metric, replicates
+from skrobustbo.model_selection._bootstrap import FoldScores, Metric, bootstrapped
+from skrobustbo.model_selection._winner import Honest, score_of_winner
 from skrobustbo.space import Space
 
 Array = NDArray[Any]
 
 #: Sets the stream of random numbers apart from those of the search.
 _STREAM = 2018
-_LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Honest:
-    """A score of the winner, and its interval."""
-
-    score: float = math.nan
-    interval: tuple[float, float] = (math.nan, math.nan)
 
 
 # Before the first fit -----------------------------------------------------------------
@@ -167,7 +158,8 @@ def honest(
         return Honest()  # a single row, or group, is never outside of the bag
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
-    return summary(replicates(folds, _by_model(trials, finished), rng))
+    scores = bootstrapped(folds, rng)
+    return score_of_winner(*scores, _by_model(trials, finished))
 
 
 def _by_model(trials: Sequence[Trial], finished: Sequence[Trial]) -> Array:
@@ -255,13 +247,3 @@ def _metric(job: Any, recorder: Recorder) -> Metric:
         {**settings, **rest},
         of_rows,
     )
-
-
-def summary(scores: Array) -> Honest:
-    """Return the mean of replicates, and their interval."""
-    scores = scores[np.isfinite(scores)]
-    if not len(scores):
-        return Honest()
-    tail = (1 - _LEVEL) / 2
-    low, high = np.quantile(scores, [tail, 1 - tail])
-    return Honest(float(scores.mean()), (float(low), float(high)))

@@ -43,9 +43,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
-from skrobustbo.model_selection._bootstrap import FoldScores, Metric, proposed
-from skrobustbo.model_selection._bootstrap import _reflected as reflected
+from skrobustbo.model_selection._bootstrap import FoldScores, Metric
 from skrobustbo.model_selection._honest import corrected
+from skrobustbo.model_selection._winner import followed, proposed, score_of_winner
 
 X, y = make_classification(90, 6, n_informative=3, flip_y=0.2, random_state=0)
 TREE = {"max_depth": Integer(1, 8), "min_samples_leaf": Integer(1, 20)}
@@ -104,30 +104,51 @@ def slowly(search, X, y, score, response, weights, score_weights, groups):
         drawn = [units[i] for i in rng.integers(len(units), size=len(units))]
         count = {unit: drawn.count(unit) for unit in units}
         bags.append([mean(one, count) for one in candidates])
-    found, followed = [], followers(search, np.array(bags))
-    for inside in bags:
-        there = present(whole, inside, *followed)
-        kept = [round(s, 13) if i in there else -math.inf for i, s in enumerate(inside)]
-        best = int(np.nanargmax(kept))
-        found.append(whole[best] - (inside[best] - whole[best]))
-    return np.mean(found), np.quantile(found, [0.025, 0.975])
+    bags = np.array(bags)
+    follows, everyone = followers(search, bags), range(len(whole))
+    draws, errors = [], []
+    for b, inside in enumerate(bags):
+        there = present(whole, inside, everyone, follows)
+        best = winner(inside, there)
+        draws.append(whole[best] - (inside[best] - whole[best]))
+        again = inside + (bags[b - 1] - whole)
+        second = winner(again, present(inside, again, there, follows))
+        estimate = inside[second] - (again[second] - inside[second])
+        errors.append(estimate - whole[best])
+    draws = np.array(draws)[np.isfinite(errors)]
+    errors = np.array(errors)[np.isfinite(errors)]
+    mean = np.mean(draws) - np.mean(errors)
+    away = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
+    return mean, mean + wider(whole, bags) * away
+
+
+def winner(scores, there):
+    """Return the first candidate with the best score of those that are there."""
+    kept = [round(s, 13) if i in there else -math.inf for i, s in enumerate(scores)]
+    return int(np.nanargmax(kept))
+
+
+def wider(whole, bags):
+    """Return how much more scores near the winner's spread than its own."""
+    known = bags[np.isfinite(bags).all(axis=1)].T
+    best = int(np.argmax(whole))
+    near = [
+        np.std(one)
+        for score, one in zip(whole, known, strict=True)
+        if whole[best] - score <= np.std(one - known[best])
+    ]
+    return max(near) / np.std(known[best])
 
 
 def followers(search, bags):
-    """Return whom each candidate of a model follows, and how far behind it may be."""
+    """Return whom each candidate of a model follows."""
     known = bags[np.isfinite(bags).all(axis=1)].T
     chosen = np.isfinite(search.cv_results_["model_mean"])
-    follows = {
+    return {
         i: max(range(i), key=lambda j, i=i: (alike(known[i], known[j]), -j))
         for i in range(1, len(known))
         if chosen[i]
     }
-    apart = [
-        np.std(one - other, ddof=1)
-        for i, one in enumerate(known)
-        for other in known[:i]
-    ]
-    return follows, np.median(apart)
 
 
 def alike(one, other):
@@ -135,14 +156,14 @@ def alike(one, other):
     return round(np.corrcoef(one, other)[0, 1], 9) if one.std() * other.std() else 0.0
 
 
-def present(whole, inside, follows, tolerance):
-    """Return the candidates that the search would have come to in a bag."""
+def present(data, inside, among, follows):
+    """Return the candidates that a search of some data had come to in a bag of it."""
     there = []
-    for i in range(len(whole)):
+    for i in among:
         if i in follows:
             ahead = max(inside[j] for j in there) - inside[follows[i]]
-            usual = max(whole[:i]) - whole[follows[i]]
-            if follows[i] not in there or ahead > usual + tolerance:
+            usual = max(data[j] for j in among if j < i) - data[follows[i]]
+            if follows[i] not in there or ahead > usual + 1e-12:
                 continue
         there.append(i)
     return there
@@ -345,12 +366,30 @@ def bags_of(*columns):
     return np.column_stack([np.asarray(column, dtype=float) for column in columns])
 
 
+def of_search(of_all, bags, by_model):
+    """Return the candidates of each bag of the rows that a search had."""
+    data, every = np.asarray(of_all)[None], np.ones((1, bags.shape[1]), dtype=bool)
+    return proposed(data, bags, every, followed(bags, np.asarray(by_model)))
+
+
+def test_a_candidate_follows_the_one_it_is_most_like():
+    one, other, third = np.random.default_rng(0).normal(size=(3, 200))
+    bags = bags_of(one, other, one + 0.1 * third, -other, 3 * other + third)
+    by_model = np.array([True, False, True, True, True])
+    follows = followed(bags, by_model)
+    assert follows[:3] == [None, None, 0]
+    assert follows[4] == 1
+    assert follows[3] != 1  # it is the opposite of that
+    bags[5] = np.nan
+    assert followed(bags, by_model) == follows
+
+
 def test_without_a_model_every_candidate_is_in_every_bag():
     bags = np.random.default_rng(0).normal(size=(50, 6))
     none = np.zeros(6, dtype=bool)
-    assert proposed(bags.mean(axis=0), bags, none).all()
+    assert of_search(bags.mean(axis=0), bags, none).all()
     first = np.array([True, False, False, False, False, False])
-    assert proposed(bags.mean(axis=0), bags, first).all()
+    assert of_search(bags.mean(axis=0), bags, first).all()
 
 
 def test_a_candidate_is_in_a_bag_if_the_search_had_come_to_it():
@@ -359,15 +398,33 @@ def test_a_candidate_is_in_a_bag_if_the_search_had_come_to_it():
     other = np.array([0.4, 0.3, 0.9, 0.35, 0.5])
     bags = bags_of(one, other, one + 0.01, one - 0.01)
     of_all = np.array([0.5, 0.4, 0.51, 0.49])
-    by_model = np.array([False, False, True, True])
-    spread = np.median(
-        [np.std(a - b, ddof=1) for i, a in enumerate(bags.T) for b in bags.T[:i]]
-    )
-    ahead = other - one
-    assert (ahead > spread).sum() == 1
     expected = np.ones((5, 4), dtype=bool)
-    expected[ahead > spread, 2:] = False
-    np.testing.assert_array_equal(proposed(of_all, bags, by_model), expected)
+    expected[[2, 4], 2:] = False
+    found = of_search(of_all, bags, [False, False, True, True])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_candidate_may_be_as_far_behind_as_it_was():
+    """The model followed the first although it was behind the second by 0.2."""
+    bags = bags_of([0.5, 0.5, 0.5], [0.5, 0.69, 0.71], [0.6, 0.6, 0.6])
+    follows = [None, None, 0]
+    data, every = np.array([[0.5, 0.7, 0.6]]), np.ones((1, 3), dtype=bool)
+    found = proposed(data, bags, every, follows)
+    assert found[:, 2].tolist() == [True, True, False]
+    # Without the second, nobody was ahead of the first.
+    found = proposed(data, bags, np.array([[True, False, True]]), follows)
+    assert found.tolist() == 3 * [[True, False, True]]
+
+
+def test_bags_of_bags_have_their_own_data():
+    rng = np.random.default_rng(0)
+    data, bags = rng.normal(size=(2, 30, 5))
+    among, follows = rng.random((30, 5)) < 0.8, [None, 0, 1, None, 2]
+    found = proposed(data, bags, among, follows)
+    for i in range(30):
+        alone = proposed(data[[i]], bags[[i]], among[[i]], follows)
+        np.testing.assert_array_equal(found[[i]], alone)
+    assert not (found & ~among).any()
 
 
 def test_what_follows_a_candidate_that_is_left_out_is_left_out():
@@ -375,43 +432,102 @@ def test_what_follows_a_candidate_that_is_left_out_is_left_out():
     one, other = rng.normal(size=(2, 400))
     bags = bags_of(one, other, one, one + 0.1, other + 0.1, one + 0.2)
     of_all = np.array([0.0, 0.0, 0.0, 0.1, 0.1, 0.2])
-    by_model = np.array([False, False, True, True, True, True])
-    found = proposed(of_all, bags, by_model)
+    found = of_search(of_all, bags, [False, False, True, True, True, True])
     left_out = ~found[:, 2]
-    assert 0.05 < left_out.mean() < 0.4
+    assert 0.4 < left_out.mean() < 0.6
     assert not found[left_out][:, [3, 5]].any()
     assert found[left_out, 4].all()
 
 
 def test_undefined_scores_of_a_bag_leave_nobody_out():
     bags = bags_of([0.5, np.nan, 0.4], [0.4, np.nan, 0.5], [0.5, np.nan, 0.4])
-    found = proposed(bags[0], bags, np.array([False, True, True]))
-    assert found[1].all()
+    assert of_search(bags[0], bags, [False, True, True])[1].all()
     nothing = np.full((3, 2), np.nan)
-    assert proposed(np.zeros(2), nothing, np.array([False, True])).all()
+    assert of_search(np.zeros(2), nothing, [False, True]).all()
 
 
 def test_candidates_that_never_differ_are_all_there():
     bags = np.full((20, 4), 0.5)
-    with np.errstate(all="ignore"):
-        assert proposed(bags[0], bags, np.array([False, True, True, True])).all()
+    by_model = np.array([False, True, True, True])
+    assert of_search(bags[0], bags, by_model).all()
+    assert score_of_winner(bags[0], bags, by_model) == (0.5, (0.5, 0.5))
 
 
 def test_rounding_leaves_nobody_out():
     one = np.random.default_rng(0).random(200)
     bags = bags_of(*(one * (1 + k * 2.0**-52) for k in range(8)))
-    by_model = np.arange(8) > 0
-    assert proposed(bags.mean(axis=0), bags, by_model).all()
+    assert of_search(bags.mean(axis=0), bags, np.arange(8) > 0).all()
 
 
 @pytest.mark.parametrize("scale", [1e-120, 1e120])
 def test_the_unit_of_scores_does_not_matter(scale):
     bags = np.random.default_rng(0).normal(size=(100, 6)).cumsum(axis=1)
     by_model, of_all = np.arange(6) > 1, bags.mean(axis=0)
-    expected = proposed(of_all, bags, by_model)
-    assert not expected.all()
-    found = proposed(scale * of_all, scale * bags, by_model)
-    np.testing.assert_array_equal(found, expected)
+    expected = score_of_winner(of_all, bags, by_model)
+    found = score_of_winner(scale * of_all, scale * bags, by_model)
+    assert found.score / scale == pytest.approx(expected.score)
+    assert np.divide(found.interval, scale) == pytest.approx(expected.interval)
+
+
+@pytest.mark.parametrize("undefined", [math.nan, math.inf, -math.inf])
+def test_bags_that_are_undefined_do_not_count(undefined):
+    bags = np.random.default_rng(0).normal(size=(101, 4))
+    by_model = np.array([False, False, True, True])
+    some = bags.copy()
+    some[7] = undefined  # and so does the next, which takes its noise
+    found = score_of_winner(bags.mean(axis=0), some, by_model)
+    assert np.isfinite([found.score, *found.interval]).all()
+    assert found.interval[0] < found.score < found.interval[1]
+    some[:] = undefined
+    none = score_of_winner(bags.mean(axis=0), some, by_model)
+    assert np.isnan([none.score, *none.interval]).all()
+
+
+def test_candidates_that_cannot_be_told_apart_share_a_correction():
+    """All are equally good; the best of them is ahead by luck alone."""
+    rng = np.random.default_rng(0)
+    best, found, covered = [], [], []
+    for _ in range(300):
+        rows = rng.normal(size=(20, 100))
+        counts = rng.multinomial(100, [0.01] * 100, size=200)
+        whole, bags = rows.mean(axis=1), counts @ rows.T / 100
+        estimate = score_of_winner(whole, bags, np.zeros(20, dtype=bool))
+        best.append(whole.max())
+        found.append(estimate.score)
+        covered.append(estimate.interval[0] <= 0 <= estimate.interval[1])
+    assert abs(np.mean(found)) < 0.25 * np.mean(best)
+    assert 0.92 < np.mean(covered) <= 1
+
+
+def test_a_smooth_score_is_not_corrected_too_much():
+    """A parabola whose top is moved by the rows: a step is noise in its slope."""
+    rng = np.random.default_rng(0)
+    steps, n_rows = np.linspace(-3, 3, 61), 100
+    best, found = [], []
+    for _ in range(300):
+        slopes = rng.normal(size=n_rows)
+        counts = rng.multinomial(n_rows, [1 / n_rows] * n_rows, size=200)
+        drawn = counts @ slopes / n_rows
+        curve = -(steps**2) / 2 / math.sqrt(n_rows)
+        whole, bags = curve + slopes.mean() * steps, curve + np.outer(drawn, steps)
+        estimate = score_of_winner(whole, bags, np.zeros(61, dtype=bool))
+        truth = curve[np.argmax(whole)]
+        best.append(whole.max() - truth)
+        found.append(estimate.score - truth)
+    assert abs(np.mean(found)) < 0.25 * np.mean(best)
+
+
+def test_the_interval_is_that_of_the_widest_near_the_winner():
+    rng = np.random.default_rng(0)
+    narrow, wide, far = rng.normal(size=(3, 500))
+    bags = bags_of(0.1 * narrow, wide - 0.5, 9 * far - 60)
+    whole = np.array([0.0, -0.5, -60.0])
+    none = np.zeros(3, dtype=bool)
+    low, high = score_of_winner(whole, bags, none).interval
+    alone = score_of_winner(whole[:1], bags[:, :1], none[:1]).interval
+    assert high - low > 5 * (alone[1] - alone[0])
+    without = score_of_winner(whole[::2], bags[:, ::2], none[::2]).interval
+    assert np.ptp(without) == pytest.approx(np.ptp(alone))
 
 
 @pytest.mark.parametrize("policy", ["random", "robust"])
@@ -445,7 +561,7 @@ def test_luck_that_a_search_has_followed_is_corrected():
     """Each candidate is like the best before, and shares its luck: the truth is 0."""
     rng = np.random.default_rng(0)
     n_rows, n_first, n_more, step = 60, 5, 25, 0.5
-    best_scores, given, followed = [], [], []
+    best_scores, given, found = [], [], []
     for _ in range(200):
         rows = list(rng.normal(size=(n_first, n_rows)))
         for _ in range(n_more):
@@ -456,10 +572,11 @@ def test_luck_that_a_search_has_followed_is_corrected():
         counts = rng.multinomial(n_rows, [1 / n_rows] * n_rows, size=200)
         bags, by_model = counts @ np.transpose(rows) / n_rows, np.arange(30) >= n_first
         best_scores.append(of_all.max())
-        given.append(reflected(of_all, bags, np.zeros(30, dtype=bool)).mean())
-        followed.append(reflected(of_all, bags, by_model).mean())
+        none = np.zeros(30, dtype=bool)
+        given.append(score_of_winner(of_all, bags, none).score)
+        found.append(score_of_winner(of_all, bags, by_model).score)
     assert np.mean(given) > 0.5 * np.mean(best_scores)
-    assert abs(np.mean(followed)) < 0.4 * np.mean(best_scores)
+    assert abs(np.mean(found)) < 0.4 * np.mean(best_scores)
 
 
 # What it does to a search -------------------------------------------------------------

@@ -37,22 +37,43 @@ def test_settings_that_are_none(tmp_path):
         command(tmp_path / "r.csv", "--settings", "forest")
 
 
-def test_bias_and_coverage_are_of_the_truth():
-    keys = [Key("tree auc", "robust", 300, 30, seed, 0) for seed in range(4)]
+def made_up(setting, **columns):
+    """Return four runs of which some scores are given, and an unlucky default."""
+    keys = [Key(setting, "robust", 300, 30, seed, 0) for seed in range(4)]
+    luck = np.array([0.05, 0.05, -0.05, -0.05])
     runs = pd.DataFrame([key._asdict() for key in keys])
+    return runs.assign(luck=luck, nested_score=np.nan, **columns)
+
+
+def cells(runs):
+    lines = honest_score.report(runs).splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_bias_and_coverage_are_of_the_truth():
     truth = np.array([0.7, 0.8, 0.7, 0.8])
-    runs = runs.assign(
+    runs = made_up(
+        "tree auc",
         truth=truth,
         naive_score=truth + 0.1,
         honest_score=truth + np.tile([0.01, -0.01], 2),
         folds_score=truth - 0.02,
-        nested_score=np.nan,
         low=[0.6, 0.7, 0.6, 0.9],
         high=[0.9, 0.9, 0.9, 1.0],
     )
-    lines = honest_score.report(runs).splitlines()[2:]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    naive, honest, folds = cells
+    naive, honest, folds = cells(runs)
     assert naive[4:] == ["+0.1000 ± 0.0000", "100", "0.1000", "-"]
     assert honest[3:] == ["4", "+0.0000 ± 0.0058", "11", "0.0100", "75.0"]
     assert folds[4:] == ["-0.0200 ± 0.0000", "20", "0.0200", "-"]
+
+
+@pytest.mark.parametrize("setting", ["tree auc", "tree r2"])
+def test_luck_that_the_default_shares_is_taken_off(setting):
+    luck = np.array([0.05, 0.05, -0.05, -0.05])
+    same = dict.fromkeys(["honest_score", "folds_score", "low", "high"], 0.5)
+    runs = made_up(setting, truth=0.5, naive_score=0.6 + 2 * luck, **same)
+    mean = "+0.1000 ± 0.0000" if setting == "tree auc" else "+0.1000 ± 0.0577"
+    assert cells(runs)[0][4] == mean
+    if setting == "tree auc":  # more luck than the expected one, which is 0
+        runs["luck"] += 0.01
+        assert cells(runs)[0][4] == "+0.0800 ± 0.0000"
