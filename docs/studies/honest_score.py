@@ -9,8 +9,8 @@ that the csv file holds already are not made again.
 Most of the error is the luck of the rows, which the winner shares with any other model.
 So the estimator with its default settings is cross-validated on the same folds. The
 expected error of its score is 0, as nothing is chosen. It is a control variate: what
-regression explains by it is taken off the errors before their mean. Not for R^2, whose
-expected value depends on the number of rows.
+regression explains by it is taken off the errors before their mean. R^2 is not right on
+average for a few rows, but the squared error is.
 """
 
 import argparse
@@ -54,8 +54,8 @@ SETTINGS = {
         "neg_log_loss",
     ),
 }
-#: Metrics of which the score of a fold is right on average.
-UNBIASED = {"accuracy", "roc_auc", "neg_log_loss"}
+#: What the luck is measured in, where it is not the metric.
+LUCK = {"r2": "neg_mean_squared_error"}
 #: What is compared, and what the columns are called in the table.
 METHODS = {
     "naive": "`best_score_`",
@@ -141,20 +141,21 @@ def run_one(key):
     X, y, unused, answers = draw(key)
     estimator, _, scoring = SETTINGS[key.setting]
     search = make_search(key).fit(X, y)
-    scorer, folds = get_scorer(scoring), list(search.cv.split(X, y))
+    folds = list(search.cv.split(X, y))
 
-    def score_and_truth(**params):
+    def score_and_truth(metric, **params):
         """Return what a model's fits score in their folds, and on the unused rows."""
-        model = clone(estimator).set_params(**params)
+        scorer, model = get_scorer(metric), clone(estimator).set_params(**params)
         fits = [clone(model).fit(X[train], y[train]) for train, _ in folds]
         tested = zip(fits, folds, strict=True)
         scores = [scorer(fit, X[test], y[test]) for fit, (_, test) in tested]
         return np.mean(scores), np.mean([scorer(fit, unused, answers) for fit in fits])
 
-    _, truth = score_and_truth(**search.best_params_)
-    default, true_default = score_and_truth()
+    _, truth = score_and_truth(scoring, **search.best_params_)
+    default, true_default = score_and_truth(LUCK.get(scoring, scoring))
     columns = [f"split{i}_test_score" for i in range(N_FOLDS)]
     fold_scores = np.array([search.cv_results_[name] for name in columns]).T
+    scorer = get_scorer(scoring)
     nested = [
         scorer(outer_search(key, i).fit(X[train], y[train]), X[test], y[test])
         for i, (train, test) in enumerate(folds if key.nested else [])
@@ -247,7 +248,7 @@ def _mean_error(runs, method):
     """Return the mean error of a score, and its standard error."""
     runs = runs.dropna(subset=f"{method}_score")
     errors, luck = runs[f"{method}_score"] - runs["truth"], runs["luck"]
-    if SETTINGS[runs["setting"].iloc[0]][2] in UNBIASED and len(runs) > 2:
+    if len(runs) > 2:
         errors = errors - errors.cov(luck) / luck.var() * luck
     return errors.mean(), errors.std() / np.sqrt(len(errors))
 
