@@ -51,11 +51,19 @@ class Display:
         -------
         display : Display
             Drawn.
+
+        Raises
+        ------
+        TypeError
+            If it is another kind of search.
+        NotFittedError
+            If it is not fitted.
         """
+        optimizer = optimizer_of(search)
         if cls.shows_values:
             options.setdefault("value_name", metric_name(search))
         make: Any = cls  # every display has a from_optimizer with options of its own
-        display: Self = make.from_optimizer(optimizer_of(search), ax=ax, **options)
+        display: Self = make.from_optimizer(optimizer, ax=ax, **options)
         return display
 
     def plot(self, ax: Any = None) -> Self:
@@ -100,6 +108,11 @@ class Display:
 
 def optimizer_of(search: Any) -> Any:
     """Return the optimizer of a fitted search."""
+    if not hasattr(search, "search_metric"):
+        raise TypeError(
+            "Expected a fitted RobustBayesSearchCV, got an object of type "
+            f"{type(search).__name__}; other searches have no optimizer to draw."
+        )
     check_is_fitted(search, "optimizer_")
     return search.optimizer_
 

@@ -87,7 +87,7 @@ class ResourceDisplay(Display):
         ValueError
             If the search has no resource.
         """
-        options.setdefault("resource_name", search.resource)
+        options.setdefault("resource_name", getattr(search, "resource", None))
         return super().from_search(search, ax=ax, **options)
 
     @classmethod

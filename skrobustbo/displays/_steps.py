@@ -143,10 +143,10 @@ class ConvergenceDisplay(Display):
         display : ConvergenceDisplay
         """
         searches, names = _named(search, names)
+        optimizers = [optimizer_of(one) for one in searches]
         options.setdefault("value_name", metric_name(searches[0]))
         options.setdefault("largest", [largest_of(one) for one in searches])
         options.setdefault("earlier", False)
-        optimizers = [optimizer_of(one) for one in searches]
         return cls.from_optimizer(optimizers, ax=ax, names=names, **options)
 
     @classmethod

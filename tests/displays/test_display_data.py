@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib")
 
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skrobustbo import (
@@ -157,6 +158,11 @@ class TestConvention:
             cls.from_search(RobustBayesSearchCV(DecisionTreeClassifier(), space))
         with pytest.raises(ValueError, match="tell one first"):
             cls.from_optimizer(Optimizer(space))
+        other = GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]})
+        with pytest.raises(
+            TypeError, match=r"RobustBayesSearchCV, got .* GridSearchCV"
+        ):
+            cls.from_search(other)
 
     @pytest.mark.process
     def test_matplotlib_is_imported_when_something_is_drawn(self):
