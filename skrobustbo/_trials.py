@@ -221,8 +221,16 @@ class Trials:
 
     def tell(self, trial: Trial, value: float, time: float) -> None:
         """Record the value of a trial that was added before."""
-        self.pending = [other for other in self.pending if other is not trial]
+        self.drop(trial)
         trial.value, trial.time = value, time
+        self.show(trial)
+
+    def drop(self, trial: Trial) -> None:
+        """Take a trial off those that are pending."""
+        self.pending = [other for other in self.pending if other is not trial]
+
+    def show(self, trial: Trial) -> None:
+        """Append a trial to those told."""
         n = len(self.told)
         if n == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
@@ -271,10 +279,17 @@ class Trials:
 
 
 class BranchTrials(Trials):
-    """The trials of one branch, with the rows of told points in the order told."""
+    """The trials of one branch, with the rows of told points in the order told.
+
+    Attributes
+    ----------
+    only_full : bool
+        Whether only values at the full resource are among those told.
+    """
 
     def __init__(self, n_columns: int) -> None:
         super().__init__()
+        self.only_full = False
         self._seen: set[bytes] = set()
         self._X = np.empty((16, n_columns))
 
@@ -283,13 +298,20 @@ class BranchTrials(Trials):
         super().add(trial)
         self._seen.add(trial.x.tobytes())
 
-    def tell(self, trial: Trial, value: float, time: float) -> None:
-        """Record the value of a trial that was added before."""
+    def show(self, trial: Trial) -> None:
+        """Append a trial to those told."""
         n = len(self.told)
-        super().tell(trial, value, time)
+        super().show(trial)
         if n == len(self._X):
             self._X = np.concatenate([self._X, np.empty_like(self._X)])
         self._X[n] = trial.x
+
+    def go_by(self, full: Sequence[Trial]) -> None:
+        """Show only these of the told trials, and from now on only full values."""
+        self.told, self.best = [], None
+        self.only_full, self._has_estimates = True, False
+        for trial in full:
+            self.show(trial)
 
     @property
     def X(self) -> Array:

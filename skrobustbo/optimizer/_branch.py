@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -111,9 +112,7 @@ class Branch:
         self.seed, self._every = seed, trials
         self.history = BranchTrials(space.n_columns)
         self.design = Design(region, seed, index)
-        self.state: Any = None
-        self._cache = FactorCache(policy.noise, space.nominal)
-        self._optimistic_bound: tuple[object, OptimisticBound] | None = None
+        self._begin()
 
     # Points --------------------------------------------------------------------------
 
@@ -122,6 +121,24 @@ class Branch:
         if trial.metadata is not None:
             learnt = self.policy.learn(self.state, trial.metadata, self.history)
             trial.reset = bool(learnt)
+
+    def go_by(self, full: Sequence[Trial]) -> None:
+        """Go by some of the told trials only: the policy begins anew with them."""
+        for trial in self.history.trials:
+            trial.metadata = None
+        self.history.go_by(full)
+        self._begin()
+
+    def show(self, trial: Trial) -> None:
+        """Go by a trial that has been told before, unless it does already."""
+        if not any(other is trial for other in self.history.told):
+            self.history.show(trial)
+
+    def _begin(self) -> None:
+        """Be as a policy finds it that has not asked for a point."""
+        self.state: Any = None
+        self._cache = FactorCache(self.policy.noise, self.space.nominal)
+        self._optimistic_bound: tuple[object, OptimisticBound] | None = None
 
     @cached_property
     def is_empty(self) -> bool:
@@ -174,19 +191,21 @@ class Branch:
     ) -> Models:
         """Return the surrogate on the values told here, as the policy shapes them."""
         z, shift, scale = self._units(shaped)
-        X = self._seen if pending else self.history.X
+        history = self.history
+        X = self._seen if pending else history.X
+        n_here = len(history.told) + len(history.pending)
         view = View(
-            self.history.X,
+            history.X,
             z,
             X_pending=X[len(z) :],
             shift=shift,
             scale=scale,
             groups=self.space.groups,
-            values=self.history.values,
+            values=history.values,
             reference_points=self._reference_points,
             ball=self.region.ball,
-            n_elsewhere=len(self._every.trials) - len(self.history.trials),
-            value_stds=self.history.value_stds,
+            n_elsewhere=len(self._every.trials) - n_here,
+            value_stds=history.value_stds,
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
         return Models(self._cache, view, rng)

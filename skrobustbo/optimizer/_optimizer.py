@@ -332,6 +332,11 @@ class Optimizer(Written, Views):
             self._revalue()
             if trial.pending:
                 self._take(trial, *self._ladder.expected(trial))
+            elif rung == self._ladder.top:
+                self._branches[trial.branch].show(trial)
+            for branch in self._branches:
+                if self._ladder.enough(branch.history):
+                    branch.go_by(self._ladder.full(branch.history))
 
     def _revalue(self) -> None:
         """Take over what the values at rungs now say of all trials told."""
@@ -368,7 +373,12 @@ class Optimizer(Written, Views):
 
     def _record(self, trial: Trial, value: float, when: float) -> None:
         self._trials.tell(trial, value, when)
-        self._branches[trial.branch].history.tell(trial, value, when)
+        history = self._branches[trial.branch].history
+        if history.only_full and not self._ladder.is_full(trial):
+            history.drop(trial)
+            trial.metadata = None
+        else:
+            history.tell(trial, value, when)
 
 
 def _initial(params: Any) -> list[Params]:

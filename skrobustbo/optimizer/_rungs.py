@@ -2,7 +2,8 @@
 
 A candidate is evaluated at the lowest rung first, and may be promoted to higher ones.
 The model sees one value of each candidate: the one at full resource, or else what the
-value at its highest rung lets expect of it, with the error of that.
+value at its highest rung lets expect of it, with the error of that. Once all is
+evaluated in full, it sees full values alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._trials import Trial, Trials, limited
+from skrobustbo._trials import BranchTrials, Trial, Trials, limited
 
 Array = NDArray[np.float64]
 #: A value, and the standard deviation of its error.
@@ -29,7 +30,8 @@ _SLOPE, _ERROR = 0.8, 0.5
 _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
 #: A pair counts half if its rank is a third of their number, but at least this.
 _LEAST_RANK = 4.0
-#: Pairs of a rung with the full resource from which on the rung may be given up.
+#: Pairs of a rung with the full resource from which on the rung may be given up, and
+#: values at full resource from which on a model goes by them alone.
 _TELLING = 4
 #: Deviation of what a rung says that has been given up, in units of that of the values.
 _NOTHING = 10.0
@@ -115,8 +117,9 @@ class Rungs:
     starts at the lowest rung. Of those just below a rung, the one with the best
     expected value at full resource is promoted to it. A rung whose values do not pay
     for their cost is given up. Then all is evaluated in full: new candidates, and those
-    that are expected to beat the best. So wrong rungs cannot cost more than a part of a
-    third of the budget, whatever they say.
+    that are expected to beat the best. From then on the model sees full values alone.
+    So wrong rungs cannot cost more than a part of a third of the budget, whatever they
+    say.
 
     Parameters
     ----------
@@ -135,6 +138,8 @@ class Rungs:
         The rung of the full resource.
     in_use : list of int
         The rungs that have not been given up.
+    over : bool
+        Whether all is evaluated in full from now on.
     """
 
     def __init__(
@@ -144,6 +149,7 @@ class Rungs:
         self.shares = [amount / self.amounts[-1] for amount in self.amounts]
         self.top = len(self.amounts) - 1
         self.in_use = list(range(len(self.amounts)))
+        self.over = False
         self._links: dict[int, Link] = {}
 
     @property
@@ -163,18 +169,27 @@ class Rungs:
     @property
     def spent(self) -> Array:
         """Resource spent at each rung, that of pending values included."""
+        return self._spent(pending=True)
+
+    def _spent(self, *, pending: bool) -> Array:
         spent = np.zeros(len(self.shares))
         for trial in self._trials.trials[self._trials.n_before :]:
             for each in trial.rungs:
-                spent[each["rung"]] += self.shares[each["rung"]]
+                if pending or each["value"] is not None:
+                    spent[each["rung"]] += self.shares[each["rung"]]
         return spent
+
+    def _ends_early_part(self, spent: Array) -> bool:
+        """Tell whether so much, at each rung, is the part that may go to low rungs."""
+        part = _EARLY * self._left_to_plan
+        return bool(round(float(spent.sum()) - part, _DECIMALS) >= 0)
 
     # What to evaluate next ------------------------------------------------------------
 
     def next(self) -> tuple[Trial | None, int]:
         """Return the candidate to promote, None for a new one, and its rung."""
         spent = self.spent
-        if spent.sum() >= _EARLY * self._left_to_plan:
+        if self.over or self._ends_early_part(spent):
             best = self._best_below(self.top)
             beats = best is not None and _value(best) > self._reached
             return (best if beats else None), self.top
@@ -243,6 +258,8 @@ class Rungs:
         every = [_told(trial).values() for trial in self._trials.trials]
         spread = _spread([value for told in every for value, _ in told])
         self._links = {rung: self._link(rung, spread) for rung in range(self.top)}
+        spent = self._spent(pending=False)
+        self.over |= self.in_use == [self.top] or self._ends_early_part(spent)
         for trial in self._trials.told:
             trial.value, trial.value_std = self.expected(trial)
 
@@ -258,6 +275,22 @@ class Rungs:
             value, std = self._links[rung].carry(value, std)
             rung = self._above(rung)
         return value, std
+
+    def is_full(self, trial: Trial) -> bool:
+        """Tell whether a trial was told its value at full resource."""
+        return self.top in _told(trial)
+
+    def full(self, history: BranchTrials) -> list[Trial]:
+        """Return the trials of a branch that were told their value at full resource."""
+        return [trial for trial in history.told if self.is_full(trial)]
+
+    def enough(self, history: BranchTrials) -> bool:
+        """Tell whether a branch is to forget the others from now on."""
+        if history.only_full or not self.over:
+            return False
+        full = self.full(history)
+        n_finite = sum(math.isfinite(_value(trial)) for trial in full)
+        return n_finite >= _TELLING and len(full) < len(history)
 
     def _above(self, rung: int) -> int:
         """Return the next rung in use above one."""

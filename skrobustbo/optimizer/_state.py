@@ -99,6 +99,8 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
     of_rungs: dict[str, Any] = {}
     if rungs is not None:
         of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
+        full = [_numbers_shown(b, trials.n_before) for b in optimizer._branches]
+        of_rungs |= {"over": rungs.over, "full": full}
     return {
         **of_rungs,
         "format": FORMAT,
@@ -118,6 +120,12 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
         "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
         "told": [trial.number + trials.n_before for trial in trials.told],
     }
+
+
+def _numbers_shown(branch: Branch, n_before: int) -> list[int] | None:
+    """Return the trials that a branch goes by, None if it goes by all."""
+    told = [trial.number + n_before for trial in branch.history.told]
+    return told if branch.history.only_full else None
 
 
 def _or_none(write: Callable[[], Any]) -> Any:
@@ -182,8 +190,25 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
         optimizer._record(trial, value, float(trial.time or 0.0))
     if optimizer._rungs is not None:
         optimizer._rungs.check()
+        _restore_full(optimizer, trials, d)
         optimizer._revalue()
     _check_restored(optimizer)
+
+
+def _restore_full(
+    optimizer: Optimizer, trials: list[Trial], d: Mapping[str, Any]
+) -> None:
+    """Let branches go by those trials that they went by."""
+    rungs = optimizer._ladder
+    rungs.over = bool(d["over"])
+    for branch, numbers in zip(optimizer._branches, d["full"], strict=True):
+        if numbers is None:
+            continue
+        shown = [trials[i] for i in numbers]
+        full = rungs.full(branch.history)
+        if sorted(map(id, shown)) != sorted(map(id, full)):
+            raise ValueError(f"{numbers!r} as those with full values")
+        branch.history.go_by(shown)
 
 
 def _check_restored(optimizer: Optimizer) -> None:

@@ -82,6 +82,7 @@ class SlowRungs:
         self.values, self.pending = {}, {}  # by candidate, in the order told
         self.order = {}  # the candidates, in the order asked
         self.spent = [0.0] * len(amounts)
+        self.over = False
 
     def asked(self, key, rung):
         self.pending[key] = self.order[key] = rung
@@ -90,6 +91,9 @@ class SlowRungs:
     def told(self, key, rung, value):
         del self.pending[key]
         self.values.setdefault(key, {})[rung] = value
+        told = sum(self.shares[k] for v in self.values.values() for k in v)
+        used_up = round(told - self.budget / 3, 9) >= 0
+        self.over = self.over or used_up or self.in_use == [self.top]
 
     def pairs(self, low, high):
         every = [self.values.get(key, {}) for key in self.order]
@@ -134,7 +138,7 @@ class SlowRungs:
 
     def next(self):
         """Return the best of those that may be promoted, None for a new one; a rung."""
-        if sum(self.spent) >= self.budget / 3:
+        if self.over or round(sum(self.spent) - self.budget / 3, 9) >= 0:
             value, keys = self.best_below(self.top)
             full = [v[self.top] for v in self.values.values() if self.top in v]
             reached = max(filter(math.isfinite, full), default=-math.inf)
@@ -207,8 +211,20 @@ def check_decisions(kind, amounts=AMOUNTS, at_once=1, horizon=24, n=60):
             optimizer.tell(params, value, resource=amounts[rung])
             slow.told(key, rung, value)
         assert optimizer._rungs.in_use == slow.in_use
+        assert optimizer._rungs.over == slow.over
+        check_shown(optimizer, slow)
     np.testing.assert_allclose(optimizer._rungs.spent, slow.spent)
     return optimizer, slow
+
+
+def check_shown(optimizer, slow):
+    """Check that the model goes by full values alone once all is evaluated in full."""
+    (branch,) = optimizer._branches
+    shown = {tuple(trial.params.values()) for trial in branch.history.told}
+    full = {key for key, told in slow.values.items() if slow.top in told}
+    n_finite = sum(math.isfinite(slow.values[key][slow.top]) for key in full)
+    assert shown == (full if slow.over and n_finite >= 4 else set(slow.values))
+    assert len(shown) == len(branch.history.told) == len(branch.history.X)
 
 
 def check_expected(optimizer, slow):

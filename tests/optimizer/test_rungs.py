@@ -232,6 +232,80 @@ def test_every_policy_goes_on_and_resumes(policy):
     assert optimizer.ask(2, return_resource=True) == other.ask(2, return_resource=True)
 
 
+def shown(optimizer):
+    """Return the numbers of the trials that the model goes by."""
+    return [trial.number for trial in optimizer._branches[0].history.told]
+
+
+@pytest.mark.parametrize("policy", available())
+def test_every_policy_goes_on_with_full_values_alone(policy):
+    problem = curves("reversed")
+    optimizer = optimizer_of(problem, policy=policy, horizon=15, n_initial_points=4)
+    while not optimizer._branches[0].history.only_full:
+        step(optimizer, problem.resource.value)
+    waiting = optimizer.ask(2, return_resource=True)
+    assert {amount for _, amount in waiting} == {AMOUNTS[-1]}
+    for params, _ in waiting:
+        optimizer.tell(params, problem.resource.value(params, AMOUNTS[-1]))
+    for _ in range(4):
+        step(optimizer, problem.resource.value)
+    full = [
+        record["value_std"] == 0 and record["resource_values"][AMOUNTS[-1]] is not None
+        for record in optimizer.history_
+    ]
+    assert sorted(shown(optimizer)) == np.flatnonzero(full).tolist()
+    other = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    assert shown(other) == shown(optimizer)
+    assert optimizer.ask(2, return_resource=True) == other.ask(2, return_resource=True)
+
+
+def test_values_of_low_rungs_no_longer_matter():
+    """Predictions are those of an optimizer that never had them."""
+    problem = curves("reversed")
+    optimizer = optimizer_of(problem, horizon=15, n_initial_points=4)
+    while not optimizer._branches[0].history.only_full:
+        step(optimizer, problem.resource.value)
+    other = optimizer_of(problem, horizon=15, n_initial_points=4)
+    for trial in optimizer._branches[0].history.told:
+        other.tell(trial.params, trial.value)
+    points = [record["params"] for record in optimizer.history_]
+    np.testing.assert_allclose(optimizer.predict(points), other.predict(points))
+
+
+def test_a_candidate_promoted_late_is_told_last():
+    """Its value at the full resource comes after the model has forgotten it."""
+    optimizer = optimizer_of(policy="random", horizon=6, n_initial_points=2)
+    late = {"x": 0.123, "y": 0.456}
+    optimizer.tell(late, -5.0, resource=AMOUNTS[0])
+    for x in np.linspace(0.1, 0.9, 5):
+        optimizer.tell({"x": x, "y": 0.5}, x)
+    assert shown(optimizer) == [1, 2, 3, 4, 5]
+    optimizer.tell(late, 0.7)
+    assert shown(optimizer) == [1, 2, 3, 4, 5, 0]
+    other = Optimizer.from_dict(json.loads(json.dumps(optimizer.to_dict())))
+    assert shown(other) == shown(optimizer)
+    assert other.best_value_ == optimizer.best_value_ == 0.9
+    # What comes with a part of the resource by then is not shown, either.
+    optimizer.tell({"x": 0.3, "y": 0.9}, 9.0, resource=AMOUNTS[1])
+    assert shown(optimizer) == [1, 2, 3, 4, 5, 0]
+    asked, _ = optimizer.ask(return_resource=True)
+    optimizer.tell(asked, 0.1, resource=AMOUNTS[0])
+    assert shown(optimizer) == [1, 2, 3, 4, 5, 0]
+    assert not any(record["pending"] for record in optimizer.history_)
+
+
+@pytest.mark.parametrize("full", [[], [None, None], [[0]], [[]], [[1, 1]], [[99]], [1]])
+def test_a_state_with_impossible_full_values_is_refused(full):
+    optimizer = optimizer_of(horizon=6)
+    optimizer.tell({"x": 0.5, "y": 0.1}, 0.5, resource=AMOUNTS[0])
+    for x in np.linspace(0.1, 0.9, 5):
+        optimizer.tell({"x": x, "y": 0.5}, x)
+    state = optimizer.to_dict()
+    state["full"] = full
+    with pytest.raises(ValueError, match="state"):
+        Optimizer.from_dict(state)
+
+
 @pytest.mark.parametrize("kind", ["agreeing", "reversed"])
 def test_a_state_at_any_step_goes_on_the_same(kind):
     problem = curves(kind)

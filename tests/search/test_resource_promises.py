@@ -317,6 +317,7 @@ def test_failed_folds_of_a_callable_scorer(on_fit):
     np.testing.assert_array_equal(np.isfinite(results["mean_train_v"]), full & ~failed)
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores:UserWarning")
 def test_a_race_ends_a_partial_evaluation_that_fails(on_fit):
     def fails(model, X, weight):
         if model.a > 0.0:
