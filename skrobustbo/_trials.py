@@ -278,6 +278,14 @@ class Trials:
         return self._values[: len(self.told)]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Values of which only those measured in full count, and which a policy chose."""
+
+    values: Array
+    chosen: NDArray[np.intp]
+
+
 class BranchTrials(Trials):
     """The trials of one branch, with the rows of told points in the order told.
 
@@ -322,6 +330,14 @@ class BranchTrials(Trials):
     def chosen(self) -> NDArray[np.intp]:
         """Which of the told points a policy has chosen, in the order told."""
         return np.flatnonzero([trial.metadata is not None for trial in self.told])
+
+    @property
+    def measured(self) -> Measured:
+        """The values without those that are estimates, if there are others."""
+        values, stds = self.values, self.value_stds
+        if stds is not None and np.isfinite(values[stds == 0]).any():
+            values = np.where(stds > 0, np.nan, values)
+        return Measured(values, self.chosen)
 
     def seen(self, x: Array) -> bool:
         """Tell whether an encoded point has been asked or told."""

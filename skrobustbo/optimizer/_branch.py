@@ -6,7 +6,6 @@ import copy
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from skrobustbo.optimizer._determinism import Purpose, stream
 from skrobustbo.optimizer._regret_bound import Band, bands
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._candidates import numbered
-from skrobustbo.policies._interface import Setup, Told
+from skrobustbo.policies._interface import Setup
 from skrobustbo.space import Space
 from skrobustbo.surrogate import (
     FactorCache,
@@ -54,22 +53,6 @@ def warn_of_failure(error: Exception) -> None:
         "If this happens repeatedly, use another kernel or more noise.",
         stacklevel=2,
     )
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """A history in which only values that were measured in full count."""
-
-    values: Array
-    chosen: NDArray[np.intp]
-
-
-def _measured(history: BranchTrials) -> Told:
-    """Return a history without values that are estimates, if there are others."""
-    values, stds = history.values, history.value_stds
-    if stds is None or not np.isfinite(values[stds == 0]).any():
-        return history
-    return _Measured(np.where(stds > 0, np.nan, values), history.chosen)
 
 
 class Branch:
@@ -112,7 +95,9 @@ class Branch:
         self.seed, self._every = seed, trials
         self.history = BranchTrials(space.n_columns)
         self.design = Design(region, seed, index)
-        self._begin()
+        self.state: Any = None
+        self._cache = FactorCache(policy.noise, space.nominal)
+        self._optimistic_bound: tuple[object, OptimisticBound] | None = None
 
     # Points --------------------------------------------------------------------------
 
@@ -121,24 +106,6 @@ class Branch:
         if trial.metadata is not None:
             learnt = self.policy.learn(self.state, trial.metadata, self.history)
             trial.reset = bool(learnt)
-
-    def go_by(self, full: Sequence[Trial]) -> None:
-        """Go by some of the told trials only: the policy begins anew with them."""
-        for trial in self.history.trials:
-            trial.metadata = None
-        self.history.go_by(full)
-        self._begin()
-
-    def show(self, trial: Trial) -> None:
-        """Go by a trial that has been told before, unless it does already."""
-        if not any(other is trial for other in self.history.told):
-            self.history.show(trial)
-
-    def _begin(self) -> None:
-        """Be as a policy finds it that has not asked for a point."""
-        self.state: Any = None
-        self._cache = FactorCache(self.policy.noise, self.space.nominal)
-        self._optimistic_bound: tuple[object, OptimisticBound] | None = None
 
     @cached_property
     def is_empty(self) -> bool:
@@ -308,7 +275,7 @@ class Branch:
     def recommend(self, n_asked: int) -> Array:
         """Return the point to deploy in this branch."""
         models = self.models(n_asked, pending=False)
-        told = _measured(self.history)
+        told = self.history.measured
         try:
             return self.policy.recommend(self.state, models, told)
         except NUMERICAL:
@@ -409,3 +376,12 @@ class Branch:
             shift,
             scale,
         )
+
+
+def go_by(branch: Branch, full: Sequence[Trial]) -> None:
+    """Let a branch go by some of its told trials only: its policy begins anew."""
+    for trial in branch.history.trials:
+        trial.metadata = None
+    branch.history.go_by(full)
+    branch.state = branch._optimistic_bound = None
+    branch._cache = FactorCache(branch.policy.noise, branch.space.nominal)

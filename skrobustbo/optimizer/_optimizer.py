@@ -15,7 +15,7 @@ from skrobustbo._arguments import (
 )
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.optimizer._branch import Branch
+from skrobustbo.optimizer._branch import Branch, go_by
 from skrobustbo.optimizer._checks import (
     check_return_resource,
     checked_amounts,
@@ -328,15 +328,17 @@ class Optimizer(Written, Views):
         with self._lock:
             if trial.number < 0:
                 self._add(trial)
+            history = self._branches[trial.branch].history
+            was_full = self._ladder.is_full(trial)
             self._ladder.note(trial, rung, value, std)
             self._revalue()
             if trial.pending:
                 self._take(trial, *self._ladder.expected(trial))
-            elif rung == self._ladder.top:
-                self._branches[trial.branch].show(trial)
+            elif history.only_full and not was_full and self._ladder.is_full(trial):
+                history.show(trial)  # after it was forgotten
             for branch in self._branches:
                 if self._ladder.enough(branch.history):
-                    branch.go_by(self._ladder.full(branch.history))
+                    go_by(branch, self._ladder.full(branch.history))
 
     def _revalue(self) -> None:
         """Take over what the values at rungs now say of all trials told."""
