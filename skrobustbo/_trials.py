@@ -314,7 +314,7 @@ class BranchTrials(Trials):
             self._X = np.concatenate([self._X, np.empty_like(self._X)])
         self._X[n] = trial.x
 
-    def go_by(self, full: Sequence[Trial]) -> None:
+    def keep(self, full: Sequence[Trial]) -> None:
         """Show only these of the told trials, and from now on only full values."""
         self.told, self.best = [], None
         self.only_full, self._has_estimates = True, False

@@ -57,8 +57,8 @@ def _score_of_winner(of_all: Array, bags: Array, by_model: Array) -> Honest:
     tail = (1 - _LEVEL) / 2
     away = np.quantile(draws, [tail, 1 - tail]) - draws.mean()
     score = draws.mean() - bias
-    low, high = score + _widening(of_all, bags) * away
-    return Honest(float(score), (float(low), float(high)))
+    low, high = score + _widening(of_all, bags, draws.std()) * away
+    return Honest(float(score), (float(min(low, score)), float(max(high, score))))
 
 
 def followed(bags: Array, by_model: Array) -> list[int | None]:
@@ -124,12 +124,14 @@ def _reflected(data: Array, bags: Array, there: Array) -> tuple[Array, Array]:
     return truth, np.where(np.isfinite(best), 2 * truth - best, np.nan)
 
 
-def _widening(of_all: Array, bags: Array) -> float:
+def _widening(of_all: Array, bags: Array, shown: float) -> float:
     """Return how much wider the interval is than what the draws show.
 
     The scores of a simple model spread less than those of a better one, and it wins
     where the rows happen to say little. So the interval is as wide as it is for that
-    candidate within one standard error of the winner whose scores spread the most.
+    candidate within one standard error of the winner whose scores spread the most. Its
+    variance is at most that of the draws and of this candidate together: the scores of
+    a winner may hardly spread at all.
     """
     known = bags[np.isfinite(bags).all(axis=1)]
     if len(known) < 2:
@@ -137,4 +139,6 @@ def _widening(of_all: Array, bags: Array) -> float:
     winner = int(np.nanargmax(of_all))
     spread = known.std(axis=0)
     near = of_all[winner] - of_all <= (known - known[:, [winner]]).std(axis=0)
-    return float(spread[near].max() / spread[winner]) if spread[winner] > 0 else 1.0
+    most = spread.max(where=near, initial=spread[winner])
+    factor = min(most / spread[winner], np.hypot(shown, most) / shown)
+    return float(factor) if math.isfinite(factor) else 1.0

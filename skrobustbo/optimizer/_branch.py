@@ -353,10 +353,12 @@ class Branch:
     def optimistic_bound(self) -> OptimisticBound:
         """Return what the branch promises, by a MAP model of the values told here.
 
-        It depends on those values and their units alone, and is kept until they change.
+        It depends on those values, their errors and units alone, and is kept until they
+        change.
         """
         z, *units = self._units(shaped=True)
-        key = (z.tobytes(), *units)
+        stds = self.history.value_stds
+        key = (z.tobytes(), None if stds is None else stds.tobytes(), *units)
         if self._optimistic_bound is None or self._optimistic_bound[0] != key:
             self._optimistic_bound = key, self._new_optimistic_bound(len(z))
         return self._optimistic_bound[1]
@@ -378,10 +380,15 @@ class Branch:
         )
 
 
-def go_by(branch: Branch, full: Sequence[Trial]) -> None:
-    """Let a branch go by some of its told trials only: its policy begins anew."""
-    for trial in branch.history.trials:
-        trial.metadata = None
-    branch.history.go_by(full)
-    branch.state = branch._optimistic_bound = None
-    branch._cache = FactorCache(branch.policy.noise, branch.space.nominal)
+def forget(branch: Branch, full: Sequence[Trial]) -> None:
+    """Let a branch forget all told trials but these, with values at full resource.
+
+    If there are others, its policy begins anew.
+    """
+    forgets = len(full) < len(branch.history)
+    branch.history.keep(full)
+    if forgets:
+        for trial in branch.history.trials:
+            trial.metadata = None
+        branch.state = branch._optimistic_bound = None
+        branch._cache = FactorCache(branch.policy.noise, branch.space.nominal)

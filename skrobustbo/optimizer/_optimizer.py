@@ -15,7 +15,7 @@ from skrobustbo._arguments import (
 )
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.optimizer._branch import Branch, go_by
+from skrobustbo.optimizer._branch import Branch, forget
 from skrobustbo.optimizer._checks import (
     check_return_resource,
     checked_amounts,
@@ -319,16 +319,17 @@ class Optimizer(Written, Views):
         if rung is None:
             self._tell_trial(history.find_pending(trial.x) or trial, value)
         else:
-            self._tell_rung(history.find(trial.x) or trial, rung, value)
+            known = history.find_pending(trial.x) or history.find(trial.x)
+            self._tell_rung(known or trial, rung, value)
 
     def _tell_rung(
         self, trial: Trial, rung: int, value: float, std: float = 0.0
     ) -> None:
         """Record the value of a trial at a rung; it changes what is expected of all."""
         with self._lock:
-            if trial.number < 0:
-                self._add(trial)
             history = self._branches[trial.branch].history
+            if history.find(trial.x) is None:
+                self._add(trial)
             was_full = self._ladder.is_full(trial)
             self._ladder.note(trial, rung, value, std)
             self._revalue()
@@ -338,7 +339,7 @@ class Optimizer(Written, Views):
                 history.show(trial)  # after it was forgotten
             for branch in self._branches:
                 if self._ladder.enough(branch.history):
-                    go_by(branch, self._ladder.full(branch.history))
+                    forget(branch, self._ladder.full(branch.history))
 
     def _revalue(self) -> None:
         """Take over what the values at rungs now say of all trials told."""
@@ -371,7 +372,7 @@ class Optimizer(Written, Views):
             if self._rungs is None:
                 self._tell_trial(trial, value)
             else:
-                self._tell_rung(trial, self._rungs.top, value)
+                self._tell_placed(trial, value, self._rungs.top)
 
     def _record(self, trial: Trial, value: float, when: float) -> None:
         self._trials.tell(trial, value, when)

@@ -30,9 +30,10 @@ _SLOPE, _ERROR = 0.8, 0.5
 _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
 #: A pair counts half if its rank is a third of their number, but at least this.
 _LEAST_RANK = 4.0
-#: Pairs of a rung with the full resource from which on the rung may be given up, and
-#: values at full resource from which on a model goes by them alone.
+#: Pairs of a rung with the full resource from which on the rung may be given up.
 _TELLING = 4
+#: Values at full resource from which on a model can go by them alone.
+_ENOUGH = 4
 #: Deviation of what a rung says that has been given up, in units of that of the values.
 _NOTHING = 10.0
 #: Correlations are not taken for larger than this.
@@ -288,9 +289,8 @@ class Rungs:
         """Tell whether a branch is to forget the others from now on."""
         if history.only_full or not self.over:
             return False
-        full = self.full(history)
-        n_finite = sum(math.isfinite(_value(trial)) for trial in full)
-        return n_finite >= _TELLING and len(full) < len(history)
+        finite = [math.isfinite(_value(trial)) for trial in self.full(history)]
+        return sum(finite) >= _ENOUGH
 
     def _above(self, rung: int) -> int:
         """Return the next rung in use above one."""

@@ -200,7 +200,9 @@ def _restore_full(
 ) -> None:
     """Let branches go by those trials that they went by."""
     rungs = optimizer._ladder
-    rungs.over = bool(d["over"])
+    if type(d["over"]) is not bool:
+        raise ValueError(f"{d['over']!r} for its 'over'")
+    rungs.over = d["over"]
     for branch, numbers in zip(optimizer._branches, d["full"], strict=True):
         if numbers is None:
             continue
@@ -208,7 +210,7 @@ def _restore_full(
         full = rungs.full(branch.history)
         if sorted(map(id, shown)) != sorted(map(id, full)):
             raise ValueError(f"{numbers!r} as those with full values")
-        branch.history.go_by(shown)
+        branch.history.keep(shown)
 
 
 def _check_restored(optimizer: Optimizer) -> None:

@@ -100,9 +100,11 @@ class Views:
         ValueError
             If no finite value has been told.
         """
-        self._best()
+        best = self._best()
         with self._lock, one_blas_thread():
             found = [b for b in self._branches if b.history.best is not None]
+            if not found:  # all full values have failed, and the others are forgotten
+                return dict(best.params)
             points = [branch.recommend(self._n_asked) for branch in found]
             i = 0
             if len(found) > 1:

@@ -52,8 +52,8 @@ class View:
     ball : callable, optional
         Maps radius, metric and units to the function from points to perturbations.
     n_elsewhere : int, default=0
-        Number of points of other branches, told or pending. They also count towards the
-        horizon.
+        Number of points of other branches, told or pending, and of those that are
+        forgotten. They also count towards the horizon.
     start : int, default=0
         Number of told points before the first one of `X`.
     now : float, optional

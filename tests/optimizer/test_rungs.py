@@ -294,6 +294,59 @@ def test_a_candidate_promoted_late_is_told_last():
     assert not any(record["pending"] for record in optimizer.history_)
 
 
+def test_nothing_begins_anew_where_nothing_is_forgotten():
+    optimizer = optimizer_of(policy="robust", horizon=6, n_initial_points=3)
+    for x in np.linspace(0.1, 0.9, 4):
+        optimizer.tell({"x": x, "y": 0.5}, x)
+    for _ in range(3):
+        params, amount = optimizer.ask(return_resource=True)
+        optimizer.tell(params, sum(params.values()), resource=amount)
+    (branch,) = optimizer._branches
+    state = branch.state
+    assert state is not None
+    assert branch.history.only_full
+    optimizer.tell({"x": 0.123, "y": 0.456}, -5.0, resource=AMOUNTS[0])
+    assert branch.state is state
+    assert len(shown(optimizer)) == 7
+
+
+def test_there_is_a_recommendation_when_all_full_values_have_failed():
+    optimizer = optimizer_of(policy="random", horizon=6)
+    optimizer.tell({"x": 0.1, "y": 0.1}, 0.5, resource=AMOUNTS[0])
+    points = [{"x": x, "y": 0.5} for x in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    for value in (1.0, math.nan):
+        for point in points:
+            optimizer.tell(point, value)
+    assert optimizer.recommend() == {"x": 0.1, "y": 0.1}
+
+
+def test_a_point_asked_twice_is_told_twice():
+    """Policies for changing objectives may ask a point again."""
+    optimizer = optimizer_of(policy="et-gp-ucb", horizon=30, n_initial_points=3)
+    for _ in range(40):
+        step(optimizer, lambda params, amount: 1.0)
+    assert not any(record["pending"] for record in optimizer.history_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_branches_go_on_the_same_from_any_step(seed):
+    space = [{"x": Real(0, 1)}, {"z": Real(0, 1)}]
+    optimizer = Optimizer(space, resources=AMOUNTS, horizon=9, random_state=seed)
+    other = optimizer
+    for _ in range(24):
+        other = Optimizer.from_dict(json.loads(json.dumps(other.to_dict())))
+        asked = {str(step(each, plain_sum)) for each in (optimizer, other)}
+        assert len(asked) == 1
+        ours, theirs = ({**each.to_dict()} for each in (optimizer, other))
+        for trial in (*ours["trials"], *theirs["trials"]):
+            del trial["time"]
+        assert ours == theirs
+
+
+def plain_sum(params, amount):
+    return math.cos(9 * sum(params.values())) - 1 / amount
+
+
 @pytest.mark.parametrize("full", [[], [None, None], [[0]], [[]], [[1, 1]], [[99]], [1]])
 def test_a_state_with_impossible_full_values_is_refused(full):
     optimizer = optimizer_of(horizon=6)

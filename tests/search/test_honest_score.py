@@ -119,7 +119,9 @@ def slowly(search, X, y, score, response, weights, score_weights, groups):
     errors = np.array(errors)[np.isfinite(errors)]
     mean = np.mean(draws) - np.mean(errors)
     away = np.quantile(draws, [0.025, 0.975]) - np.mean(draws)
-    return mean, mean + wider(whole, bags) * away
+    most, own = spreads(whole, bags)
+    together = math.sqrt(np.var(draws) + most**2)
+    return mean, mean + min(most / own, together / np.std(draws)) * away
 
 
 def winner(scores, there):
@@ -128,8 +130,8 @@ def winner(scores, there):
     return int(np.nanargmax(kept))
 
 
-def wider(whole, bags):
-    """Return how much more scores near the winner's spread than its own."""
+def spreads(whole, bags):
+    """Return how much scores near the winner's spread at most, and its own."""
     known = bags[np.isfinite(bags).all(axis=1)].T
     best = int(np.argmax(whole))
     near = [
@@ -137,7 +139,7 @@ def wider(whole, bags):
         for score, one in zip(whole, known, strict=True)
         if whole[best] - score <= np.std(one - known[best])
     ]
-    return max(near) / np.std(known[best])
+    return max(near), np.std(known[best])
 
 
 def followers(search, bags):
@@ -577,6 +579,33 @@ def test_luck_that_a_search_has_followed_is_corrected():
         found.append(score_of_winner(of_all, bags, by_model).score)
     assert np.mean(given) > 0.5 * np.mean(best_scores)
     assert abs(np.mean(found)) < 0.4 * np.mean(best_scores)
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-17, 1e-6])
+def test_a_winner_whose_scores_hardly_spread_has_a_finite_interval(width):
+    rng = np.random.default_rng(0)
+    narrow, wide = rng.normal(size=(2, 500))
+    bags = bags_of(width * narrow, 0.1 * wide - 0.05)
+    none = np.zeros(2, dtype=bool)
+    score, (low, high) = score_of_winner(np.array([0.0, -0.05]), bags, none)
+    assert low <= score <= high
+    assert high - low < 0.6
+
+
+def test_the_interval_contains_the_score():
+    bags = np.tile([-0.1, -0.11], (1000, 1))
+    bags[:10] -= 1000.0
+    none = np.zeros(2, dtype=bool)
+    score, (low, high) = score_of_winner(np.array([-0.1, -0.11]), bags, none)
+    assert low <= score <= high
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+def test_huge_scores_have_an_interval(scale):
+    bags = np.random.default_rng(0).normal(size=(100, 3)) * scale
+    none = np.zeros(3, dtype=bool)
+    score, interval = score_of_winner(bags.mean(axis=0), bags, none)
+    assert np.isfinite([score, *interval]).all()
 
 
 # What it does to a search -------------------------------------------------------------
