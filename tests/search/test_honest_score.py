@@ -243,7 +243,9 @@ CLASSIFIED = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("scoring", CLASSIFIED)
 def test_classifiers_by_loops(scoring, weighted, monkeypatch):
     score, response = CLASSIFIED[scoring]
