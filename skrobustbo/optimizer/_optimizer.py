@@ -328,7 +328,7 @@ class Optimizer(Written, Views):
         """Record the value of a trial at a rung; it changes what is expected of all."""
         with self._lock:
             history = self._branches[trial.branch].history
-            if history.find(trial.x) is None:
+            if not history.seen(trial.x):
                 self._add(trial)
             was_full = self._ladder.is_full(trial)
             self._ladder.note(trial, rung, value, std)
