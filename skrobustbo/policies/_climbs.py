@@ -22,7 +22,7 @@ from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: Half the side of the box, in units of the mean distance of the points planned.
-_BOX = 0.5
+_BOX = 0.4
 #: A box is full with so many points in it for each parameter, if they surround it.
 _FULL = 2
 #: How often the box of the best point is halved when it is full.
@@ -111,7 +111,8 @@ def _standing_out(posterior: Posterior, radius: float) -> list[int]:
     told, z = posterior.X[: posterior.n_told], posterior.told_targets
     near = distances(told, told) <= radius
     highest = np.flatnonzero(z >= np.where(near, z, -math.inf).max(axis=1))
-    ranked = posterior.of_targets(ranks(z, 1 / near.sum(axis=1)))
+    # Ranks tell low values apart, the values themselves high ones.
+    ranked = posterior.of_targets(z + ranks(z, 1 / near.sum(axis=1)))
     boxes = [np.flatnonzero(near[row]) for row in highest]
     of_boxes = zip(highest, boxes, ranked.residuals(boxes), strict=True)
     above = {int(row): float(r[box == row][0]) for row, box, r in of_boxes}
