@@ -64,7 +64,7 @@ def test_constants_are_patched_for_one_run_only():
         assert all(
             value != old for (*_, value), old in zip(patches, before, strict=True)
         )
-    assert _climbs._BOX == 0.5
+    assert _climbs._BOX == 0.4
     assert _robust._DOUBLINGS == 6
 
 
