@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from skrobustbo._sklearn_compat import BaseSearchCV
 from skrobustbo._trials import FoldResult, Trial
@@ -47,20 +49,39 @@ def results_of(
                 results[f"std_{name}"][i] = np.std(seconds)
         if trial.resource is not None:
             _fill(results, i, trial.folds)
-    _rank_partial_last(results, [trial.resource is not None for trial in trials])
+    _rank_in_part(results, trials)
+    if all(trial.resource is not None for trial in trials):
+        warnings.warn(
+            "The search ended before any candidate was evaluated with the full "
+            "resource: 'best_params_' are the best of those with the largest part of "
+            "it, and 'best_score_' is nan. Continue with 'resume'.",
+            UserWarning,
+            stacklevel=6,
+        )
     return results
 
 
-def _rank_partial_last(results: dict[str, Any], in_part: Sequence[bool]) -> None:
+def _rank_in_part(results: dict[str, Any], trials: Sequence[Trial]) -> None:
     """See to it that a full evaluation is the best, even if all of them failed.
 
-    Where no mean is known, scikit-learn ranks all rows first.
+    Where no mean is known, scikit-learn ranks all rows first. If the search ended
+    before any full evaluation, the largest amounts are first, then the best scores.
     """
-    n_full = len(in_part) - sum(in_part)
+    in_part = np.array([trial.resource is not None for trial in trials])
     for name in [name for name in results if name.startswith("rank_test_")]:
-        means = results[name.replace("rank", "mean", 1)]
-        if 0 < n_full < len(in_part) and np.isnan(means).all():
-            results[name][np.array(in_part)] = n_full + 1
+        metric = name.removeprefix("rank_test_")
+        if in_part.all():
+            results[name] = _ranks_in_part(trials, metric)
+        elif in_part.any() and np.isnan(results[f"mean_test_{metric}"]).all():
+            results[name][in_part] = np.sum(~in_part) + 1
+
+
+def _ranks_in_part(trials: Sequence[Trial], metric: str) -> NDArray[np.int32]:
+    scores = np.nan_to_num([t.mean_of_folds(metric) for t in trials], nan=-np.inf)
+    amounts = np.array([trial.resource for trial in trials], dtype=float)
+    keys = np.column_stack([amounts, scores])
+    _, place = np.unique(keys, axis=0, return_inverse=True)
+    return rankdata(-place.ravel(), method="min").astype(np.int32)
 
 
 def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
@@ -100,7 +121,7 @@ def _no_warning_of_partial(trials: Sequence[Trial]) -> Iterator[None]:
     partial = any(trial.is_partial for trial in trials)
     complete = [fold for t in trials if not t.is_partial for fold in t.folds]
     with warnings.catch_warnings():
-        if partial and complete and all(map(_is_finite, complete)):
+        if partial and all(map(_is_finite, complete)):
             warnings.filterwarnings("ignore", "One or more of the .* are non-finite")
         yield
 

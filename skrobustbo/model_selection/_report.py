@@ -95,6 +95,8 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _best(found: Findings) -> list[str]:
+    if found.best is None and found.none_in_full:
+        return ["not known: no candidate was evaluated in full"]
     if found.best is None:
         return ["no candidate got a finite score"]
     score = with_error(found.scores[found.best], found.standard_error)

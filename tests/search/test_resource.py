@@ -236,6 +236,35 @@ def test_the_honest_score_is_of_full_evaluations():
     assert ours.honest_score_ <= ours.best_score_
 
 
+@pytest.mark.filterwarnings("ignore:The search was interrupted")
+@pytest.mark.parametrize("honest_score", [False, True, "folds"])
+def test_a_search_that_ends_before_a_full_evaluation(honest_score):
+    def enough(trial):
+        if trial["number"] == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    model = GaussianNB()
+    space = {"var_smoothing": Real(1e-9, 1, log=True)}
+    settings = {"resource": "n_samples", "min_resources": 17, "n_iter": 20}
+    settings |= {"honest_score": honest_score, "on_trial": enough}
+    ours = search_of(model, space, **settings)
+    with pytest.warns(UserWarning, match="before any candidate was .* full") as caught:
+        ours.fit(X, y)
+    assert {warning.filename for warning in caught} == {__file__}
+    results = ours.cv_results_
+    assert results["n_resources"].max() < 150
+    assert math.isnan(ours.best_score_)
+    assert "no candidate was evaluated in full" in ours.report()
+    largest = results["n_resources"] == results["n_resources"].max()
+    scores = np.where(largest, results["resource_score"], -np.inf)
+    assert ours.best_index_ == np.argmax(scores)
+    keys = list(zip(results["n_resources"], results["resource_score"], strict=True))
+    ranks = [1 + sum(other > key for other in keys) for key in keys]
+    assert list(results["rank_test_score"]) == ranks
+    ours.set_params(on_trial=None).resume(X, y, n_iter=4)
+    assert math.isfinite(ours.best_score_)
+
+
 def test_the_report_says_what_was_spent_and_given_up():
     text = search(n_iter=8).fit(X, y).report()
     assert "evaluations by n_samples" in text
