@@ -111,11 +111,6 @@ class Findings:
             return self.highest
         return int(chosen)
 
-    @property
-    def none_in_full(self) -> bool:
-        """Whether all evaluations had a part of the resource."""
-        return all(trial.resource is not None for trial in self.notes.trials)
-
     @cached_property
     def standard_error(self) -> float:
         """Standard error of the best candidate's mean over its folds; nan of one."""

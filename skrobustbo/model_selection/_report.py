@@ -95,10 +95,10 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _best(found: Findings) -> list[str]:
-    if found.best is None and found.none_in_full:
-        return ["not known: no candidate was evaluated in full"]
     if found.best is None:
-        return ["no candidate got a finite score"]
+        in_part = all(trial.resource is not None for trial in found.notes.trials)
+        why = "was evaluated in full" if in_part else "got a finite score"
+        return [f"no candidate {why}"]
     score = with_error(found.scores[found.best], found.standard_error)
     lines = [f"{found.metric_name} {score}, candidate {found.best}{_chosen(found)}"]
     return lines + _assignments(found.params[found.best])
