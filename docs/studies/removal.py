@@ -54,7 +54,7 @@ SETTINGS = {
     "prior": {"prior": LogNormalPrior(0.7, 20.0)},
 }
 CONSTANTS = {
-    "the narrower prior of many": [
+    "what many length scales share": [
         (_map_estimate, "default_prior", lambda d: LogNormalPrior(0.7, 1.5))
     ],
     "_DOUBLINGS, none": [(_robust, "_DOUBLINGS", 0)],

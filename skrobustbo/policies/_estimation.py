@@ -254,7 +254,7 @@ class MAPGPUCB(_EstimatingUCB):
     >>> from skrobustbo.policies import MAPGPUCB
     >>> from skrobustbo.surrogate import LogNormalPrior
     >>> MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75))
-    MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75))
+    MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75, common=0.0))
     """
 
     prior: Prior | None = None

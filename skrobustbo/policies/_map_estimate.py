@@ -112,10 +112,12 @@ class MapEstimator:
 def default_prior(d: int) -> LogNormalPrior:
     """Return the prior of each of `d` length scales where no other one is set.
 
-    The more there are, the less the values say about each: from five on, the width of
-    the prior goes with 1 / sqrt(d).
+    The law of each of them does not depend on d. But the more there are, the less the
+    values say about each, and the more about what they have in common: beyond five,
+    they differ from it by 5 / d of their spread.
     """
-    return LogNormalPrior(0.7, 1.5 * min(1.0, math.sqrt(5 / d)))
+    own = min(1.0, 5 / d)
+    return LogNormalPrior(0.7, 1.5 * own, 1.5 * math.sqrt(1 - own**2))
 
 
 @settings
@@ -125,8 +127,8 @@ class MapPolicy(UCBPolicy):
     Parameters
     ----------
     prior : LogNormalPrior or GammaPrior, default=None
-        Prior of each length scale. None: log-normal with median 0.7, and sigma 1.5 up
-        to five length scales, 1.5 sqrt(5 / d) for d of them beyond.
+        Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. Of
+        d > 5 length scales, sigma is 7.5 / d, and the rest of the spread is `common`.
     winsorize : float or None, default=3.0
         Values below median - winsorize * (best - median) enter the model as that. None:
         all values enter raw.

@@ -40,7 +40,10 @@ class LogNormalPrior:
     median : float, default=0.7
         Median length scale, in unit-cube coordinates.
     sigma : float, default=1.5
-        Standard deviation of log theta.
+        Standard deviation of log theta, of the part that each length scale has alone.
+    common : float, default=0.0
+        Standard deviation of another part of log theta, which all length scales share.
+        With 0, they are independent.
 
     Examples
     --------
@@ -53,11 +56,15 @@ class LogNormalPrior:
 
     median: float = 0.7
     sigma: float = 1.5
+    common: float = 0.0
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return the log density of log theta (up to a constant) and its gradient."""
         z = (log_theta - math.log(self.median)) / self.sigma
-        return -0.5 * float(z @ z), -z / self.sigma
+        # The covariance is sigma**2 I + common**2 1 1', inverted by Sherman-Morrison.
+        variance = self.sigma**2 + len(z) * self.common**2
+        own = z - self.common**2 * z.sum() / variance
+        return -0.5 * float(z @ own), -own / self.sigma
 
     def log_density_of_log(self, log_theta: Array) -> float:
         """Return the log density with respect to log theta: `log_density` is that."""

@@ -1,5 +1,7 @@
 """The default: how often it estimates, which levels pass, how it ends."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -257,11 +259,12 @@ def test_a_state_in_which_all_levels_rest_goes_on():
     assert set(RobustUCB().order(state, [], 10)) == {MODEL, CLIMB, FILL}
 
 
-def test_the_prior_narrows_beyond_five_length_scales():
-    assert (
-        module.default_prior(1) == module.default_prior(5) == LogNormalPrior(0.7, 1.5)
-    )
-    assert module.default_prior(20) == LogNormalPrior(0.7, 0.75)
+def test_many_length_scales_have_most_of_their_spread_in_common():
+    for d in (1, 5):
+        assert module.default_prior(d) == LogNormalPrior(0.7, 1.5)
+    prior = module.default_prior(20)
+    assert (prior.median, prior.sigma) == (0.7, 1.5 / 4)
+    assert math.hypot(prior.sigma, prior.common) == pytest.approx(1.5)
 
 
 def test_misses_do_not_count_where_there_is_nothing_to_save_turns_for():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.stats import gamma
+from scipy.stats import gamma, multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -48,6 +48,7 @@ PRIORS = {
     "flat": FlatPrior(),
     "log-normal": LogNormalPrior(0.5, 0.8),
     "gamma": GammaPrior(3.0, 6.0),
+    "correlated": LogNormalPrior(0.5, 0.4, 0.7),
 }
 
 
@@ -148,8 +149,21 @@ def test_densities_of_the_priors():
     assert ratio(FlatPrior()) == 0.0
 
 
-def test_priors_of_several_length_scales_add_up():
-    for prior in PRIORS.values():
+def test_length_scales_with_a_common_part_are_correlated():
+    prior = LogNormalPrior(0.5, sigma=0.4, common=0.7)
+    law = multivariate_normal(
+        np.full(3, math.log(0.5)), 0.4**2 * np.eye(3) + 0.7**2 * np.ones((3, 3))
+    )
+    a, b = np.array([0.2, -1.0, 0.4]), np.array([-0.3, 0.1, -2.0])
+    expected = law.logpdf(a) - law.logpdf(b)
+    assert prior.log_density(a)[0] - prior.log_density(b)[0] == pytest.approx(expected)
+    alone, wider = np.array([0.2]), LogNormalPrior(0.5, math.hypot(0.4, 0.7))
+    assert prior.log_density(alone)[0] == pytest.approx(wider.log_density(alone)[0])
+
+
+def test_other_priors_of_several_length_scales_add_up():
+    for name in PRIORS.keys() - {"correlated"}:
+        prior = PRIORS[name]
         parts = [prior.log_density(np.array([x]))[0] for x in (-1.0, 0.5)]
         assert prior.log_density(np.array([-1.0, 0.5]))[0] == pytest.approx(sum(parts))
 
