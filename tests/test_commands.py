@@ -88,6 +88,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--cv": "2",
     },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
+    f"{STUDIES}/priors.py": {"--seeds": "1", "--sizes": "0", "--functions": "bowl"},
     f"{STUDIES}/racing.py run": {
         "--seeds": "0",
         "--splits": "3",
