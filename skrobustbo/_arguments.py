@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+import math
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,24 @@ def drawn_seed(random_state: Any, owner: str) -> int:
             f"The 'random_state' of {owner} must be an integer from 0 to 2**32 - 1, a "
             f"numpy.random.RandomState or None. Got {random_state!r} instead."
         ) from None
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a value is a number, and a finite one."""
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+def require_positive(owner: Any, *names: str) -> None:
+    """Raise a ValueError that names a setting, unless it is positive and finite."""
+    for name in names:
+        value = getattr(owner, name)
+        require(is_finite(value) and value > 0, owner, name, "positive and finite")
+
+
+def require(holds: Any, owner: Any, name: str, expected: str) -> None:
+    """Raise a ValueError that names a setting, unless a condition on it holds."""
+    if not holds:
+        raise ValueError(
+            f"The '{name}' of {type(owner).__name__} must be {expected}. Got "
+            f"{getattr(owner, name)!r} instead."
+        )

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arguments import require, require_positive
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
@@ -29,7 +30,7 @@ from skrobustbo.policies._models import (
     named,
     note,
 )
-from skrobustbo.policies._settings import require, require_positive, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
 
 

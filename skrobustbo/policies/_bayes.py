@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._arguments import require
 from skrobustbo._forms import Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
@@ -23,7 +24,7 @@ from skrobustbo.policies._models import (
     length_scale_candidate,
     theta_label,
 )
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._arguments import require, require_positive
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
@@ -21,7 +22,7 @@ from skrobustbo.policies._models import (
     length_scale_candidate,
     note,
 )
-from skrobustbo.policies._settings import require, require_positive, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
 
 #: Over-confident steps in a row after which the upper bounds shrink.

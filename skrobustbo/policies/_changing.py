@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
+from skrobustbo._arguments import require, require_positive
 from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, PolicyState
@@ -21,7 +22,7 @@ from skrobustbo.policies._models import (
     length_scale_candidate,
     note,
 )
-from skrobustbo.policies._settings import require, require_positive, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
 
 #: Output variances that an estimate may return (the paper's 0 to 20, but for 0).

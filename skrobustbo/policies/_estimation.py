@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._arguments import require_positive
 from skrobustbo._forms import Count, Positive, has_form
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
@@ -28,7 +29,7 @@ from skrobustbo.policies._models import (
     named,
     note,
 )
-from skrobustbo.policies._settings import require_positive, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import (
     Candidate,
     FlatPrior,

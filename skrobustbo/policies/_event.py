@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from skrobustbo._arguments import require
 from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
     ChangingState,
@@ -23,7 +24,7 @@ from skrobustbo.policies._memory import (
     is_count,
 )
 from skrobustbo.policies._metadata import Estimated
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
 

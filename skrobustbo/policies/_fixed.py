@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from skrobustbo._arguments import require_positive
 from skrobustbo._forms import Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup
 from skrobustbo.policies._models import note
-from skrobustbo.policies._settings import require_positive, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arguments import require
 from skrobustbo._forms import Finite
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
@@ -25,7 +26,7 @@ from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
 from skrobustbo.policies._metadata import Estimated
 from skrobustbo.policies._models import named
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: Rates of change that the likelihood search may return.

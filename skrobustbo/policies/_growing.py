@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skrobustbo._arguments import require, require_positive
 from skrobustbo._forms import Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
@@ -27,7 +28,7 @@ from skrobustbo.policies._models import (
     map_length_scales,
     note,
 )
-from skrobustbo.policies._settings import require, require_positive, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
 Growth = float | Callable[[int], float]

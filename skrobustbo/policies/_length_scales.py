@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from skrobustbo._arguments import require, require_positive
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._balancing import (
     Balancing,
@@ -14,7 +15,7 @@ from skrobustbo.policies._balancing import (
 from skrobustbo.policies._beta import checked_smoothness
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
-from skrobustbo.policies._settings import require, require_positive, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
 
 _TIE = 1e-9  # q(l+1) may equal theta0 / g(t) exactly, but for rounding

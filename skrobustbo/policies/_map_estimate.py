@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arguments import require
 from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._interface import Array, Metadata
 from skrobustbo.policies._models import (
@@ -22,7 +23,7 @@ from skrobustbo.policies._robust_state import (
     fenced,
     winsorized,
 )
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
 #: How far below the estimate the length scale may be for the regret bound to hold.

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arguments import require
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._beta import rate_gain
 from skrobustbo.policies._changing import ChangingState, ChangingUCB
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import settings
 
 #: T in the formulas of a variation budget, where no horizon is given.
 _DEFAULT_HORIZON = 100

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from skrobustbo._arguments import require
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale, Step, in_use
 from skrobustbo.policies._map_estimate import MapPolicy
 from skrobustbo.policies._models import note
 from skrobustbo.policies._robust_state import LevelMetadata, RobustState
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
 #: The gain asked of a level doubles with each miss, but no more often than this.

@@ -146,19 +146,3 @@ def _inherited(cls: type, own: set[str]) -> dict[str, str]:
 
 def _written(default: Any) -> str:
     return f'"{default}"' if isinstance(default, str) else repr(default)
-
-
-def require_positive(policy: Any, *names: str) -> None:
-    """Raise a ValueError that names a setting, unless it is positive and finite."""
-    for name in names:
-        holds = 0 < getattr(policy, name) < math.inf
-        require(holds, policy, name, "positive and finite")
-
-
-def require(holds: Any, policy: Any, name: str, expected: str) -> None:
-    """Raise a ValueError that names a setting, unless a condition on it holds."""
-    if not holds:
-        raise ValueError(
-            f"The '{name}' of {type(policy).__name__} must be {expected}. Got "
-            f"{getattr(policy, name)!r} instead."
-        )

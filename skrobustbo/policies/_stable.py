@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypedDict
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arguments import require
 from skrobustbo._forms import Count, Finite
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given, QueryBound
@@ -16,7 +17,7 @@ from skrobustbo.policies._elimination import Eliminating, EliminationState, quer
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._metadata import Credited
 from skrobustbo.policies._models import initial_length_scale, note
-from skrobustbo.policies._settings import require, settings
+from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
 Ball = Callable[[Array], Array]

@@ -16,6 +16,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._arguments import is_finite, require, require_positive
+
 Array = NDArray[np.float64]
 
 
@@ -45,6 +47,11 @@ class LogNormalPrior:
         Standard deviation of another part of log theta, which all length scales share.
         With 0, they are independent.
 
+    Raises
+    ------
+    ValueError
+        If `median` or `sigma` is not positive and finite, or `common` is negative.
+
     Examples
     --------
     >>> import numpy as np
@@ -57,6 +64,11 @@ class LogNormalPrior:
     median: float = 0.7
     sigma: float = 1.5
     common: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "median", "sigma")
+        holds = is_finite(self.common) and self.common >= 0
+        require(holds, self, "common", ">= 0 and finite")
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return the log density of log theta (up to a constant) and its gradient."""
@@ -82,6 +94,11 @@ class GammaPrior:
     rate : float, default=6.0
         Rate, per unit of the unit cube; the mode is ``(shape - 1) / rate``.
 
+    Raises
+    ------
+    ValueError
+        If `shape` or `rate` is not positive and finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,6 +110,9 @@ class GammaPrior:
 
     shape: float = 3.0
     rate: float = 6.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "shape", "rate")
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return the log density of theta (up to a constant), gradient in log theta."""

@@ -149,6 +149,22 @@ def test_densities_of_the_priors():
     assert ratio(FlatPrior()) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("prior", "settings", "expected"),
+    [
+        (LogNormalPrior, {"sigma": 0}, "'sigma' of LogNormalPrior must be positive"),
+        (LogNormalPrior, {"median": -1.0}, "'median' of LogNormalPrior must be posi"),
+        (LogNormalPrior, {"common": -0.1}, "'common' of LogNormalPrior must be >= 0"),
+        (LogNormalPrior, {"common": "1"}, "'common' of LogNormalPrior must be >= 0"),
+        (GammaPrior, {"shape": math.inf}, "'shape' of GammaPrior must be positive"),
+        (GammaPrior, {"rate": "6"}, "'rate' of GammaPrior must be positive"),
+    ],
+)
+def test_settings_of_a_prior_out_of_range(prior, settings, expected):
+    with pytest.raises(ValueError, match=expected):
+        prior(**settings)
+
+
 def test_length_scales_with_a_common_part_are_correlated():
     prior = LogNormalPrior(0.5, sigma=0.4, common=0.7)
     law = multivariate_normal(
