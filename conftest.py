@@ -33,10 +33,21 @@ for package, program in (("optuna", "share_study"), ("ray", "tune_locally")):
         ]
 
 
+#: Files and folders of tests that the default run has no time for.
+SLOW = [
+    "tests/attack",
+    "tests/benchmarks/test_reproduce.py",
+    "tests/displays/test_display_pictures.py",
+    "tests/optimizer/test_rung_decisions.py",
+    "tests/search/test_numerical_failures.py",
+    "tests/search/test_resource_promises.py",
+    "tests/studies",
+    "tests/test_get_started.py",
+]
+
 #: Tests that start processes or take longer: those of these folders and files, and
 #: those so marked one by one. What is neither these nor slow is of the tier "unit".
 PROCESS = [
-    "tests/attack",
     "tests/bad_input/test_junk.py",
     "tests/benchmarks",
     "tests/checkpoint/test_beside.py",
@@ -46,7 +57,6 @@ PROCESS = [
     "tests/checkpoint/test_watch.py",
     "tests/conformance",
     "tests/displays/test_display_data.py",
-    "tests/displays/test_display_pictures.py",
     "tests/golden",
     "tests/integrations",
     "tests/optimizer/test_branches.py",
@@ -68,7 +78,6 @@ PROCESS = [
     "tests/search/test_going_on.py",
     "tests/search/test_interruption.py",
     "tests/search/test_metrics.py",
-    "tests/search/test_numerical_failures.py",
     "tests/search/test_parallel.py",
     "tests/search/test_previous.py",
     "tests/search/test_progress.py",
@@ -76,23 +85,25 @@ PROCESS = [
     "tests/search/test_search.py",
     "tests/search/test_stops.py",
     "tests/space/test_space_properties.py",
-    "tests/studies",
     "tests/surrogate/test_sampling.py",
     "tests/test_docs.py",
     "tests/test_examples.py",
-    "tests/test_get_started.py",
 ]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Give each test that is not slow its tier."""
-    folders = [config.rootpath / name for name in PROCESS]
+    """Give each test without a tier that of its file."""
+    tiers = {"slow": SLOW, "process": PROCESS, "unit": [""]}
     for item in items:
-        if any(map(item.get_closest_marker, ("slow", "process"))):
-            continue
-        longer = any(item.path.is_relative_to(folder) for folder in folders)
-        item.add_marker("process" if longer else "unit")
+        if not any(map(item.get_closest_marker, tiers)):
+            path = item.path.relative_to(config.rootpath)
+            inside = (
+                tier
+                for tier, names in tiers.items()
+                if any(path.is_relative_to(name) for name in names)
+            )
+            item.add_marker(next(inside))
 
 
 @pytest.fixture(autouse=True)

@@ -217,6 +217,7 @@ class TestOneRun:
 
 
 class TestRunCommand:
+    @pytest.mark.slow
     def test_jobs_do_not_change_the_rows(self, tmp_path):
         words = "run --problems berkenkamp_trap --policies random --seeds 0,1"
         tables = []

@@ -79,7 +79,15 @@ def killed(path, kill_at=17):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
-@pytest.mark.parametrize("left", [[], [""], ["-wal"], ["-wal", "-shm"]])
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param([], marks=pytest.mark.slow),
+        pytest.param([""], marks=pytest.mark.slow),
+        ["-wal"],
+        pytest.param(["-wal", "-shm"], marks=pytest.mark.slow),
+    ],
+)
 def test_a_log_of_a_deleted_checkpoint_is_none_of_the_next_search(left, path):
     killed(path)
     path.unlink()

@@ -517,9 +517,9 @@ except CheckpointError as error:
 @pytest.mark.parametrize(
     ("size", "settings"),
     [
-        (3000, {}),
+        pytest.param(3000, {}, marks=pytest.mark.slow),
         (25_000, {}),
-        (120_000, {}),
+        pytest.param(120_000, {}, marks=pytest.mark.slow),
         pytest.param(
             25_000,
             {"schedule": "window", "batch_size": 3, "racing": "confident"},

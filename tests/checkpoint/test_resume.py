@@ -331,6 +331,7 @@ with open_journal({path!r}):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_the_lock_dies_with_its_holder_whatever_children_do(path):
     command = [sys.executable, "-c", ORPHAN.format(path=str(path))]

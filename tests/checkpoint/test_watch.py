@@ -104,6 +104,7 @@ def watched(tmp_path_factory):
     return folder, said, codes
 
 
+@pytest.mark.slow
 def test_neither_side_hears_of_the_other(watched):
     folder, said, codes = watched
     assert codes == [0, 0, 0]

@@ -35,7 +35,9 @@ def test_one_at_a_time_is_the_same_under_every_schedule(schedule):
     assert run(schedule=schedule).params_history == run().params_history
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize(
+    "backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"]
+)
 @pytest.mark.parametrize("schedule", ["rounds", "window"])
 def test_what_is_evaluated_does_not_depend_on_the_workers(schedule, backend):
     settings = {"batch_size": 3, "schedule": schedule}

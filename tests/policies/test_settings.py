@@ -161,6 +161,7 @@ def test_an_unknown_placeholder_is_refused():
             """
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_docstrings_may_be_stripped():
     code = (

@@ -139,6 +139,7 @@ def test_a_candidate_that_kills_its_worker_is_recorded_as_failed(tmp_path):
     assert 3 <= len(marks_of(tmp_path)[f"{guilty:.12f}"]) <= 5
 
 
+@pytest.mark.slow
 def test_a_worker_killed_from_outside_costs_no_candidate(tmp_path):
     class Struck(Marked):
         """Kills its worker once in the life of the search."""

@@ -286,7 +286,9 @@ def test_ctrl_c_keeps_what_is_complete(schedule):
 
 
 @pytest.mark.filterwarnings("ignore:One or more")
-@pytest.mark.parametrize("racing", [None, "confident"])
+@pytest.mark.parametrize(
+    "racing", [pytest.param(None, marks=pytest.mark.slow), "confident"]
+)
 def test_a_fold_that_kills_its_workers_fails_its_candidate_alone(tmp_path, racing):
     marked = Marked(kill_above=0.6, marks=str(tmp_path))
     with pytest.warns(FitFailedWarning, match="fits failed"):

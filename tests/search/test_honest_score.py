@@ -295,7 +295,7 @@ def test_groups_are_drawn_together(monkeypatch):
     [
         RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),  # tested twice
         ShuffleSplit(4, test_size=0.1, random_state=0),  # or never, or often
-        LeaveOneOut(),
+        pytest.param(LeaveOneOut(), marks=pytest.mark.slow),
     ],
 )
 def test_rows_that_are_tested_more_or_less_than_once(cv, monkeypatch):
@@ -657,12 +657,14 @@ def test_scores_and_their_interval():
     assert not hasattr(search, "honest_optimism_")
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_does_not_matter():
     one, two = (make(n_jobs=n, batch_size=2).fit(X, y) for n in (1, 2))
     assert one.honest_score_ == two.honest_score_
     assert one.honest_interval_ == two.honest_interval_
 
 
+@pytest.mark.slow
 def test_noise_has_an_honest_score_of_a_half():
     rng, found = np.random.default_rng(0), []
     space = {"max_depth": Integer(1, 8), "max_features": Real(0.1, 1)}

@@ -300,7 +300,7 @@ TIMED = "n_jobs=2, fit_timeout=300"
     ("number", "settings"),
     [
         (signal.SIGINT, "n_jobs=2"),
-        (signal.SIGTERM, TIMED),
+        pytest.param(signal.SIGTERM, TIMED, marks=pytest.mark.slow),
         pytest.param(signal.SIGINT, "n_jobs=1", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "n_jobs=1", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "n_jobs=2", marks=pytest.mark.slow),

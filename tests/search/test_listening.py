@@ -64,6 +64,7 @@ def test_each_candidate_is_told_as_soon_as_it_is_finished():
     assert [record["fit_time"] for record in told] == pytest.approx(seconds.tolist())
 
 
+@pytest.mark.slow
 def test_a_listener_changes_nothing_and_hears_the_same_of_several_jobs():
     alone, beside = [], []
     params = search().fit(X, y).cv_results_["params"]

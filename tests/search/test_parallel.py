@@ -129,6 +129,7 @@ class SeesItsData(Sees):
         return float(isinstance(self.extra_, np.memmap))
 
 
+@pytest.mark.slow
 def test_large_arrays_are_mapped_and_not_sent():
     extra = np.zeros(1_000_000)
     ours = search(SeesItsData(), n_jobs=2, n_iter=2).fit(X, y, extra=extra)

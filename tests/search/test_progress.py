@@ -209,6 +209,7 @@ def test_without_an_output_nothing_is_printed(monkeypatch):
     assert search_of(Fake(), n_iter=3, verbose=1).fit(X, y).n_iter_ == 3
 
 
+@pytest.mark.slow
 @posix
 def test_a_program_in_a_terminal_and_in_a_pipe():
     code = (

@@ -380,6 +380,7 @@ def test_a_bound_that_allows_more_than_was_gained_is_left_out():
     assert "left to gain" not in bounded(1.01 * ahead).report()
 
 
+@pytest.mark.slow
 def test_a_search_has_settled_only_if_the_bound_is_within_the_error():
     error = Findings(*of(bounded(0.0))).standard_error
     assert error > 0

@@ -200,7 +200,10 @@ class HangsInScoring(Marked):
         return super().score(X, y)
 
 
-@pytest.mark.parametrize(("estimator", "n_jobs"), [(Hangs(), 2), (HangsInScoring(), 1)])
+@pytest.mark.parametrize(
+    ("estimator", "n_jobs"),
+    [(Hangs(), 2), pytest.param(HangsInScoring(), 1, marks=pytest.mark.slow)],
+)
 def test_a_fit_that_never_ends_is_a_failure(estimator, n_jobs, tmp_path):
     estimator.set_params(marks=str(tmp_path))
     settings = {"n_iter": 5, "n_initial_points": 4, "cv": 2, "batch_size": 2}
@@ -271,6 +274,7 @@ def events(monkeypatch):
     return noted
 
 
+@pytest.mark.slow
 def test_a_spare_process_gets_ready_before_the_first_is_ended(events):
     settings = {"n_iter": 4, "n_initial_points": 4, "cv": 2, "fit_timeout": 0.6}
     ours = search(HangsInScoring(), **settings)
@@ -311,6 +315,7 @@ def test_a_worker_that_died_while_it_had_nothing_to_do_blames_nobody(monkeypatch
     assert np.isfinite(ours.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.slow
 def test_a_time_limit_for_folds_changes_nothing_else():
     calm = search(n_iter=8, return_train_score=True).fit(X, y)
     for n_jobs in (1, 2):
