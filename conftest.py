@@ -36,11 +36,15 @@ for package, program in (("optuna", "share_study"), ("ray", "tune_locally")):
 #: Files and folders of tests that the default run has no time for.
 SLOW = [
     "tests/attack",
+    "tests/bad_input/test_junk.py",
     "tests/benchmarks/test_reproduce.py",
+    "tests/displays/test_display_branches.py",
     "tests/displays/test_display_pictures.py",
+    "tests/optimizer/test_models.py",
     "tests/optimizer/test_rung_decisions.py",
     "tests/search/test_numerical_failures.py",
     "tests/search/test_resource_promises.py",
+    "tests/search/test_warm_models.py",
     "tests/studies",
     "tests/test_get_started.py",
 ]
@@ -48,7 +52,6 @@ SLOW = [
 #: Tests that start processes or take longer: those of these folders and files, and
 #: those so marked one by one. What is neither these nor slow is of the tier "unit".
 PROCESS = [
-    "tests/bad_input/test_junk.py",
     "tests/benchmarks",
     "tests/checkpoint/test_beside.py",
     "tests/checkpoint/test_hostile.py",
@@ -62,7 +65,6 @@ PROCESS = [
     "tests/optimizer/test_branches.py",
     "tests/optimizer/test_constraints.py",
     "tests/optimizer/test_many_choices.py",
-    "tests/optimizer/test_models.py",
     "tests/optimizer/test_numerical_care.py",
     "tests/optimizer/test_regret_bound.py",
     "tests/policies/test_balancing.py",
@@ -94,16 +96,15 @@ PROCESS = [
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Give each test without a tier that of its file."""
-    tiers = {"slow": SLOW, "process": PROCESS, "unit": [""]}
+    tiers = {"slow": SLOW, "process": PROCESS, "unit": []}
     for item in items:
         if not any(map(item.get_closest_marker, tiers)):
-            path = item.path.relative_to(config.rootpath)
             inside = (
                 tier
                 for tier, names in tiers.items()
-                if any(path.is_relative_to(name) for name in names)
+                if any(item.path.is_relative_to(config.rootpath / n) for n in names)
             )
-            item.add_marker(next(inside))
+            item.add_marker(next(inside, "unit"))
 
 
 @pytest.fixture(autouse=True)
