@@ -138,8 +138,10 @@ class OptimizerSource:
 
     @property
     def n_planned(self) -> int:
-        """Candidates there will be at most."""
-        return self._n_iter
+        """Candidates there will be at most: no more than the space has points."""
+        if self.optimizer.policy.repeats:
+            return self._n_iter
+        return int(min(self._n_iter, self.optimizer.space.size))
 
     @property
     def n_used(self) -> float:
@@ -152,15 +154,17 @@ class OptimizerSource:
 
     def _ask(self, n: int) -> list[Trial]:
         trials: list[Trial] = []
-        with self._timed():
+        with self._timed(), suppress(SpaceExhausted):
+            self.reason = "space_exhausted"
             while len(trials) < n:
-                try:
-                    trials.append(self.optimizer._ask_trial())
-                except SpaceExhausted:
-                    self.reason = "space_exhausted"
-                    break
+                trials.append(self._ask_one())
+            self.reason = "n_iter"
         self._in_flight += trials
         return trials
+
+    def _ask_one(self) -> Trial:
+        """Return the next trial, or raise SpaceExhausted."""
+        return self.optimizer._ask_trial()
 
     def _is_close(self) -> bool:
         """Tell whether what is left to gain is within the tolerance."""
@@ -337,7 +341,7 @@ class OptimizerSource:
         return Notes(
             optimizer=self.optimizer,
             metric=self.metric,
-            n_planned=self.n_planned,
+            n_planned=max(self.n_planned, self._n_iter),
             n_used=self.n_used,
             is_resumed=self._n_iter != self._search.n_iter,
             trials=self.trials,

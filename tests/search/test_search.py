@@ -265,6 +265,17 @@ def test_verbose_counts_fits(capsys):
     assert capsys.readouterr().out.count("END") == 6
 
 
+def test_no_more_candidates_are_announced_than_the_space_has_points(capsys):
+    few = {"a": [-1, 0, 1], "b": [0, 1]}
+    search_of(Hill(), few, verbose=1, n_iter=10).fit(X, y)
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "Fitting 3 folds for each of 6 candidates, totalling 18 fits"
+    assert last.startswith("6 of 6 candidates")
+    again = search_of(Hill(), few, verbose=1, n_iter=10, policy="et-gp-ucb").fit(X, y)
+    assert "each of 10 candidates" in capsys.readouterr().out
+    assert len(again.cv_results_["params"]) == 10
+
+
 def test_clone_params_and_pickle():
     ours = search(policy=GPUCB(beta=2.0), initial_params=[{"a": 0.0}])
     copy = clone(ours)
