@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from skrobustbo._trials import Trial
+from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection._source import OptimizerSource
 
@@ -53,8 +55,15 @@ class RungSource(OptimizerSource):
         left = self._n_iter - self.n_used
         return max(0, math.ceil(round(left, 9)))
 
-    def _ask_one(self) -> Trial:
-        return self._evaluation(*self.optimizer._ask_rung())
+    def _ask(self, n: int) -> list[Trial]:
+        trials: list[Trial] = []
+        with self._timed(), suppress(SpaceExhausted):
+            self.reason = "space_exhausted"
+            while len(trials) < n:
+                trials.append(self._evaluation(*self.optimizer._ask_rung()))
+            self.reason = "n_iter"
+        self._in_flight += trials
+        return trials
 
     def _evaluation(self, candidate: Trial, rung: int) -> Trial:
         """Return the evaluation of a candidate at a rung, with the next number."""

@@ -154,17 +154,15 @@ class OptimizerSource:
 
     def _ask(self, n: int) -> list[Trial]:
         trials: list[Trial] = []
-        with self._timed(), suppress(SpaceExhausted):
-            self.reason = "space_exhausted"
+        with self._timed():
             while len(trials) < n:
-                trials.append(self._ask_one())
-            self.reason = "n_iter"
+                try:
+                    trials.append(self.optimizer._ask_trial())
+                except SpaceExhausted:
+                    self.reason = "space_exhausted"
+                    break
         self._in_flight += trials
         return trials
-
-    def _ask_one(self) -> Trial:
-        """Return the next trial, or raise SpaceExhausted."""
-        return self.optimizer._ask_trial()
 
     def _is_close(self) -> bool:
         """Tell whether what is left to gain is within the tolerance."""
