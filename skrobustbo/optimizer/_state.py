@@ -166,22 +166,8 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
     Trials enter as they came and were told: nothing is learnt from them again.
     """
     optimizer._n_asked = d["n_asked"]
-    for branch, state in zip(optimizer._branches, d["states"], strict=True):
-        if state is not None:
-            branch.state = rebuilt(optimizer.policy.state_type, state)
-    if (d["balancer"] is None) != (len(optimizer._branches) == 1):
-        raise ValueError(f"{d['balancer']!r} to balance {len(d['states'])} branches")
-    if d["balancer"] is not None:
-        optimizer._turns.balancer.state = rebuilt(BranchState, d["balancer"])
-    trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
-    if optimizer._rungs is None and any(trial.rungs for trial in trials):
-        raise ValueError("values at rungs, and no resource")
-    if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
-        raise ValueError("values of what was not told, or none of what was")
-    n_before = d.get("n_before", 0)
-    if not has_form(n_before, Count) or n_before > len(trials):
-        raise ValueError(f"{n_before!r} trials of an earlier search")
-    optimizer._trials.n_before = n_before
+    _restore_states(optimizer, d)
+    trials = _read_trials(optimizer, d)
     for trial in trials:
         optimizer._add(trial)
     for trial in (trials[i] for i in d["told"]):
@@ -193,6 +179,31 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
         _restore_full(optimizer, trials, d)
         optimizer._revalue()
     _check_restored(optimizer)
+
+
+def _restore_states(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
+    """Read back the states of the policy, and of what balances several branches."""
+    for branch, state in zip(optimizer._branches, d["states"], strict=True):
+        if state is not None:
+            branch.state = rebuilt(optimizer.policy.state_type, state)
+    if (d["balancer"] is None) != (len(optimizer._branches) == 1):
+        raise ValueError(f"{d['balancer']!r} to balance {len(d['states'])} branches")
+    if d["balancer"] is not None:
+        optimizer._turns.balancer.state = rebuilt(BranchState, d["balancer"])
+
+
+def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
+    """Read the trials back, and how many of them are of an earlier search."""
+    trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
+    if optimizer._rungs is None and any(trial.rungs for trial in trials):
+        raise ValueError("values at rungs, and no resource")
+    if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
+        raise ValueError("values of what was not told, or none of what was")
+    n_before = d.get("n_before", 0)
+    if not has_form(n_before, Count) or n_before > len(trials):
+        raise ValueError(f"{n_before!r} trials of an earlier search")
+    optimizer._trials.n_before = n_before
+    return trials
 
 
 def _restore_full(
