@@ -284,6 +284,30 @@ def _check_scoring(before: str, now: str) -> None:
 def _of_checkpoint(
     search: Any, data: Mapping[str, Any], space: Space
 ) -> PreviousCandidates:
+    found = read_contents(_checkpoint_path(search))
+    searched, n_splits = found.header["search"], found.header["n_splits"]
+    noted = [record for group in found.rounds for record in group]
+    decoded = [_decoded(r["params"], searched["space"], space) for r in noted]
+    params: list[Params] = []
+    scores: list[float] = []
+    for i, (record, point) in enumerate(zip(noted, decoded, strict=True)):
+        keys = [(i, k) for k in range(n_splits) if (i, k) in found.folds]
+        # Stopped, never finished, or evaluated with a part of a resource.
+        if len(keys) < n_splits or record.get("resource") is not None:
+            continue
+        of_folds = [found.folds[key]["test_scores"] for key in keys]
+        params.append(point)
+        scores.append(_mean_score(search, of_folds, searched["scoring"]))
+    same = all(
+        name not in data or described == describe_data(data[name])
+        for name, described in searched["data"].items()
+        if name in ("X", "y")
+    )
+    return PreviousCandidates(params, scores, same_data=same)
+
+
+def _checkpoint_path(search: Any) -> str:
+    """Return the path of a checkpoint that is there, and is not that of the search."""
     path = os.path.realpath(os.fsdecode(search.previous))
     own = search.checkpoint
     if own is not None and os.path.realpath(os.fsdecode(own)) == path:
@@ -296,36 +320,23 @@ def _of_checkpoint(
             f"The checkpoint {path!r}, given as 'previous', is not there: give the "
             "path of one."
         )
-    found = read_contents(path)
-    header, folds = found.header, found.folds
-    noted = [record for group in found.rounds for record in group]
-    searched, n_splits, metric = header["search"], header["n_splits"], metric_of(search)
-    decoded = [_decoded(r["params"], searched["space"], space) for r in noted]
-    params: list[Params] = []
-    scores: list[float] = []
-    for i, point in enumerate(decoded):
-        results = [folds[i, k] for k in range(n_splits) if (i, k) in folds]
-        of_folds = [result["test_scores"] for result in results]
-        # Stopped, never finished, or evaluated with a part of a resource.
-        if len(of_folds) < n_splits or noted[i].get("resource") is not None:
-            continue
-        if isinstance(of_folds[0], dict):
-            if metric not in of_folds[0]:
-                raise ValueError(
-                    f"Expected the metric to be one of {sorted(of_folds[0])}, which "
-                    f"the checkpoint has, got {metric!r}; set 'search_metric'."
-                )
-            of_folds = [scores_of[metric] for scores_of in of_folds]
-        elif not params:
-            _check_scoring(searched["scoring"][""], describe(search.scoring))
-        params.append(point)
-        scores.append(float(np.mean(of_folds)))
-    same = all(
-        name not in data or described == describe_data(data[name])
-        for name, described in searched["data"].items()
-        if name in ("X", "y")
-    )
-    return PreviousCandidates(params, scores, same_data=same)
+    return path
+
+
+def _mean_score(
+    search: Any, of_folds: Sequence[Any], scoring: Mapping[str, str]
+) -> float:
+    """Return the mean score of folds in the metric that is searched for."""
+    if not isinstance(of_folds[0], dict):
+        _check_scoring(scoring[""], describe(search.scoring))
+        return float(np.mean(of_folds))
+    metric = metric_of(search)
+    if metric not in of_folds[0]:
+        raise ValueError(
+            f"Expected the metric to be one of {sorted(of_folds[0])}, which the "
+            f"checkpoint has, got {metric!r}; set 'search_metric'."
+        )
+    return float(np.mean([scores_of[metric] for scores_of in of_folds]))
 
 
 def _decoded(
