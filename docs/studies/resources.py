@@ -275,6 +275,16 @@ def price(runs):
     return [spread, f"{share.mean():+.1%}", f"{p:.2g}"]
 
 
+def finals(runs):
+    """Return the median of the final regret, on average over each kind's problems."""
+    medians = regrets(runs).groupby(["group", "problem", "method"])["at_1"].median()
+    logs = np.log10(medians.clip(lower=1e-4)).groupby(["method", "group"]).mean()
+    every = 10 ** logs.unstack()[KINDS]
+    order = every[KINDS[1:]].prod(axis=1).sort_values().index
+    rows = [[name, *(f"{v:.3g}" for v in every.loc[name])] for name in order]
+    return table(["method", *KINDS], rows)
+
+
 def show(args):
     """Print the tables."""
     runs = pd.read_csv(args.path)
@@ -288,6 +298,8 @@ def show(args):
             wrong.append([group, *price(here)])
     header = ["kind", "median (quartiles)", "mean", "p of more than 5%"]
     print(f"\n{table(header, wrong)}")
+    if set(KINDS) <= set(runs.group):
+        print(f"\nFinal regret\n\n{finals(runs[runs.group.isin(KINDS)])}")
 
 
 def parser():

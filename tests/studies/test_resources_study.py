@@ -101,7 +101,9 @@ def test_the_page_has_the_tables_of_the_file(capsys):
     wanted += [line for line in lines if re.match(r"\| (reversed|unrelated) \|", line)]
     live = shown[shown.index("\nlive\n") :].split("\n\n")[1].splitlines()
     wanted += live[2:]
-    assert len(wanted) == 18
+    finals = shown[shown.index("\nFinal regret\n") :].split("\n\n")[1].splitlines()
+    wanted += finals[2:]
+    assert len(wanted) == 26
     for line in wanted:
         assert line in page
     ratio = re.search(r"evaluation: ([0-9.]+) of the budget", shown)[1]
