@@ -83,9 +83,8 @@ class Notes:
 
     @property
     def n_failed(self) -> int:
-        """Candidates without a finite score, of those evaluated in full."""
-        complete = [trial for trial in self.trials if not trial.is_partial]
-        means = [trial.mean_score(self.metric) for trial in complete]
+        """Evaluations without a finite score."""
+        means = [trial.mean_of_folds(self.metric) for trial in self.trials]
         return len(means) - sum(map(math.isfinite, means))
 
 
@@ -148,7 +147,7 @@ def check_fits(
     same = same and all(FRAME in error for error in errors)
     least = _CHANCES if same else max(_CHANCES, least)
     if errors and (last or len(trials) >= least):
-        raise ValueError(_all_failed(len(trials), errors, search, journal))
+        raise ValueError(_all_failed(trials, errors, search, journal))
 
 
 def _errors(trials: Sequence[Trial]) -> list[str]:
@@ -157,15 +156,20 @@ def _errors(trials: Sequence[Trial]) -> list[str]:
     return errors if len(errors) == sum(len(t.folds) for t in trials) else []
 
 
-def _all_failed(n: int, errors: Sequence[str], search: Any, journal: Any) -> str:
-    name = type(search.estimator).__name__
+def _all_failed(
+    trials: Sequence[Trial], errors: Sequence[str], search: Any, journal: Any
+) -> str:
+    n, name = len(trials), type(search.estimator).__name__
+    fix = f"fix {name}, the data or 'param_space'"
+    amounts = [trial.resource for trial in trials if trial.resource is not None]
+    if len(amounts) == n:
+        fix += f", or raise 'min_resources' (at most {max(amounts):g} so far)"
     read, again, n_read = ",", "", journal.n_read_failed
     if n_read:
         read = f", {n_read} of them in the checkpoint {journal.path!r},"
         again = ", and repeat the call with retry_failed=True"
     return (
         f"All {len(errors)} fits of the first {n} candidates failed{read} the last "
-        f"with {exception_line(errors[-1])!r}: fix {name}, the data or "
-        f"'param_space'{again}; error_score='raise' shows the traceback, a number lets "
-        "the search go on."
+        f"with {exception_line(errors[-1])!r}: {fix}{again}; error_score='raise' shows "
+        "the traceback, a number lets the search go on."
     )

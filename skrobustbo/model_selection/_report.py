@@ -237,11 +237,11 @@ def _resource(found: Findings) -> list[str]:
         f"evaluations by {search.resource}: {told}",
         f"as much as {found.notes.n_used:.3g} full evaluations",
     ]
-    given_up = [a for k, a in enumerate(ladder.amounts) if k not in ladder.in_use]
-    lines += [
-        f"given up {amount:g}: the scores with it say too little about those with all"
-        for amount in given_up
-    ]
+    little = "the scores with it say too little about those with all"
+    given_up = [k for k in range(ladder.top) if k not in ladder.in_use]
+    for k in given_up:
+        why = "every fit with it failed" if ladder.always_fails(k) else little
+        lines.append(f"given up {ladder.amounts[k]:g}: {why}")
     return lines
 
 

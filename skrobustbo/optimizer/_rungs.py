@@ -32,6 +32,8 @@ _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
 _LEAST_RANK = 4.0
 #: Pairs of a rung with the full resource from which on the rung may be given up.
 _TELLING = 4
+#: A rung is given up if so many evaluations have failed there, and none has not.
+_HOPELESS = 8
 #: Values at full resource from which on a model can go by them alone.
 _ENOUGH = 4
 #: Deviation of what a rung says that has been given up, in units of that of the values.
@@ -117,10 +119,10 @@ class Rungs:
     that a candidate is promoted about when it is the best of `factor`. A new candidate
     starts at the lowest rung. Of those just below a rung, the one with the best
     expected value at full resource is promoted to it. A rung whose values do not pay
-    for their cost is given up. Then all is evaluated in full: new candidates, and those
-    that are expected to beat the best. From then on the model sees full values alone.
-    So wrong rungs cannot cost more than a part of a third of the budget, whatever they
-    say.
+    for their cost is given up, and so is one where every evaluation fails. Then all is
+    evaluated in full: new candidates, and those that are expected to beat the best.
+    From then on the model sees full values alone. So wrong rungs cannot cost more than
+    a part of a third of the budget, whatever they say.
 
     Parameters
     ----------
@@ -203,8 +205,12 @@ class Rungs:
         return None, self.in_use[0]
 
     def rest(self) -> tuple[Trial | None, int]:
-        """Return a candidate to promote where no new one is left, and its rung."""
-        return self._best_below(self.top), self.top
+        """Return a candidate to promote where no new one is left, and its rung.
+
+        Last come those that failed at a low rung: they need not fail in full.
+        """
+        failed = (trial for trial in self._trials.told if self._failed_low(trial))
+        return self._best_below(self.top) or next(failed, None), self.top
 
     @property
     def _reached(self) -> float:
@@ -219,6 +225,17 @@ class Rungs:
         highest = max(map(_highest, below), default=0)
         among = [trial for trial in below if _highest(trial) == highest]
         return max(among, key=_value, default=None)
+
+    def _failed_low(self, trial: Trial) -> bool:
+        """Tell whether a candidate has failed, and not in full."""
+        failed = not math.isfinite(_value(trial))
+        return failed and not _is_due(trial) and not self.is_full(trial)
+
+    def always_fails(self, rung: int) -> bool:
+        """Tell whether many evaluations have failed at a rung, and none has not."""
+        every = [_told(trial) for trial in self._trials.trials]
+        values = [told[rung][0] for told in every if rung in told]
+        return len(values) >= _HOPELESS and not any(map(math.isfinite, values))
 
     def _pays(self, rung: int) -> bool:
         """Tell whether the values at a rung are worth their cost.
@@ -255,7 +272,8 @@ class Rungs:
 
     def revalue(self) -> None:
         """Set the values of all candidates to what is expected at full resource."""
-        self.in_use = [k for k in range(self.top) if self._pays(k)] + [self.top]
+        low = [k for k in range(self.top) if self._pays(k) and not self.always_fails(k)]
+        self.in_use = [*low, self.top]
         every = [_told(trial).values() for trial in self._trials.trials]
         spread = _spread([value for told in every for value, _ in told])
         self._links = {rung: self._link(rung, spread) for rung in range(self.top)}
@@ -337,10 +355,15 @@ def _highest(trial: Trial) -> int:
     return max(_told(trial))
 
 
+def _is_due(trial: Trial) -> bool:
+    """Tell whether a candidate is being evaluated at a rung."""
+    return any(each["value"] is None for each in trial.rungs)
+
+
 def _can_rise(trial: Trial, rung: int) -> bool:
     """Tell whether a candidate may be promoted to a rung."""
-    pending = any(each["value"] is None for each in trial.rungs)
-    return not pending and math.isfinite(_value(trial)) and _highest(trial) < rung
+    has_value = math.isfinite(_value(trial))
+    return has_value and not _is_due(trial) and _highest(trial) < rung
 
 
 def _value(trial: Trial) -> float:

@@ -194,6 +194,39 @@ def test_a_failure_at_a_low_rung_is_a_failure_and_not_promoted():
     assert optimizer.best_params_["x"] <= 0.5
 
 
+def test_a_rung_where_everything_fails_is_given_up():
+    def value(params, amount):
+        return math.nan if amount < 81 else plain(params, amount)
+
+    optimizer = optimizer_of(horizon=30)
+    amounts = [step(optimizer, value)[1] for _ in range(30)]
+    assert amounts == [9] * 8 + [27] * 8 + [81] * 14
+    assert optimizer.best_value_ > -0.05
+
+
+def test_a_rung_where_one_of_many_succeeds_is_not_given_up():
+    succeeds = iter([False] * 7 + [True] + [False] * 22)
+    optimizer = optimizer_of(horizon=30)
+    for _ in range(30):
+        step(optimizer, lambda *at: plain(*at) if next(succeeds) else math.nan)
+    assert optimizer._rungs.in_use == [0, 1, 2]
+
+
+def test_what_failed_at_a_low_rung_is_evaluated_in_full_when_nothing_else_is_left():
+    def value(params, amount):
+        return math.nan if params["a"] == "r" and amount < 81 else len(params["a"])
+
+    space = {"a": Categorical(["p", "qq", "r"])}
+    optimizer = Optimizer(space, resources=AMOUNTS, horizon=20, random_state=0)
+    asked = []
+    with suppress(SpaceExhausted):
+        while True:
+            asked.append(step(optimizer, value))
+    assert asked[-1] == ({"a": "r"}, 81)
+    assert sorted(a["value"] for a in optimizer.history_) == [1, 1, 2]
+    assert optimizer.best_params_ == {"a": "qq"}
+
+
 def test_a_failure_in_full_counts_however_good_it_looked():
     optimizer = optimizer_of()
     optimizer.tell({"x": 0.1, "y": 0.1}, 9.0, resource=9)

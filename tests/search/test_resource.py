@@ -330,6 +330,22 @@ def test_if_all_full_evaluations_fail_no_other_wins():
 def test_if_all_fits_fail_it_says_so():
     with pytest.raises(ValueError, match="All 9 fits of the first 3 candidates failed"):
         search(Learner(fail_above=-2.0)).fit(X, y)
+    with pytest.raises(ValueError, match=r"'min_resources' \(at most 17 so far\)"):
+        search(Learner(fail_above=-2.0)).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_an_amount_with_which_every_fit_fails_is_given_up():
+    class Large(Learner):
+        def score(self, X, y=None):
+            return super().score(X, y) if self.n_rows_ >= 90 else math.nan
+
+    ours = search(Large(), n_iter=12, n_initial_points=3).fit(X, y)
+    assert ours.n_candidates_[:2] == [8, 8]
+    assert math.isfinite(ours.best_score_)
+    text = ours.report()
+    assert f"16 of {ours.n_iter_} evaluations got no score" in text
+    assert "given up 17: every fit with it failed" in text
 
 
 # The same on any workers, and after an end --------------------------------------------
