@@ -1,4 +1,4 @@
-"""The way of a candidate through the layers, as docs/architecture.md draws it."""
+"""How a candidate passes through the layers, as docs/architecture.md draws it."""
 
 import inspect
 import re
