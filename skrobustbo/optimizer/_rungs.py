@@ -32,7 +32,7 @@ _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
 _LEAST_RANK = 4.0
 #: Pairs of a rung with the full resource from which on the rung may be given up.
 _TELLING = 4
-#: A rung is given up if so many evaluations have failed there, and none has not.
+#: A rung is given up if so many evaluations have failed there, and none succeeded.
 _HOPELESS = 8
 #: Values at full resource from which on a model can go by them alone.
 _ENOUGH = 4
@@ -232,7 +232,7 @@ class Rungs:
         return failed and not _is_due(trial) and not self.is_full(trial)
 
     def always_fails(self, rung: int) -> bool:
-        """Tell whether many evaluations have failed at a rung, and none has not."""
+        """Tell whether many evaluations have failed at a rung, and none succeeded."""
         every = [_told(trial) for trial in self._trials.trials]
         values = [told[rung][0] for told in every if rung in told]
         return len(values) >= _HOPELESS and not any(map(math.isfinite, values))
