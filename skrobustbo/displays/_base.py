@@ -21,50 +21,12 @@ Records = list[dict[str, Any]]
 SCORE, VALUE = "score", "value"
 
 
-class Display:
-    """Base class of displays.
-
-    `from_search` and `from_optimizer` compute the data and draw them at once, as
-    scikit-learn's displays do; `plot` draws them again elsewhere.
-    """
+class Drawing:
+    """What can be drawn, and drawn again elsewhere by `plot`."""
 
     figure_: Any
-    #: Whether values are drawn, whose name stands on an axis.
-    shows_values: ClassVar[bool] = True
     #: Name of the branch that is drawn; empty for all of them, or the only one.
     branch_name: str = ""
-
-    @classmethod
-    def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Compute the data of a fitted search and draw them.
-
-        Parameters
-        ----------
-        search : RobustBayesSearchCV
-            A fitted search.
-        ax : matplotlib axes, default=None
-            Axes to draw on, as in `plot`.
-        **options : dict
-            Further arguments of `from_optimizer`.
-
-        Returns
-        -------
-        display : Display
-            Drawn.
-
-        Raises
-        ------
-        TypeError
-            If it is another kind of search.
-        NotFittedError
-            If it is not fitted.
-        """
-        optimizer = optimizer_of(search)
-        if cls.shows_values:
-            options.setdefault("value_name", metric_name(search))
-        make: Any = cls  # every display has a from_optimizer with options of its own
-        display: Self = make.from_optimizer(optimizer, ax=ax, **options)
-        return display
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the data.
@@ -104,6 +66,49 @@ class Display:
     def _draw(self, look: Look, ax: Any) -> None:
         """Draw the data; what is to be fitted into the figure are the look's parts."""
         raise NotImplementedError
+
+
+class Display(Drawing):
+    """Base class of displays.
+
+    `from_search` and `from_optimizer` compute the data and draw them at once, as
+    scikit-learn's displays do; `plot` draws them again elsewhere.
+    """
+
+    #: Whether values are drawn, whose name stands on an axis.
+    shows_values: ClassVar[bool] = True
+
+    @classmethod
+    def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Compute the data of a fitted search and draw them.
+
+        Parameters
+        ----------
+        search : RobustBayesSearchCV
+            A fitted search.
+        ax : matplotlib axes, default=None
+            Axes to draw on, as in `plot`.
+        **options : dict
+            Further arguments of `from_optimizer`.
+
+        Returns
+        -------
+        display : Display
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If it is another kind of search.
+        NotFittedError
+            If it is not fitted.
+        """
+        optimizer = optimizer_of(search)
+        if cls.shows_values:
+            options.setdefault("value_name", metric_name(search))
+        make: Any = cls  # every display has a from_optimizer with options of its own
+        display: Self = make.from_optimizer(optimizer, ax=ax, **options)
+        return display
 
 
 def optimizer_of(search: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo.displays._base import Display, told_records, values_of
+from skrobustbo.displays._base import Drawing, told_records, values_of
 from skrobustbo.displays._fit import Title
 from skrobustbo.displays._style import Look, pyplot
 from skrobustbo.displays._text import is_estimator, short_names, short_values, unlike
@@ -19,7 +19,7 @@ ALL = "all"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BranchesDisplay(Display):
+class BranchesDisplay(Drawing):
     """One display for each branch of a space, one below the other.
 
     It is what the displays return for ``branch="all"``. The name of each branch, such

@@ -131,6 +131,12 @@ def test_branches_without_candidates():
     assert list(display.displays) == NAMES[:1]
 
 
+def test_the_display_of_all_branches_is_made_by_the_others_only(panels_of):
+    both = panels_of(ParallelCoordinatesDisplay)
+    assert both.plot() is both
+    assert not hasattr(both, "from_search")
+
+
 def test_branches_that_only_failed():
     failed = Optimizer(SPACE, "random", random_state=0)
     for i, branch in enumerate(SPACES):
