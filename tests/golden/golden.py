@@ -36,8 +36,20 @@ def machine() -> str:
     from threadpoolctl import threadpool_info
 
     cores = {i["architecture"] for i in threadpool_info() if "architecture" in i}
+    if uses_avx512():
+        cores.add("AVX-512")
     versions = [f"{m.__name__} {m.__version__}" for m in (numpy, scipy, sklearn)]
     return ", ".join([platform.system(), platform.machine(), *sorted(cores), *versions])
+
+
+def uses_avx512() -> bool:
+    """Tell whether NumPy uses AVX-512, whose exp and log round differently."""
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as features
+    except ImportError:  # NumPy 1
+        from numpy.core._multiarray_umath import __cpu_features__ as features
+    # NumPy 2.4 calls X86_V4 what was AVX512_SKX before.
+    return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
 
 
 def trace(name: str) -> list[str] | None:
