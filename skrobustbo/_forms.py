@@ -41,7 +41,7 @@ _PLAIN: dict[Any, Callable[[Any], bool]] = {
 
 
 def has_form(value: Any, form: Any) -> bool:
-    """Tell whether a value is of a type, down to the items of lists and dicts.
+    """Return whether a value is of a type, down to the items of lists and dicts.
 
     Types other than those of JSON, and dicts of them, are not looked into.
     """
@@ -62,7 +62,7 @@ def has_form(value: Any, form: Any) -> bool:
 
 
 def has_items(value: Any, kind: Any) -> bool:
-    """Tell whether a dict has the items of a TypedDict, each of its form, or more."""
+    """Return whether a dict has the items of a TypedDict, each of its form, or more."""
     forms = get_type_hints(kind, include_extras=True)
     return isinstance(value, Mapping) and all(
         name in value and has_form(value[name], form) for name, form in forms.items()

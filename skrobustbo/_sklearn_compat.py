@@ -126,7 +126,7 @@ def root_task(search: Any, max_subtasks: int) -> Any:
 
 
 def has_callbacks(value: Any) -> bool:
-    """Tell whether an object, or an estimator inside it, has callbacks registered."""
+    """Return whether an object, or an estimator inside it, has callbacks registered."""
     if getattr(value, "_skl_callbacks", None) or hasattr(value, "_parent_callback_ctx"):
         return True
     if not hasattr(value, "get_params") or isinstance(value, type):
@@ -163,12 +163,12 @@ def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_own_score(scorer: Any) -> bool:
-    """Tell whether a scorer only asks the estimator's own `score`."""
+    """Return whether a scorer only asks the estimator's own `score`."""
     return isinstance(scorer, _PassthroughScorer)
 
 
 def is_row_wise(scorer: Any) -> bool:
-    """Tell whether a scorer is one of `make_scorer`: a metric of predicted rows."""
+    """Return whether a scorer is one of `make_scorer`: a metric of predicted rows."""
     return type(scorer) is _Scorer
 
 

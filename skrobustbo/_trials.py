@@ -1,4 +1,4 @@
-"""Trials: points from the ask to the tell, and the store that holds them."""
+"""Trials, from ask to tell, and the store that holds them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Array = NDArray[np.float64]
 FoldResult = dict[str, Any]
 FoldId = tuple[int, int]  # number of the trial, and of the split
 
-#: Values beyond are cut off before a model sees them: differences of two, and a mean
-#: with some deviations added, are then numbers, too.
+#: Values are clipped to this size before a model sees them, so that differences and
+#: sums of values are finite, too.
 _LARGEST = 1e300
 
 
-#: What a trial keeps that goes from one optimizer to another.
+#: Fields that a trial keeps when another optimizer takes it over.
 _KEPT = (
     *("params", "x", "branch", "label", "mean", "std"),
     *("folds", "estimate", "resource"),
@@ -132,7 +132,7 @@ class Trial:
 
     @property
     def point(self) -> tuple[int, bytes]:
-        """What tells its point from others: the branch, and the encoded params."""
+        """The key of its point: the branch and the encoded params."""
         return self.branch, self.x.tobytes()
 
     @property
@@ -143,7 +143,7 @@ class Trial:
         return f"the value was {self.value}"
 
     def renew(self) -> None:
-        """Forget what an optimizer made of the point, before another takes it over."""
+        """Reset all fields that depend on the optimizer, before another takes over."""
         kept = {name: getattr(self, name) for name in _KEPT}
         vars(self).update(vars(Trial(**kept)))
 
@@ -226,11 +226,11 @@ class Trials:
         self.show(trial)
 
     def drop(self, trial: Trial) -> None:
-        """Take a trial off those that are pending."""
+        """Remove a trial from the pending ones."""
         self.pending = [other for other in self.pending if other is not trial]
 
     def show(self, trial: Trial) -> None:
-        """Append a trial to those told."""
+        """Append a trial to the told ones."""
         n = len(self.told)
         if n == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
@@ -238,13 +238,13 @@ class Trials:
         self._take_value(n)
 
     def revalue(self) -> None:
-        """Take over the values of told trials, some of which have changed."""
+        """Update the stored values from the told trials."""
         self.best = None
         for n in range(len(self.told)):
             self._take_value(n)
 
     def _take_value(self, n: int) -> None:
-        """Take the value of a told trial over, and see whether it is the best."""
+        """Store the value of a told trial, and update the best one."""
         trial = self.told[n]
         value = math.nan if trial.value is None else trial.value
         finite = math.isfinite(value)
@@ -255,7 +255,7 @@ class Trials:
 
     @property
     def pending_metadata(self) -> list[dict[str, Any]]:
-        """What the policy noted of the pending points that a model chose."""
+        """The policy's metadata of the pending points that a model chose."""
         return [t.metadata for t in self.pending if t.metadata is not None]
 
     def _rank(self, i: int) -> tuple[bool, float]:
@@ -307,7 +307,7 @@ class BranchTrials(Trials):
         self._seen.add(trial.x.tobytes())
 
     def show(self, trial: Trial) -> None:
-        """Append a trial to those told."""
+        """Append a trial to the told ones."""
         n = len(self.told)
         super().show(trial)
         if n == len(self._X):
@@ -315,7 +315,7 @@ class BranchTrials(Trials):
         self._X[n] = trial.x
 
     def keep(self, full: Sequence[Trial]) -> None:
-        """Show only these of the told trials, and from now on only full values."""
+        """Keep only these of the told trials, and from now on only full values."""
         self.told, self.best = [], None
         self.only_full, self._has_estimates = True, False
         for trial in full:
@@ -328,32 +328,32 @@ class BranchTrials(Trials):
 
     @property
     def chosen(self) -> NDArray[np.intp]:
-        """Which of the told points a policy has chosen, in the order told."""
+        """Indices of the told points that a policy has chosen."""
         return np.flatnonzero([trial.metadata is not None for trial in self.told])
 
     @property
     def measured(self) -> Measured:
-        """The values without those that are estimates, if there are others."""
+        """The values without estimates, unless all are estimates."""
         values, stds = self.values, self.value_stds
         if stds is not None and np.isfinite(values[stds == 0]).any():
             values = np.where(stds > 0, np.nan, values)
         return Measured(values, self.chosen)
 
     def seen(self, x: Array) -> bool:
-        """Tell whether an encoded point has been asked or told."""
+        """Return whether an encoded point has been asked or told."""
         return x.tobytes() in self._seen
 
     def is_pending(self, x: Array) -> bool:
-        """Tell whether an encoded point has been asked and not told."""
+        """Return whether an encoded point has been asked and not told."""
         return self.find_pending(x) is not None
 
     def find_pending(self, x: Array) -> Trial | None:
-        """Return the pending trial of an encoded point that was asked first."""
+        """Return the first pending trial of an encoded point, or None."""
         key = x.tobytes()
         return next((t for t in self.pending if t.x.tobytes() == key), None)
 
     def find(self, x: Array) -> Trial | None:
-        """Return the trial of an encoded point, told or pending, that came first."""
+        """Return the first trial of an encoded point, told or pending, or None."""
         key = x.tobytes()
         if key not in self._seen:
             return None
@@ -361,5 +361,5 @@ class BranchTrials(Trials):
 
 
 def limited(value: float) -> float:
-    """Return a value that models can see: not near the largest float."""
+    """Return a value, clipped to the range that models can handle."""
     return min(max(value, -_LARGEST), _LARGEST)

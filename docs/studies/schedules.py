@@ -105,7 +105,7 @@ class Simulated:
         share = crc32(repr(sorted(fold.params.items())).encode()) / 2**32
         return 0.1 * 10**share
 
-    # What the flight asks of its ground.
+    # The hooks that the flight calls.
 
     def ask(self):
         """Return the next candidates."""

@@ -100,7 +100,7 @@ def one_thread(
 
 
 def _is_openmp(library: Any) -> bool:
-    """Tell whether each thread of the process has a number of threads of its own."""
+    """Return whether each thread of the process has a number of threads of its own."""
     if library.user_api == "openmp":
         return True
     layer = getattr(library, "threading_layer", None)

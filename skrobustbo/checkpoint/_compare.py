@@ -26,7 +26,7 @@ _SHOWN = 200
 
 
 def is_parts(value: Any) -> bool:
-    """Tell whether a value read from a file is a description."""
+    """Return whether a value read from a file is a description."""
     return isinstance(value, dict) and all(
         isinstance(items, dict) and all(isinstance(v, str) for v in items.values())
         for items in value.values()

@@ -54,7 +54,7 @@ def _refuse(constant: str) -> Any:
 
 
 def is_count(value: Any, most: int = _COUNT) -> bool:
-    """Tell whether a value is a whole number from 0 to `most`."""
+    """Return whether a value is a whole number from 0 to `most`."""
     return type(value) is int and 0 <= value <= most
 
 
@@ -309,7 +309,7 @@ def read_rounds(bodies: Sequence[str]) -> list[list[dict[str, Any]]]:
 
 
 def has_failed(fold: FoldResult) -> bool:
-    """Tell whether a fold has raised, or has a score that is no number."""
+    """Return whether a fold has raised, or has a score that is no number."""
     scores = fold["test_scores"]
     each = scores.values() if isinstance(scores, dict) else [scores]
     return bool(fold["fit_error"]) or not all(map(math.isfinite, each))

@@ -116,7 +116,7 @@ def read_runs(file: store.Store) -> list[Run]:
 
 
 def is_alive(run: Run, lock_pid: int | None) -> bool | None:
-    """Tell whether a run goes on, as far as this machine knows; None if it does not.
+    """Return whether a run goes on, as far as this machine knows; None if it does not.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _is_time(value: Any) -> bool:
 
 
 def _exists(pid: int) -> bool | None:
-    """Tell whether there is a process; None if that cannot be told."""
+    """Return whether there is a process; None if that cannot be told."""
     if sys.platform == "win32" or pid < 1:
         return None  # there, the way to ask would end it
     try:

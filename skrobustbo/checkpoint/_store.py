@@ -68,7 +68,7 @@ def real_path(path: Any) -> str:
 
 
 def exists(path: str, *, writing: bool = True) -> bool:
-    """Tell whether there is a checkpoint at `path`; an empty file is none yet.
+    """Return whether there is a checkpoint at `path`; an empty file is none yet.
 
     Nothing is opened that is not ours, so that nothing of others is changed.
 

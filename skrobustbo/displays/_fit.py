@@ -317,7 +317,7 @@ def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) ->
 
 
 def labels_overlap(axis: Any) -> bool:
-    """Tell whether tick labels of an axis touch each other."""
+    """Return whether tick labels of an axis touch each other."""
     across = axis.axis_name == "x"
     boxes = [
         label.get_window_extent()

@@ -151,7 +151,7 @@ def pooled(
 
 
 def _placed_by_value(dimension: Categorical) -> bool:
-    """Tell whether the choices are numbers that lie apart as their values do.
+    """Return whether the choices are numbers that lie apart as their values do.
 
     Where that is evenly, a few of them read better as categories.
     """
@@ -167,7 +167,7 @@ def _placed_by_value(dimension: Categorical) -> bool:
 
 
 def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
-    """Tell whether equal distances in the cube are nearly equal ratios."""
+    """Return whether equal distances in the cube are nearly equal ratios."""
     if hasattr(dimension, "log"):
         return bool(dimension.log)
     if low <= 0 or high < 10 * low:

@@ -27,7 +27,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def _ends(name: str, tail: str) -> bool:
-    """Tell whether a nested name ends so."""
+    """Return whether a nested name ends so."""
     return f"__{name}".endswith(f"__{tail}")
 
 
@@ -48,7 +48,7 @@ def short_values(values: Sequence[Any]) -> list[str]:
 
 
 def is_estimator(value: Any) -> bool:
-    """Tell whether a value is an estimator, not a class of them."""
+    """Return whether a value is an estimator, not a class of them."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 

@@ -31,7 +31,7 @@ _OURS = ("workers", "allow_other_workers", "retries", "key", "pure")
 
 
 def is_dask(backend: Any) -> bool:
-    """Tell whether folds go to Dask, which need not be installed."""
+    """Return whether folds go to Dask, which need not be installed."""
     return is_a("DaskDistributedBackend", backend)
 
 

@@ -82,7 +82,7 @@ class Place:
         return error
 
     def is_gone(self) -> bool:
-        """Tell whether the scheduler knows the worker no more."""
+        """Return whether the scheduler knows the worker no more."""
         return self.address not in self.client.ncores()
 
     def lose(self) -> None:
@@ -127,7 +127,7 @@ class _Slot:
         return None if start.done() else start
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Tell whether a fold can be started at once.
+        """Return whether a fold can be started at once.
 
         With `alone`, no other fold may be in the same process meanwhile.
         """
@@ -144,7 +144,7 @@ class _Slot:
         self.task = _Task(place, fit, place.shared, place.process, fold, seconds)
 
     def is_done(self) -> bool:
-        """Tell whether something came of the fold."""
+        """Return whether something came of the fold."""
         return self.task is not None and self.task.future.done()
 
     def take(self) -> tuple[FoldId, FoldResult, float]:
@@ -208,7 +208,7 @@ class _Task:
             self.settle(result)
 
     def has_result(self) -> bool:
-        """Tell whether the fold came to its end, if only by an error."""
+        """Return whether the fold came to its end, if only by an error."""
         if not self.future.done():
             return False
         error = self.future.exception()

@@ -1,4 +1,4 @@
-"""Candidates in flight: which folds are to be fitted, and when each is told."""
+"""Candidates in flight: which folds to fit next, and when to tell the optimizer."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._racing import Estimate, Race, Racing
 
-#: The turn of a result among all, where that matters; its fold; the result.
-Known = tuple[int, FoldId, FoldResult]
+#: A result of an earlier run: its position among all results, its fold, and itself.
+KnownResult = tuple[int, FoldId, FoldResult]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When candidates are asked for and told.
+    """When to ask the optimizer for candidates and tell it their values.
 
     Attributes
     ----------
     n_in_flight : int, default=1
-        Groups of candidates that are evaluated side by side; what is asked for at once
-        is a group.
+        Number of batches that are evaluated at the same time. A batch contains the
+        candidates of a single ask.
     in_order : bool, default=True
-        Whether groups are told in the order asked, whichever is finished first.
+        Whether batches are told in the order in which they were asked, even if a later
+        batch is finished first.
     racing : Racing, default=None
-        Stops candidates that cannot win; None: all folds of all candidates are fitted.
+        Stops candidates that cannot win. None: all folds of all candidates are fitted.
     """
 
     n_in_flight: int = 1
@@ -37,12 +38,12 @@ class Schedule:
 
     @property
     def is_live(self) -> bool:
-        """Whether it depends on results which folds are to be fitted next."""
+        """Whether the next folds to fit depend on results of other folds."""
         return self.n_in_flight > 1 or self.racing is not None
 
     @property
     def n_open(self) -> int | None:
-        """Groups, the last ones asked, that may be unfinished; None for any."""
+        """How many of the latest batches may be unfinished; None if any may be."""
         return self.n_in_flight if self.in_order and self.racing is None else None
 
 
@@ -55,20 +56,20 @@ class Candidate:
     trial : Trial
         The candidate.
     race : Race or None
-        None if it is not raced.
+        Its race; None if all of its folds are fitted.
     results : dict of int to dict
         Results by split.
     errors : dict of int to Exception
-        What folds raised, by split, while they were not known to be needed.
+        Exceptions by split, of folds that may turn out not to be needed.
     n_used : int
-        Folds, the first ones, that have been looked at: what is decided depends on no
-        others.
+        Number of folds used so far, in the order of the splits. Decisions depend on
+        these folds only.
     is_over : bool
         Whether no more folds are needed.
     chance : float
-        Probability that it beats the best, after its latest fold; 1 before.
+        Probability that it beats the best candidate, after its latest fold; 1 before.
     estimate : (float, float) or None
-        What its folds let expect of its score, if it was stopped.
+        If it was stopped, the expected mean score and its standard deviation.
     """
 
     trial: Trial
@@ -82,48 +83,48 @@ class Candidate:
 
     @property
     def folds(self) -> list[FoldResult]:
-        """The results that count."""
+        """The results of the folds used so far."""
         return [self.results[split] for split in range(self.n_used)]
 
 
 @dataclass(eq=False)
-class Group:
-    """Candidates asked for at once, and the task of theirs that callbacks see."""
+class Batch:
+    """The candidates of a single ask, and their task in scikit-learn's callbacks."""
 
     candidates: list[Candidate]
     task: Any
 
     @property
     def is_over(self) -> bool:
-        """Whether all are."""
+        """Whether all candidates are over."""
         return all(candidate.is_over for candidate in self.candidates)
 
 
-class Ground(Protocol):
-    """What candidates come from and go to."""
+class Hooks(Protocol):
+    """What a flight calls: where candidates come from, and who is told of them."""
 
     def ask(self) -> list[Trial]:
-        """Return the next candidates; none when it is over."""
+        """Return the next candidates; an empty list at the end of the search."""
         ...
 
     def begin(self, trials: Sequence[Trial]) -> Any:
-        """Return the task that callbacks see of some candidates."""
+        """Begin the callback task of a batch, and return it."""
         ...
 
     def folds(self, trial: Trial, task: Any) -> list[Fold]:
         """Return the folds of a candidate."""
         ...
 
-    def known(self, trial: Trial) -> list[Known]:
-        """Return results of an earlier run, each with its turn."""
+    def known(self, trial: Trial) -> list[KnownResult]:
+        """Return the results that an earlier run has of a candidate."""
         ...
 
     def tell(self, candidate: Candidate) -> None:
-        """Take note of a candidate that is over."""
+        """Tell the optimizer about a candidate that is over."""
         ...
 
     def end(self, task: Any) -> bool:
-        """End a task; tell whether a callback asks to stop."""
+        """End a callback task; return whether a callback asks to stop the search."""
         ...
 
 
@@ -132,67 +133,67 @@ class Flight:
 
     Parameters
     ----------
-    ground : Ground
-        What candidates come from and go to.
+    hooks : Hooks
+        Where candidates come from, and who is told of them.
     schedule : Schedule
-        When they are asked for and told.
+        When to ask and when to tell.
     n_splits : int
-        Folds of a candidate.
+        Number of folds of a candidate.
 
     Attributes
     ----------
     waiting : deque of Fold
-        Folds to be fitted, the first one first.
+        Folds that still have to be fitted, the most urgent one first.
     is_stopped : bool
         Whether a callback asked to stop.
     """
 
-    def __init__(self, ground: Ground, schedule: Schedule, n_splits: int) -> None:
-        self._ground, self._schedule, self._n_splits = ground, schedule, n_splits
+    def __init__(self, hooks: Hooks, schedule: Schedule, n_splits: int) -> None:
+        self._hooks, self._schedule, self._n_splits = hooks, schedule, n_splits
         self.waiting: deque[Fold] = deque()
         self.is_stopped = self._is_last = False
-        self._groups: list[Group] = []
+        self._batches: list[Batch] = []
         self._candidates: dict[int, Candidate] = {}
-        self._known: list[Known] = []
+        self._known: list[KnownResult] = []
 
     def fill(self) -> bool:
-        """Tell what is over and ask for more; tell whether any are in flight.
+        """Tell finished batches and ask for new ones; return whether any are in flight.
 
-        One group is told at a time, and the next is asked for before another is told:
-        what is asked depends on the order of the groups, not on what was faster.
+        After each batch that is told, the next one is asked for. So the candidates
+        depend on the order of the batches, and not on which fold was faster.
         """
         while True:
             if not self._is_full:
-                trials = self._ground.ask()
+                trials = self._hooks.ask()
                 self._is_last = not trials
                 self._add(trials)
-            elif not (self._tell_next() or self._take_known()):
-                return bool(self._groups)
+            elif not (self._tell_next() or self._take_known_result()):
+                return bool(self._batches)
 
     @property
     def _is_full(self) -> bool:
         ended = self.is_stopped or self._is_last
-        return ended or len(self._groups) >= self._schedule.n_in_flight
+        return ended or len(self._batches) >= self._schedule.n_in_flight
 
     def _add(self, trials: Sequence[Trial]) -> None:
-        """Take up a group, if there is one."""
+        """Add a batch of new candidates, if there are any."""
         if not trials:
             return
-        task = self._ground.begin(trials)
-        group = Group([Candidate(trial, self._race(trial)) for trial in trials], task)
-        self._groups.append(group)
-        for candidate in group.candidates:
+        task = self._hooks.begin(trials)
+        batch = Batch([Candidate(trial, self._race(trial)) for trial in trials], task)
+        self._batches.append(batch)
+        for candidate in batch.candidates:
             trial = candidate.trial
             self._candidates[trial.number] = candidate
-            known = self._ground.known(trial)
+            known = self._hooks.known(trial)
             self._known += known
             keys = {key for _, key, _ in known}
-            folds = self._ground.folds(trial, task)
+            folds = self._hooks.folds(trial, task)
             self.waiting.extend(fold for fold in folds if fold.key not in keys)
         self._sort()
 
-    def _take_known(self) -> bool:
-        """Take what an earlier run has, in its order; tell whether there was any."""
+    def _take_known_result(self) -> bool:
+        """Use the next result of an earlier run; return whether there was one."""
         if not self._known:
             return False
         first = min(self._known, key=lambda known: known[:2])
@@ -205,15 +206,15 @@ class Flight:
         return None if racing is None else racing.race(trial)
 
     def _racing_of(self, trial: Trial) -> Racing | None:
-        """Return the races that a candidate is in: those of full evaluations."""
+        """Return the racing rules; None for evaluations with a part of the resource."""
         return self._schedule.racing if trial.resource is None else None
 
     def take(self, key: FoldId, result: FoldResult | Exception) -> None:
-        """Take the result of a fold, or what it raised.
+        """Take the result of a fold, or the exception that it raised.
 
-        A fold that comes after the end of its candidate is used nowhere, and what it
-        raised in a race waits for the folds before it: nothing depends on what was
-        faster.
+        Results must not depend on which fold was faster. So a fold that arrives after
+        its candidate is over is ignored, and an exception in a race is raised only once
+        all earlier folds of the candidate are there.
         """
         number, split = key
         candidate = self._candidates.get(number)
@@ -225,13 +226,13 @@ class Flight:
             candidate.errors[split] = result
         else:
             candidate.results[split] = result
-            self._look_at(candidate)
+            self._use_folds(candidate)
         if candidate.n_used in candidate.errors and not candidate.is_over:
             raise candidate.errors[candidate.n_used]
         self._sort()
 
-    def _look_at(self, candidate: Candidate) -> None:
-        """Look at the folds of a candidate, in their order, until one is missing."""
+    def _use_folds(self, candidate: Candidate) -> None:
+        """Use the folds of a candidate in their order, up to the first missing one."""
         while candidate.n_used in candidate.results:
             candidate.n_used += 1
             if self._is_over(candidate):
@@ -240,7 +241,7 @@ class Flight:
                 break
 
     def _is_over(self, candidate: Candidate) -> bool:
-        """Tell whether a candidate is over after one more of its folds."""
+        """Return whether a candidate is over, given the folds used so far."""
         racing, race = self._schedule.racing, candidate.race
         if racing is None or candidate.n_used == self._n_splits:
             return candidate.n_used == self._n_splits
@@ -256,21 +257,21 @@ class Flight:
         return loses
 
     def _drop(self, number: int) -> None:
-        """Take the folds of a candidate that is over from those that wait."""
+        """Remove the waiting folds of a candidate."""
         kept = [fold for fold in self.waiting if fold.candidate != number]
         self._replace(kept)
 
     def _replace(self, folds: Sequence[Fold]) -> None:
-        # In place, as the workers look at it.
+        # In place, because the workers hold a reference to it.
         self.waiting.clear()
         self.waiting.extend(folds)
 
     def _sort(self) -> None:
-        """Put the fold first that matters most; without races, the order stays.
+        """In races, sort the waiting folds by urgency; otherwise, keep their order.
 
-        That is the next one of the candidate most likely to win, then the first ones
-        of new candidates. Folds that come after one that is not known yet may turn out
-        not to be needed, and come last.
+        The next fold of the candidate that is most likely to win comes first, and then
+        the first folds of new candidates. Folds behind an unknown result come last,
+        because they may turn out not to be needed.
         """
         if self._schedule.racing is None:
             return
@@ -279,7 +280,7 @@ class Flight:
         self._replace(sorted(needed, key=self._rank))
 
     def needs(self, fold: Fold) -> bool:
-        """Tell whether the candidate of a fold is still in flight and not over."""
+        """Return whether the candidate of a fold still needs it."""
         candidate = self._candidates.get(fold.candidate)
         return candidate is not None and not candidate.is_over
 
@@ -291,25 +292,25 @@ class Flight:
     # Telling --------------------------------------------------------------------------
 
     def _tell_next(self) -> bool:
-        """Tell a group that is over and has the turn; tell whether there was one."""
-        in_turn = self._groups[:1] if self._schedule.in_order else self._groups
-        group = next((group for group in in_turn if group.is_over), None)
-        if group is None:
+        """Tell the next batch that is over; return whether there was one."""
+        in_turn = self._batches[:1] if self._schedule.in_order else self._batches
+        batch = next((batch for batch in in_turn if batch.is_over), None)
+        if batch is None:
             return False
-        self._groups.remove(group)
-        self._tell(group)
+        self._batches.remove(batch)
+        self._tell(batch)
         self._is_last = False  # there may be more to ask now
         return True
 
-    def _tell(self, group: Group) -> None:
-        for candidate in group.candidates:
-            if candidate.is_over:  # the end may have come first
-                self._note(candidate)
-                self._ground.tell(candidate)
+    def _tell(self, batch: Batch) -> None:
+        for candidate in batch.candidates:
+            if candidate.is_over:  # the search may end before it is
+                self._update_race(candidate)
+                self._hooks.tell(candidate)
             del self._candidates[candidate.trial.number]
-        self.is_stopped |= self._ground.end(group.task)
+        self.is_stopped |= self._hooks.end(batch.task)
 
-    def _note(self, candidate: Candidate) -> None:
+    def _update_race(self, candidate: Candidate) -> None:
         if (racing := self._racing_of(candidate.trial)) is None:
             return
         if candidate.estimate is not None:
@@ -318,8 +319,8 @@ class Flight:
             scores = [racing.score(result) for result in candidate.folds]
             racing.complete(candidate.race, scores)
 
-    def land(self) -> None:
-        """Tell what is over, in the order asked, and leave the rest: it is the end."""
-        groups, self._groups = self._groups, []
-        for group in groups:
-            self._tell(group)
+    def finish(self) -> None:
+        """End the search: tell the candidates that are over, and drop the others."""
+        batches, self._batches = self._batches, []
+        for batch in batches:
+            self._tell(batch)

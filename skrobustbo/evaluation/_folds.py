@@ -281,7 +281,7 @@ class FoldPool:
 
 
 def is_loss(error: Exception) -> bool:
-    """Tell whether an error says that a worker died.
+    """Return whether an error says that a worker died.
 
     A pool of processes is broken then. Ray's error is told by the name of its class, as
     Ray need not be there.
@@ -291,7 +291,7 @@ def is_loss(error: Exception) -> bool:
 
 
 def leaves_cores(n_workers: int) -> bool:
-    """Tell whether folds may run jobs of their own.
+    """Return whether folds may run jobs of their own.
 
     Where folds take every core, what is inside them would only get in the way.
     """

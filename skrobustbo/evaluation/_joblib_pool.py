@@ -108,7 +108,7 @@ class JoblibPool(SoloPool):
         return future
 
     def is_free_for(self, *, alone: bool) -> bool:
-        """Tell whether a fold may be started beside those under way."""
+        """Return whether a fold may be started beside those under way."""
         busy = [slot for slot in self._workers if slot.fold is not None]
         return not busy or not (alone or any(slot.alone for slot in busy))
 
@@ -145,7 +145,7 @@ class _Slot:
         self.alone = False
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Tell whether a fold can be started at once."""
+        """Return whether a fold can be started at once."""
         return self.fold is None and self._pool.is_free_for(alone=alone)
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
@@ -154,11 +154,11 @@ class _Slot:
         self.fold, self.alone = fold, alone
 
     def is_done(self) -> bool:
-        """Tell whether something came of the fold."""
+        """Return whether something came of the fold."""
         return self.future is not None and self.future.done()
 
     def has_result(self) -> bool:
-        """Tell whether the fold came to its end, if only by an error of its own."""
+        """Return whether the fold came to its end, if only by an error of its own."""
         if self.future is None or not self.future.done():
             return False
         error = self.future.exception()

@@ -109,7 +109,7 @@ class _Call:
     score: Any
 
     def scores_the_same(self, predicted: Array) -> bool:
-        """Tell whether other predictions get nearly the same score."""
+        """Return whether other predictions get nearly the same score."""
         try:
             score = self.function(self.true, predicted, **self.settings)
         except Exception:  # whatever a metric raises of rounded numbers

@@ -1,4 +1,4 @@
-"""A search from the first split to the refit, whatever its candidates come from."""
+"""A search from the first split to the refit, for any source of candidates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from skrobustbo.evaluation._checks import (
 )
 from skrobustbo.evaluation._flight import Candidate, Flight, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
-from skrobustbo.evaluation._ground import SearchGround
+from skrobustbo.evaluation._hooks import SearchHooks
 from skrobustbo.evaluation._pools import pool_of
 from skrobustbo.evaluation._predictions import OutOfFold
 from skrobustbo.evaluation._progress import Progress, announce
@@ -66,31 +66,31 @@ def run_search(
     Parameters
     ----------
     search : BaseSearchCV
-        Its settings say how; it gets the attributes of `GridSearchCV`.
+        The search with its settings. It gets the fitted attributes of `GridSearchCV`.
     source : Source
         Where candidates come from.
     X, y : array-like
         The data.
     params : dict, default=None
-        What was passed to `fit` besides: for the estimator, the scorer, the splitter.
+        Further arguments of `fit`: for the estimator, the scorer and the splitter.
     stops : Stops, default=None
-        What may end the search early; None lets it go on to its end.
+        What may end the search early. None: nothing does.
     journal : NoJournal, default=None
-        Keeps what is done, and gives back what an earlier run did.
+        Records the results, and returns those of an earlier run.
     on_start : callable, default=None
-        Called once all that needs no fit has been checked.
+        Called before the first fit, after all checks that need no fit.
     schedule : Schedule, default=None
-        When candidates are asked for and told; by default round by round.
+        When to ask for candidates and tell their values. Default: in rounds.
     predictions : OutOfFold, default=None
         Collects the predictions of all candidates for the test rows of their folds.
     resource : ResourceAxis, default=None
-        What candidates may be evaluated with a part of.
+        The resource, if candidates are evaluated with a part of it.
 
     Returns
     -------
     reason : str
-        "callback" if a callback asked to stop, "" if the source came to its end,
-        otherwise the reason of `stops`.
+        "callback" if a callback asked to stop, "" if the source has no more candidates,
+        and otherwise the reason of `stops`.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def run_search(
     stops.warn(len(source.trials), source.n_planned)
     if search.refit:
         fit.refit()
-    fit.root.call_on_fit_task_end(**fit.told())
+    fit.root.call_on_fit_task_end(**fit.callback_arguments())
     return stops.reason or ("callback" if stopped else "")
 
 
@@ -135,13 +135,13 @@ class _Fit:
         #: Names of the metrics; None until a callable scorer has returned some.
         self.metrics: list[str] | None = None
         if not callable(search.scoring):
-            self._know(metric_names(self.scorers))
+            self._set_metrics(metric_names(self.scorers))
         self.X, self.y = indexable(self.X, self.y)
         self.params = check_method_params(self.X, params=self.params)
         check_weights(self.params, num_samples(self.X))
         self.routed = search._get_routed_params_for_fit(self.params)
         self.root = root_task(search, 1 + (search.refit is not False))
-        self.root.call_on_fit_task_begin(**self.told())
+        self.root.call_on_fit_task_begin(**self.callback_arguments())
         splits = self.journal.splits(
             self._splits,
             n_samples=num_samples(self.X),
@@ -156,8 +156,8 @@ class _Fit:
         self.models = WarmModels()
         search.n_splits_ = len(self.job.splits)
 
-    def told(self, **more: Any) -> dict[str, Any]:
-        """Return what callbacks are told of a task that concerns all the data."""
+    def callback_arguments(self, **more: Any) -> dict[str, Any]:
+        """Return the arguments of callbacks for tasks that concern all the data."""
         weights = self.params.get("sample_weight")
         metadata = {} if weights is None else {"sample_weight": weights}
         return {
@@ -168,7 +168,7 @@ class _Fit:
         }
 
     def _splits(self) -> list[tuple[Any, Any]]:
-        """Draw the folds of all candidates, once."""
+        """Draw the splits, which all candidates share."""
         search, told = self.estimator, self.routed.splitter.split
         cv = checked_cv(search.cv, self.owner)
         cv = check_cv(cv, self.y, classifier=is_classifier(search.estimator))
@@ -195,7 +195,7 @@ class _Fit:
     # The candidates -------------------------------------------------------------------
 
     def search(self) -> bool:
-        """Evaluate the source's candidates; tell whether a callback ended it."""
+        """Evaluate all candidates; return whether a callback ended the search."""
         source = self.source
         n_splits, n = len(self.job.splits), source.n_planned
         if self.estimator.verbose > 0:
@@ -209,10 +209,10 @@ class _Fit:
         live = self.schedule.is_live
         pool_context = pool_of(self.job, self.estimator, self.stops, live=live)
         with Progress(self.estimator, source, self.stops) as line, pool_context as pool:
-            # Of candidates side by side, each gets a share of the workers.
+            # Candidates that are evaluated at the same time share the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
-            flight = Flight(SearchGround(self, task), self.schedule, n_splits)
+            flight = Flight(SearchHooks(self, task), self.schedule, n_splits)
             while flight.fill():
                 ran = pool.run(flight.waiting, flight.needs)
                 line.begin()
@@ -224,26 +224,26 @@ class _Fit:
                     line.show()
                 if self.stops.reason:
                     break
-            flight.land()
+            flight.finish()
         if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
-        task.call_on_fit_task_end(**self.told(**source.progress()))
+        task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
         return flight.is_stopped
 
     def _keep(self, key: FoldId, result: FoldResult) -> None:
-        """Check a result and write it down."""
+        """Check the result of a fold and record it in the journal."""
         check_scores(result, self.owner)
         self.models.keep(key, result.pop("model", None))
-        self.hear(result)
+        self.learn_metrics(result)
         self.journal.record(key, result, in_turn=not self.schedule.in_order)
 
     @property
     def in_rounds(self) -> bool:
-        """Whether there is one round after the other."""
+        """Whether the search proceeds in rounds."""
         return self.source.n_rounds is not None and self.schedule.n_in_flight == 1
 
     def tell(self, candidate: Candidate) -> None:
-        """Tell the source a candidate that is over."""
+        """Tell the source about a candidate that is over."""
         trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
         complete = complete and trial.resource is None
         results = candidate.folds if complete else candidate.results.values()
@@ -261,10 +261,10 @@ class _Fit:
             if names is not None and self.metrics is not None:
                 check_same(names, self.metrics, self.owner)
 
-    def hear(self, result: FoldResult) -> None:
-        """Learn from the first scores of a callable scorer which metrics there are.
+    def learn_metrics(self, result: FoldResult) -> None:
+        """Learn the names of the metrics from the first scores of a callable scorer.
 
-        A race has to know the one that it is about before its candidate is told.
+        A race needs them before its candidate is over.
         """
         if self.metrics is not None or not callable(self.estimator.scoring):
             return
@@ -272,10 +272,10 @@ class _Fit:
         if names:
             self.estimator._check_refit_for_multimetric(names)
         if names is not None:
-            self._know(names)
+            self._set_metrics(names)
 
-    def _know(self, metrics: list[str]) -> None:
-        """Take note of the metrics; ValueError if the source cannot do with them."""
+    def _set_metrics(self, metrics: list[str]) -> None:
+        """Set the names of the metrics; ValueError if the source cannot use them."""
         self.source.check(metrics)
         self.metrics = metrics
 
@@ -295,9 +295,9 @@ class _Fit:
         return {} if self.resource is None else self.resource.params(amount)
 
     def _watched(self, trials: Iterable[Trial]) -> bool:
-        """Tell whether anybody could hear of the folds.
+        """Return whether any callback could be called for the folds.
 
-        Otherwise the tree of tasks, which grows and travels with each fold, is spared.
+        If not, the folds have no callback tasks, which saves memory and messages.
         """
         if isinstance(self.root, SilentTask):
             return False
@@ -305,7 +305,7 @@ class _Fit:
         return any(map(has_callbacks, [self.estimator, self.job.estimator, *values]))
 
     def _progress(self, number: int, split: int, task: Any) -> dict[str, Any]:
-        """Return what scikit-learn prints of a fold, and tells callbacks."""
+        """Return what scikit-learn needs to print a fold and to call callbacks."""
         n_splits = len(self.job.splits)
         progress = {
             "split_progress": (split, n_splits),
@@ -350,10 +350,10 @@ class _Fit:
         task = self.root.subcontext(task_name="refit-with-best-params")
         data = (self.X,) if self.y is None else (self.X, self.y)
         with task.propagate_callback_context(search.best_estimator_):
-            task.call_on_fit_task_begin(**self.told())
+            task.call_on_fit_task_begin(**self.callback_arguments())
             start = time.perf_counter()
             search.best_estimator_.fit(*data, **self.routed.estimator.fit)
             search.refit_time_ = time.perf_counter() - start
         if hasattr(search.best_estimator_, "feature_names_in_"):
             search.feature_names_in_ = search.best_estimator_.feature_names_in_
-        task.call_on_fit_task_end(**self.told())
+        task.call_on_fit_task_end(**self.callback_arguments())

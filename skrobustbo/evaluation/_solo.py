@@ -88,7 +88,7 @@ class SoloWorker(Protocol):
     def end_time(self) -> float: ...
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Tell whether a fold can be started at once; see to it that it soon can be.
+        """Return whether a fold can be started at once; see to it that it soon can be.
 
         With `alone`, no other fold may be in the same process meanwhile.
         """
@@ -99,7 +99,7 @@ class SoloWorker(Protocol):
         ...
 
     def is_done(self) -> bool:
-        """Tell whether something came of the fold."""
+        """Return whether something came of the fold."""
         ...
 
     def take(self) -> tuple[FoldId, FoldResult, float]:
@@ -165,7 +165,7 @@ class SoloPool:
         """See to the workers; the place of what a kind of pool does besides."""
 
     def _send(self, waiting: deque[Fold]) -> bool:
-        """Give folds to idle workers; tell whether there is anything to wait for."""
+        """Give folds to idle workers; return whether there is anything to wait for."""
         self._look()
         for worker in self._workers:
             while (fold := self._next(waiting)) is not None:

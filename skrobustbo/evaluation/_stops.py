@@ -161,7 +161,7 @@ class Stops:
     # Time -----------------------------------------------------------------------------
 
     def over(self) -> bool:
-        """Tell whether it is no use to choose another candidate."""
+        """Return whether it is no use to choose another candidate."""
         self._asked = time.monotonic()
         # What models know of the candidates is asked once more in the end.
         needs = self._candidate_seconds() + 2 * self._choosing
@@ -169,7 +169,7 @@ class Stops:
         return bool(self.reason)
 
     def admits(self, candidate: int) -> bool:
-        """Tell whether a fold of a candidate may be started now."""
+        """Return whether a fold of a candidate may be started now."""
         if not math.isnan(self._asked):  # the first fold of a round
             self._choosing = time.monotonic() - self._asked
             self._asked = math.nan
@@ -227,14 +227,14 @@ def _waitable(seconds: float) -> float:
 
 
 def _is_outermost() -> bool:
-    """Tell whether this is the main thread of a process of its own, not inside jobs."""
+    """Return whether this is the main thread, and not inside a job of joblib."""
     if threading.current_thread() is not threading.main_thread():
         return False
     return multiprocessing.parent_process() is None and not _inside_jobs()
 
 
 def _inside_jobs() -> bool:
-    """Tell whether joblib is running us, as it does in `cross_val_score`.
+    """Return whether joblib is running us, as it does in `cross_val_score`.
 
     With a single job it does so in the main thread and leaves no other trace.
     """

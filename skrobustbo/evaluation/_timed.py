@@ -177,7 +177,7 @@ class _Worker:
         return self._half_time <= time.monotonic()
 
     def is_ready(self, *, alone: bool) -> bool:
-        """Tell whether a fold can be started at once; see to it that it soon can be."""
+        """Return whether a worker is free for a fold; if not, prepare one."""
         if self._process is None:
             self._process = self._processes.take()
             self.future = self._process.ready
@@ -209,7 +209,7 @@ class _Worker:
             self.future.set_exception(FoldLostError())
 
     def is_done(self) -> bool:
-        """Tell whether something came of the fold."""
+        """Return whether something came of the fold."""
         assert self.future is not None
         return self.future.done() or self._last_time <= time.monotonic()
 

@@ -73,7 +73,7 @@ def owner_of(estimator: Any, resource: str) -> Any:
 
 
 def goes_on(estimator: Any, resource: str) -> bool:
-    """Tell whether a fitted estimator that is fitted again with more goes on.
+    """Return whether a fitted estimator that is fitted again with more goes on.
 
     It must become exactly what it would be if it was fitted anew. So its parameter has
     to count the total, nothing may depend on a random state that is not an integer, and

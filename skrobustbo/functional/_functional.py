@@ -14,7 +14,7 @@ from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import Schedule, Stops
-from skrobustbo.evaluation._flight import Candidate, Flight, Known
+from skrobustbo.evaluation._flight import Candidate, Flight, KnownResult
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._joblib_pool import JoblibPool
 from skrobustbo.optimizer import Optimizer
@@ -282,7 +282,7 @@ class _Run:
         """Return the one evaluation of a point."""
         return [Fold(trial.number, 0, trial.params, {})]
 
-    def known(self, trial: Trial) -> list[Known]:
+    def known(self, trial: Trial) -> list[KnownResult]:
         """Return nothing: there is no earlier run."""
         return []
 
@@ -299,7 +299,7 @@ class _Run:
             self._is_stopped, self.message = True, "The callback ended the run."
 
     def end(self, task: None) -> bool:
-        """Tell whether the callback asked to stop."""
+        """Return whether the callback asked to stop."""
         return self._is_stopped
 
 

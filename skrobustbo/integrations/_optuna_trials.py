@@ -166,7 +166,7 @@ class Values:
 
 
 def violates(attributes: Mapping[str, Any]) -> bool:
-    """Tell whether a trial's system attributes say that it violates a constraint."""
+    """Return whether a trial's system attributes say that it violates a constraint."""
     values = list(attributes.get(CONSTRAINTS) or [])
     prefix = f"{CONSTRAINTS}:"
     values += [value for key, value in attributes.items() if key.startswith(prefix)]

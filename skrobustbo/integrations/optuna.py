@@ -267,7 +267,7 @@ class RobustSampler(_BaseSampler):
         return {name: value for params in found for name, value in params.items()}
 
     def _taken(self, new: Sequence[Params], others: Sequence[Any]) -> bool:
-        """Tell whether a new point is another trial's as well."""
+        """Return whether a new point is another trial's as well."""
         return any(
             proposal["space"] == each["space"] and proposal["point"] == each["point"]
             for other in others

@@ -39,7 +39,7 @@ def score_metric(search: Any, names: Sequence[str]) -> str | None:
 
 
 def keeps_predictions(search: Any) -> bool:
-    """Tell whether the honest score of a search is one of predictions."""
+    """Return whether the honest score of a search is one of predictions."""
     return not isinstance(search.honest_score, str) and bool(search.honest_score)
 
 
@@ -104,7 +104,7 @@ def check_names(space: Space, estimator: Any) -> None:
 
 
 def _takes(estimator: Any, name: str, branch: Space) -> bool:
-    """Tell whether a copy of the estimator takes a value of a parameter."""
+    """Return whether a copy of the estimator takes a value of a parameter."""
     dimension = branch.dimensions[name]
     (value,) = dimension.decode(dimension.from_uniform(np.zeros(1)))
     try:

@@ -306,7 +306,7 @@ class Findings:
 
 
 def _has_ends(branch: Space, name: str) -> bool:
-    """Tell whether a parameter has a range, or a list of numbers, that could go on."""
+    """Return whether a parameter has a range or a list of numbers to extend."""
     dimension = branch.dimensions[name]
     if dimension.n_columns != 1 or dimension.size <= 2:
         return False

@@ -87,6 +87,6 @@ def left_to_gain(found: Findings) -> float | None:
 
 
 def has_settled(found: Findings) -> bool:
-    """Tell whether what is left to gain is within the error of the best score."""
+    """Return whether what is left to gain is within the error of the best score."""
     left = left_to_gain(found)
     return left is not None and left <= found.standard_error

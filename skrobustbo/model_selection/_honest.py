@@ -163,7 +163,7 @@ def honest(
 
 
 def _by_model(trials: Sequence[Trial], finished: Sequence[Trial]) -> Array:
-    """Tell which candidates a model chose when they were evaluated first."""
+    """Return which candidates were chosen by a model at their first evaluation."""
     first: dict[tuple[int, bytes], float] = {}
     for trial in trials:
         first.setdefault(trial.point, trial.mean)
@@ -171,7 +171,7 @@ def _by_model(trials: Sequence[Trial], finished: Sequence[Trial]) -> Array:
 
 
 def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:
-    """Tell whether all folds of a candidate were fitted, and none has failed."""
+    """Return whether all folds of a candidate were fitted, and none has failed."""
     scores = trial.scores(metric)
     return (
         not trial.is_partial

@@ -1,4 +1,4 @@
-"""What a search without a checkpoint keeps of its run, to go on with it later."""
+"""The journal of a search without a checkpoint, in memory, for `resume`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Rows = NDArray[Any]
 Record = dict[str, Any]
 
 
-class Memory(NoJournal):
-    """A journal in memory: it gives back in the next run what it kept in the last.
+class MemoryJournal(NoJournal):
+    """A journal in memory, from which the next run reads the results of the last.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class Memory(NoJournal):
         """Rounds that have been asked so far, and the candidates in them."""
         return len(self.rounds), sum(map(len, self.rounds))
 
-    def go_on(self, X: Any) -> None:
-        """Begin the next run; ValueError if the data cannot be those of the last."""
+    def start_resume(self, X: Any) -> None:
+        """Begin another run; ValueError if the data have another shape than before."""
         now = shape_of(X)
         if now != self.shape:
             raise ValueError(
@@ -70,9 +70,9 @@ class Memory(NoJournal):
         drawn: bool,
         **more: Any,
     ) -> tuple[int, int]:
-        """Return the seed and the horizon to search with: those of the first run."""
+        """Return the seed and the horizon, which are those of the first run."""
         with warnings.catch_warnings():
-            # Of functions that are known by name only: here, nothing is lost by it.
+            # The warning is about functions in a file, and there is none here.
             warnings.simplefilter("ignore")
             parts = describe()
         if self._begun is None:
@@ -103,11 +103,11 @@ class Memory(NoJournal):
         return found
 
     def note_data(self, X: Any) -> None:
-        """Take note of the size of the data."""
+        """Record the shape of the data."""
         self.shape = shape_of(X)
 
     def next_round(self, source: Any) -> list[Trial]:
-        """Return the next candidates: those noted, then new ones, which are noted."""
+        """Return the next round: those of the last run first, and then new ones."""
         trials: list[Trial]
         if self._n_replayed < len(self.rounds):
             trials = source.resume(self.rounds[self._n_replayed])
@@ -131,7 +131,7 @@ class Memory(NoJournal):
         return found
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
-        """Keep the result of a fold, and its turn where the search depends on it."""
+        """Keep the result of a fold, and its position if the order matters."""
         self._results[key] = dict(result)
         if in_turn:
             self._turns[key] = len(self._turns) + 1
@@ -153,7 +153,7 @@ def _shown(shape: tuple[int, int | None] | None) -> str:
 
 
 class _Split:
-    """A split, the training rows only where they are not all the others in order."""
+    """A split. Training rows are stored only if they are not simply all other rows."""
 
     def __init__(self, train: Any, test: Any, n_samples: int) -> None:
         self._n_samples, self._test = n_samples, test

@@ -143,7 +143,7 @@ def _informed(make: Callable[[], Optimizer], before: Any) -> Optimizer:
     """Return an optimizer that has been told what is known before the search."""
     optimizer = make()
     if before is not None:
-        optimizer._tell_before(before.told)
+        optimizer._tell_previous(before.told)
     return optimizer
 
 

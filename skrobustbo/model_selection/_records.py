@@ -46,7 +46,7 @@ def read_record(record: Mapping[str, Any], space: Space) -> Trial:
 
 
 def are_those(trials: Sequence[Trial], others: Sequence[Trial], space: Space) -> bool:
-    """Tell whether trials are the same evaluations of the same points."""
+    """Return whether trials are the same evaluations of the same points."""
     return [_key(trial, space) for trial in trials] == [
         _key(trial, space) for trial in others
     ]

@@ -19,35 +19,35 @@ PROMOTED = "promoted"
 class RungSource(OptimizerSource):
     """Evaluations of the candidates of an optimizer with a resource.
 
-    Each has a number, and a row in the table of results. Those of one candidate have
-    the same params.
+    Each evaluation has its own number, and its own row in `cv_results_`. The
+    evaluations of a candidate have the same params.
 
     Parameters
     ----------
     *given
-        What `OptimizerSource` takes; `n_iter` is the resource to use, in units of full
-        evaluations.
+        The arguments of `OptimizerSource`. `n_iter` is the budget of the resource, in
+        units of full evaluations.
     resource : ResourceAxis
-        What evaluations get a part of.
+        The resource.
     """
 
     def __init__(self, *given: Any, resource: ResourceAxis) -> None:
         super().__init__(*given)
         self.resource = resource
-        #: The optimizer's trial of each evaluation, and its rung, by number.
+        #: For the number of each evaluation, the trial of the optimizer and the rung.
         self._candidates: dict[int, tuple[Trial, int]] = {}
-        # As many as if all had the smallest amount.
+        # At most: if all evaluations had the smallest amount.
         self.n_rounds = math.ceil(self._n_iter / self.optimizer._ladder.shares[0]) + 1
 
     @property
     def n_used(self) -> float:
-        """The resource used by what has been asked, in full evaluations."""
+        """The resource used by all evaluations so far, in units of full ones."""
         shares = self.optimizer._ladder.shares
         return sum(shares[rung] for _, rung in self._candidates.values())
 
     @property
     def n_planned(self) -> int:
-        """Evaluations there will be, if those to come are full ones."""
+        """The number of evaluations, if all further ones are full evaluations."""
         return len(self.trials) + len(self._in_flight) + self._n_left
 
     @property
@@ -66,29 +66,29 @@ class RungSource(OptimizerSource):
         return trials
 
     def _evaluation(self, candidate: Trial, rung: int) -> Trial:
-        """Return the evaluation of a candidate at a rung, with the next number."""
+        """Return a new evaluation of a candidate at a rung."""
         ladder, number = self.optimizer._ladder, len(self._candidates)
-        said = candidate.label, candidate.mean, candidate.std
+        prediction = candidate.label, candidate.mean, candidate.std
         if candidate.value is not None:
-            said = PROMOTED, candidate.value, candidate.value_std
+            prediction = PROMOTED, candidate.value, candidate.value_std
         self._candidates[number] = candidate, rung
-        label, mean, std = said
+        label, mean, std = prediction
         return Trial(
             *(candidate.params, candidate.x, candidate.branch, number, candidate.kind),
             *(label, candidate.length_scales, candidate.divisor, mean, std),
             resource=None if rung == ladder.top else ladder.amounts[rung],
         )
 
-    def _entered(self, trial: Trial) -> Trial:
+    def _added(self, trial: Trial) -> Trial:
         return self._evaluation(*self._candidate_of(trial))
 
-    def _enter_again(self, trial: Trial) -> None:
+    def _add_again(self, trial: Trial) -> None:
         self._candidates[trial.number] = self._candidate_of(trial)
 
     def _candidate_of(self, trial: Trial) -> tuple[Trial, int]:
         """Return the optimizer's trial of an earlier evaluation, and its rung."""
         placed, rung = self.optimizer._place(trial.params), self._rung(trial)
-        return self.optimizer._enter_rung(placed, rung), rung
+        return self.optimizer._add_earlier_rung(placed, rung), rung
 
     def _rung(self, trial: Trial) -> int:
         ladder = self.optimizer._ladder
@@ -97,7 +97,7 @@ class RungSource(OptimizerSource):
         return ladder.amounts.index(trial.resource)
 
     def _start_over(self) -> None:
-        # Those asked of the old optimizer in vain have numbers that are free again.
+        # The numbers of candidates that were asked in vain are free again.
         kept = {trial.number for trial in [*self.trials, *self._in_flight]}
         self._candidates = {n: c for n, c in self._candidates.items() if n in kept}
         super()._start_over()
@@ -110,7 +110,7 @@ class RungSource(OptimizerSource):
         self.optimizer._tell_rung(candidate, rung, mean, std)
 
     def columns(self) -> Mapping[str, Any]:
-        """Return the columns of every search, and those of the resource."""
+        """Return the columns of any search, and those about the resource."""
         full = self.optimizer._ladder.amounts[-1]
         return {
             **super().columns(),

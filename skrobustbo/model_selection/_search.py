@@ -19,8 +19,8 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.evaluation import run_search
 from skrobustbo.model_selection._cloning import CloningMixin
-from skrobustbo.model_selection._going_on import GoingOnMixin
 from skrobustbo.model_selection._reported import ReportMixin
+from skrobustbo.model_selection._resuming import ResumeMixin
 from skrobustbo.policies import Policy
 from skrobustbo.previous import PreviousCandidates
 from skrobustbo.space import Space
@@ -28,7 +28,7 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(GoingOnMixin, ReportMixin, CloningMixin):
+class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a

@@ -99,7 +99,7 @@ class OptimizerSource:
         self._best: tuple[float, Trial | None] = -math.inf, None
         #: Those asked and not told.
         self._in_flight: list[Trial] = []
-        self._strayed = False
+        self._diverged = False
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -128,7 +128,7 @@ class OptimizerSource:
     def next_round(self) -> list[Trial]:
         """Ask for the next candidates; none if the budget or the space is used up."""
         self._check_fits(last=False)
-        if self._n_left and self._is_close():
+        if self._n_left and self._is_within_tol():
             self.reason = "tol"
             return []
         trials = self._ask(min(self._n_left, self._at_once))
@@ -164,8 +164,8 @@ class OptimizerSource:
         self._in_flight += trials
         return trials
 
-    def _is_close(self) -> bool:
-        """Tell whether what is left to gain is within the tolerance."""
+    def _is_within_tol(self) -> bool:
+        """Return whether the regret bound is at most `tol`."""
         tol = self._search.tol
         if tol is None or not self.found:
             return False
@@ -177,19 +177,19 @@ class OptimizerSource:
             near = f"at most {bound:.2g} to gain (tol {tol:.2g})"
             self.near = near if is_near else ""
             return bool(bound <= tol)
-        return False  # as long as the models fail
+        return False  # the models failed
 
     # Races ----------------------------------------------------------------------------
 
     def schedule(self) -> Schedule:
-        """Return when candidates are asked for and told, and how they are raced."""
+        """Return the schedule of the search, with its racing rules."""
         search = self._search
         racing, n_before = None, self.optimizer._trials.n_before
         if search.racing is not None:
             racing = Racing(
                 search.racing_delta,
                 search.racing_margin,
-                # Those of the first run.
+                # The number of candidates that the first run planned.
                 (self.optimizer.horizon or self.n_planned) - n_before,
                 score=self._score,
                 beliefs=self._beliefs,
@@ -202,7 +202,7 @@ class OptimizerSource:
         )
 
     def _score(self, result: FoldResult) -> float:
-        """Return the score that candidates race by, nan for a fold that failed."""
+        """Return the score of a fold in the metric of the race, nan if it failed."""
         scores = result["test_scores"]
         if isinstance(scores, dict):
             scores = scores.get(self.metric, math.nan)
@@ -215,17 +215,18 @@ class OptimizerSource:
     # What a journal keeps -------------------------------------------------------------
 
     def records(self, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-        """Return the candidates just asked and what the models said, in JSON types."""
+        """Return the new candidates, with the models' predictions, in JSON types."""
         space, rungs = self.optimizer.space, self.optimizer._rungs
         of_rungs = rungs is not None
         return [write_record(trial, space, with_resource=of_rungs) for trial in trials]
 
     def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
-        """Return the candidates of a round of an earlier run, asking for them again.
+        """Return the candidates of an earlier round, by asking for them again.
 
-        The optimizer then is where it was, to the last bit, and nothing of it needs to
-        be kept or trusted. If it asks for others, as another version may, what was done
-        counts: the optimizer starts again and is told.
+        The optimizer then has the same state as in the earlier run, to the last bit, so
+        that its state need not be stored. If it proposes other candidates, as another
+        version of a package may, the recorded ones are used: a new optimizer takes them
+        over.
 
         Raises
         ------
@@ -234,21 +235,21 @@ class OptimizerSource:
         """
         space = self.optimizer.space
         read = [read_record(record, space) for record in noted]
-        trials = [] if self._strayed else self._ask(len(noted))
-        if not self._strayed and not are_those(trials, read, space):
+        trials = [] if self._diverged else self._ask(len(noted))
+        if not self._diverged and not are_those(trials, read, space):
             del self._in_flight[len(self._in_flight) - len(trials) :]
             self._start_over()
-        if self._strayed:
-            trials = [self._entered(trial) for trial in read]
+        if self._diverged:
+            trials = [self._added(trial) for trial in read]
             self._in_flight += trials
         for trial, earlier in zip(trials, read, strict=True):
-            _take_prediction(trial, earlier)
+            _copy_prediction(trial, earlier)
         return trials
 
-    def _entered(self, trial: Trial) -> Trial:
-        """Return a candidate of an earlier run, which the optimizer now has."""
+    def _added(self, trial: Trial) -> Trial:
+        """Add a candidate of an earlier run to the optimizer, and return it."""
         placed = self.optimizer._place(trial.params)
-        self.optimizer._enter(placed)
+        self.optimizer._add_earlier(placed)
         return placed
 
     def _start_over(self) -> None:
@@ -263,17 +264,17 @@ class OptimizerSource:
                 "search may differ from what it would have been.",
                 stacklevel=2,
             )
-        self._strayed, self.reason = True, "n_iter"
+        self._diverged, self.reason = True, "n_iter"
         self.optimizer, told, self.trials = self._fresh(), self.trials, []
         for trial in sorted([*told, *self._in_flight], key=lambda t: t.number):
-            self._enter_again(trial)
+            self._add_again(trial)
         for trial in told:
             self._tell(trial)
 
-    def _enter_again(self, trial: Trial) -> None:
-        """Give a new optimizer what the old one has asked."""
+    def _add_again(self, trial: Trial) -> None:
+        """Add a candidate of the old optimizer to the new one."""
         trial.renew()
-        self.optimizer._enter(trial)
+        self.optimizer._add_earlier(trial)
 
     def tell(self, trial: Trial) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
@@ -283,7 +284,7 @@ class OptimizerSource:
         if score > self._best[0]:
             self._best = score, trial
         n_read = self._journal.n_read_of.get(trial.number, 0)
-        if n_read < len(trial.folds):  # else an earlier run has told it
+        if n_read < len(trial.folds):  # else an earlier run called it
             tell_listener(self._search.on_trial, trial, self.metric)
         if len(self.trials) == self.n_planned:
             self._check_fits(last=True)
@@ -295,7 +296,7 @@ class OptimizerSource:
         self.optimizer._tell_trial(trial, value, std)
 
     def _check_fits(self, *, last: bool) -> None:
-        """Raise if all fits have failed and it is plain that others would, too."""
+        """Raise an error if all fits have failed, and others probably would, too."""
         least = self.optimizer.n_initial_points
         check_fits(self.trials, self._search, self._journal, least=least, last=last)
 
@@ -313,7 +314,7 @@ class OptimizerSource:
         return told
 
     def columns(self) -> Mapping[str, Any]:
-        """Return what the models said of each candidate, before and after."""
+        """Return the predictions for each candidate, before and after the search."""
         mean = std = np.full(len(self.trials), np.nan)
         if self.found:
             points = [trial.params for trial in self.trials]
@@ -324,7 +325,7 @@ class OptimizerSource:
         return columns | (self._race_columns() if self._search.racing else {})
 
     def _race_columns(self) -> dict[str, Any]:
-        """Return how far each candidate got, and what is known of those stopped."""
+        """Return the folds of each candidate, and the estimates of stopped ones."""
         unknown = (math.nan, math.nan)
         estimates = [trial.estimate or unknown for trial in self.trials]
         return {
@@ -335,7 +336,7 @@ class OptimizerSource:
         }
 
     def notes(self) -> Notes:
-        """Return what the report needs, once all candidates are told."""
+        """Return what the report needs, at the end of the search."""
         return Notes(
             optimizer=self.optimizer,
             metric=self.metric,
@@ -351,6 +352,6 @@ class OptimizerSource:
         )
 
 
-def _take_prediction(trial: Trial, other: Trial) -> None:
-    """Give a trial what the models said of another one before its evaluation."""
+def _copy_prediction(trial: Trial, other: Trial) -> None:
+    """Copy the prediction that was made before the evaluation to a trial."""
     trial.label, trial.mean, trial.std = other.label, other.mean, other.std

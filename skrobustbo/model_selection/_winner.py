@@ -82,7 +82,7 @@ def followed(bags: Array, by_model: Array) -> list[int | None]:
 def proposed(
     data: Array, bags: Array, among: Array, follows: Sequence[int | None]
 ) -> Array:
-    """Tell which candidates a search of the data would have come to in a bag of it.
+    """Return which candidates a search would also have proposed in a bag of the data.
 
     A candidate that follows another is one of a bag if that one is, and is behind the
     best before it by no more than in the data.

@@ -51,7 +51,7 @@ class BranchState:
     widths: list[list[float]] = field(default_factory=list)
 
     def consistent(self, n_branches: int, n_told: int) -> bool:
-        """Tell whether the parts of a state that was read back fit together."""
+        """Return whether the parts of a state that was read back fit together."""
         queries = [query for members in self.members for query in members]
         return (
             self.t <= n_told

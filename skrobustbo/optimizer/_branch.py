@@ -37,17 +37,17 @@ Params = dict[str, Any]
 
 #: The label of the query that takes the place of that of a model that fails.
 FALLBACK = "fallback"
-#: What a trial has of metadata, where it is there; and what the metadata then loses.
-_SAID = ("label", "length_scales", "divisor", "mean", "std")
+#: Metadata that become fields of a trial, and those that are then removed from it.
+_PREDICTED = ("label", "length_scales", "divisor", "mean", "std")
 _NOT_KEPT = ("length_scales", "divisor")
-#: What predicts where the kernel of a policy fails: Matern-5/2.
+#: Predicts if the kernel of a policy fails, with Matern-5/2.
 _DEFAULT = Policy()
 #: Finite spaces up to this size are bounded whole, others on a Sobol sample.
 _MOST_LISTED, _SAMPLE = 4096, 512
 
 
 def warn_of_failure(error: Exception) -> None:
-    """Warn that a query is not the model's."""
+    """Warn that a point was not chosen by a model."""
     warnings.warn(
         f"A model failed ({error}): a point of the initial design is used instead. "
         "If this happens repeatedly, use another kernel or more noise.",
@@ -58,9 +58,10 @@ def warn_of_failure(error: Exception) -> None:
 class Branch:
     """The search within one branch.
 
-    It sees its own points and values only, and so asks what a search of the branch
-    alone would ask: a branch of much larger differences does not flatten the others.
-    Only where its values have no scale of their own is that of all values taken.
+    It uses only its own points and values, so that it proposes the same points as a
+    search of this branch alone. Values of other branches with much larger differences
+    do not change its scale. If its own values are all equal, it uses the scale of all
+    values.
 
     Parameters
     ----------
@@ -69,13 +70,13 @@ class Branch:
     space : Space
         The branch, all its points, for encoding.
     region : Space
-        The branch with only those points that may be proposed.
+        The part of the branch whose points may be proposed.
     policy : Policy
-        How points are chosen.
+        The policy.
     horizon : int or None
         Evaluations planned.
     seed : int
-        Seeds everything random, together with the number of asks so far.
+        Seed of all randomness, together with the number of asks so far.
     trials : Trials
         The trials of all branches.
     """
@@ -109,18 +110,18 @@ class Branch:
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether no point of the branch may be proposed, so far as is known."""
+        """Whether the branch has no feasible point, as far as is known."""
         if self.region.constrained:
             return not len(self.design.pool)
         return self.region.size == 0
 
     @property
     def failing(self) -> bool:
-        """Whether no value told here is a number, if there are any."""
+        """Whether the branch has no finite value so far."""
         return self.history.best is None
 
     def initial_point(self, position: int, n_asked: int) -> Array:
-        """Return a point of the initial design; SpaceExhausted if none is new."""
+        """Return a new point of the initial design; SpaceExhausted if none is left."""
         try:
             x = self.design[max(position, 0)]
         except IndexError:
@@ -128,20 +129,20 @@ class Branch:
         return self._random_point(n_asked) if self.history.seen(x) else x
 
     def _random_point(self, n_asked: int) -> Array:
-        """Return a random point; a new one, as long as there are any."""
+        """Return a random point, which is new as long as there are new ones."""
         try:
             return self.maximizer(n_asked, repeats=False).random()
         except SpaceExhausted:
             return self.maximizer(n_asked, repeats=self.policy.repeats).random()
 
     def trial(self, x: Array, kind: str, **others: Any) -> Trial:
-        """Return a trial of this branch; its label is its kind if no model chose it."""
+        """Return a trial of this branch; its label is its kind by default."""
         others = {"params": self.space.decode(x), "label": kind, **others}
         return Trial(x=x, branch=self.index, kind=kind, **others)
 
     @property
     def remembered(self) -> list[Trial]:
-        """The told trials that the policy goes by at present."""
+        """The told trials that the policy uses at present."""
         told = self.history.told
         if self.state is None:
             return list(told)
@@ -156,7 +157,7 @@ class Branch:
         pending: bool = True,
         shaped: bool = True,
     ) -> Models:
-        """Return the surrogate on the values told here, as the policy shapes them."""
+        """Return the surrogate of the branch, with values as the policy scales them."""
         z, shift, scale = self._units(shaped)
         history = self.history
         X = self._seen if pending else history.X
@@ -184,18 +185,18 @@ class Branch:
 
     @property
     def _seen(self) -> Array:
-        """The points told, then those pending."""
+        """The told points, followed by the pending ones."""
         waiting = [trial.x for trial in self.history.pending]
         return np.concatenate(
             [self.history.X, np.array(waiting).reshape(-1, self.space.n_columns)]
         )
 
     def _units(self, shaped: bool) -> tuple[Array, float, float]:
-        """Return the values told here as models see them, their shift and their scale.
+        """Return the values of the branch as models see them, their shift and scale.
 
-        Where all are equal the scale is that of all branches' values, and where none is
-        a number the shift is, too, and failures are worth the worst of those: a scale
-        of 1 would say something of the objective's units.
+        If they are all equal, the scale is that of all branches' values. If all have
+        failed, so is the shift, and each counts as the worst of those values. A scale
+        of 1 would make the result depend on the units of the objective.
         """
         shape = self.policy.targets if shaped else self.policy.outcomes
         z, shift, scale = shape(self.history.values)
@@ -209,7 +210,7 @@ class Branch:
 
     @cached_property
     def setup(self) -> Setup:
-        """What a policy is told of the branch once."""
+        """The facts about the branch that a policy receives at its start."""
         size = self.region.size
         return Setup(
             len(self.space.groups),
@@ -220,7 +221,7 @@ class Branch:
 
     @cached_property
     def _reference_points(self) -> ReferencePoints:
-        """The feasible points, or the same sample of them whatever the seed."""
+        """The feasible points, or a sample of them that does not depend on the seed."""
         region, n_points = self.region, self.setup.n_points
         if n_points is not None and n_points <= _MOST_LISTED:
             return ReferencePoints(region.enumerate(), n_points)
@@ -232,7 +233,7 @@ class Branch:
     # Proposals -----------------------------------------------------------------------
 
     def maximizer(self, n_asked: int, *, repeats: bool) -> Maximizer:
-        """Return the maximiser of this ask; its draws depend on the count of asks."""
+        """Return the acquisition maximiser; its seed depends on the number of asks."""
         history = self.history
         best = history.best
         return Maximizer(
@@ -245,9 +246,9 @@ class Branch:
         )
 
     def propose(self, n_asked: int) -> Trial:
-        """Return what the policy asks next here; SpaceExhausted if nothing is left.
+        """Return the trial that the policy proposes; SpaceExhausted if none is left.
 
-        Where its models fail, it is a point of the initial design.
+        If its models fail, the trial is a point of the initial design.
         """
         try:
             return self._chosen(n_asked)
@@ -267,7 +268,7 @@ class Branch:
         return self.trial(
             x,
             "model",
-            **{key: metadata[key] for key in _SAID if key in metadata},
+            **{key: metadata[key] for key in _PREDICTED if key in metadata},
             metadata={key: v for key, v in metadata.items() if key not in _NOT_KEPT},
             alive=self.policy.alive(self.state),
         )
@@ -281,12 +282,12 @@ class Branch:
         except NUMERICAL:
             return _DEFAULT.recommend(None, models, told)
 
-    # What the balancer of branches needs ---------------------------------------------
+    # For the balancer of branches ----------------------------------------------------
 
     def predict(self, X: Array, *, shaped: bool = False) -> tuple[Array, Array]:
         """Return mean and deviation of a MAP model, in units of the objective.
 
-        The values enter as they are, unless as the policy shapes them for its search.
+        The values are used as they are, or with `shaped` as the policy scales them.
         """
         models = self.models(0, pending=False, shaped=shaped)
         try:
@@ -296,7 +297,7 @@ class Branch:
         return mu * models.scale + models.shift, sigma * models.scale
 
     def bands(self, n_asked: int, delta: float, **more: Any) -> list[Band] | None:
-        """Return the bands of the plausible models, None without a model so far."""
+        """Return the confidence bands of the plausible models, None without a model."""
         if self.state is None or not len(self.history):
             return None
         models = self.models(n_asked, pending=False)
@@ -346,15 +347,15 @@ class Branch:
         return dict(zip(labels, copies, strict=True))
 
     def mean_at(self, x: Array) -> float:
-        """Return the mean at a point, the worst of those met where it is deployed."""
+        """Return the mean at a point, the lowest one among its perturbations."""
         X = self.policy.perturbations(x, self.models(0, pending=False))
         return float(self.predict(X, shaped=True)[0].min())
 
     def optimistic_bound(self) -> OptimisticBound:
-        """Return what the branch promises, by a MAP model of the values told here.
+        """Return an optimistic bound on the branch, by a MAP model of its values.
 
-        It depends on those values, their errors and units alone, and is kept until they
-        change.
+        It depends only on the values, their errors and their units, and is cached until
+        one of them changes.
         """
         z, *units = self._units(shaped=True)
         stds = self.history.value_stds
@@ -381,9 +382,9 @@ class Branch:
 
 
 def forget(branch: Branch, full: Sequence[Trial]) -> None:
-    """Let a branch forget all told trials but these, with values at full resource.
+    """Let a branch use only trials with values at full resource from now on.
 
-    If there are others, its policy begins anew.
+    If it has others, its policy starts again.
     """
     forgets = len(full) < len(branch.history)
     branch.history.keep(full)

@@ -232,14 +232,14 @@ class Optimizer(Written, Views):
         return dict(trial.params), self._ladder.amounts[rung]
 
     def _ask_rung(self) -> tuple[Trial, int]:
-        """Return the next trial, new or to be promoted, and the rung to evaluate."""
+        """Return the next trial, which is new or promoted, and its rung."""
         with self._lock:
             trial, rung = self._ladder.next()
             if trial is None:
                 try:
                     trial = self._ask_trial()
                 except SpaceExhausted:
-                    trial, rung = self._ladder.rest()
+                    trial, rung = self._ladder.next_when_exhausted()
                     if trial is None:
                         raise
             self._ladder.note(trial, rung, None)
@@ -247,12 +247,12 @@ class Optimizer(Written, Views):
 
     @property
     def _ladder(self) -> Rungs:
-        """The rungs; None only where there is no resource, and nobody asks."""
+        """The rungs of an optimizer with a resource."""
         assert self._rungs is not None
         return self._rungs
 
     def _ask_trial(self) -> Trial:
-        """Return the next trial, pending from now on, as searches ask it."""
+        """Return the next trial, which is then pending."""
         with self._lock, one_blas_thread():
             trial = self._design.next_trial(self._n_asked)
             trial = trial or self._turns.propose(self._n_asked)
@@ -260,13 +260,13 @@ class Optimizer(Written, Views):
             self._n_asked += 1
             return trial
 
-    def _enter(self, trial: Trial) -> None:
-        """Take over a trial of an earlier run, pending from now on."""
+    def _add_earlier(self, trial: Trial) -> None:
+        """Add a trial of an earlier run, which is then pending."""
         with self._lock:
             self._add(trial)
 
-    def _enter_rung(self, trial: Trial, rung: int) -> Trial:
-        """Take over a trial of an earlier run at a rung; return the one that it is."""
+    def _add_earlier_rung(self, trial: Trial, rung: int) -> Trial:
+        """Add an evaluation of an earlier run at a rung; return its trial."""
         with self._lock:
             known = self._branches[trial.branch].history.find(trial.x)
             if known is None:
@@ -314,7 +314,7 @@ class Optimizer(Written, Views):
                 self._tell_placed(trial, number, rung)
 
     def _tell_placed(self, trial: Trial, value: float, rung: int | None) -> None:
-        """Record the value of a trial made of a point of the space."""
+        """Record the value of a trial that holds a point of the space."""
         history = self._branches[trial.branch].history
         if rung is None:
             self._tell_trial(history.find_pending(trial.x) or trial, value)
@@ -325,7 +325,7 @@ class Optimizer(Written, Views):
     def _tell_rung(
         self, trial: Trial, rung: int, value: float, std: float = 0.0
     ) -> None:
-        """Record the value of a trial at a rung; it changes what is expected of all."""
+        """Record the value of a trial at a rung, and update the predictions for all."""
         with self._lock:
             history = self._branches[trial.branch].history
             if not history.seen(trial.x):
@@ -336,19 +336,19 @@ class Optimizer(Written, Views):
             if trial.pending:
                 self._take(trial, *self._ladder.expected(trial))
             elif history.only_full and not was_full and self._ladder.is_full(trial):
-                history.show(trial)  # after it was forgotten
+                history.show(trial)  # it had been forgotten
             for branch in self._branches:
-                if self._ladder.enough(branch.history):
+                if self._ladder.has_enough_full(branch.history):
                     forget(branch, self._ladder.full(branch.history))
 
     def _revalue(self) -> None:
-        """Take over what the values at rungs now say of all trials told."""
+        """Update the values of all told trials from those at the rungs."""
         self._ladder.revalue()
         for store in (self._trials, *(branch.history for branch in self._branches)):
             store.revalue()
 
     def _tell_trial(self, trial: Trial, value: float, std: float = 0.0) -> None:
-        """Record the value of a trial, asked or made of a point of the space.
+        """Record the value of a trial, asked or not.
 
         `std` is the standard deviation of an error of its own, if it is an estimate.
         """
@@ -358,14 +358,14 @@ class Optimizer(Written, Views):
             self._take(trial, value, std)
 
     def _take(self, trial: Trial, value: float, std: float) -> None:
-        """Record the value of a trial that was added, and learn from it."""
+        """Record the value of a trial, and let the policy learn from it."""
         trial.value_std = std
         self._record(trial, value, time.time())
         self._branches[trial.branch].learn(trial)
         self._turns.learn(trial)
 
-    def _tell_before(self, found: Sequence[tuple[Params, float]]) -> None:
-        """Record values of an earlier search; trials are numbered from 0 after them."""
+    def _tell_previous(self, found: Sequence[tuple[Params, float]]) -> None:
+        """Record the values of an earlier search; numbering begins after them."""
         self._trials.n_before = len(found)
         for params, value in found:
             trial = self._place(params)

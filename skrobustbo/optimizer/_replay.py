@@ -87,7 +87,7 @@ class Memory:
     factors: FactorCache
 
     def begins(self, start: Any, told: Sequence[Noted]) -> bool:
-        """Tell whether it is about the beginning of what is told."""
+        """Return whether it is about the beginning of what is told."""
         n = len(self.noted)
         known = n <= len(told) and self.start == start
         return known and all(map(_same, self.noted, told))

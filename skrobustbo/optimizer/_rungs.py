@@ -1,9 +1,9 @@
-"""Rungs: evaluations with a part of a resource, and what they say of the full one.
+"""Rungs: evaluations with a part of a resource, and what they predict.
 
 A candidate is evaluated at the lowest rung first, and may be promoted to higher ones.
-The model sees one value of each candidate: the one at full resource, or else what the
-value at its highest rung lets expect of it, with the error of that. Once all is
-evaluated in full, it sees full values alone.
+The model sees one value of each candidate: the value at full resource, or the value
+predicted from its highest rung, with the standard deviation of that prediction. Once
+all evaluations are full ones, the model sees full values only.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ Array = NDArray[np.float64]
 #: A value, and the standard deviation of its error.
 Estimate = tuple[float, float]
 
-#: Share of the budget after which all is evaluated in full.
-_EARLY = 1 / 3
-#: What is expected of a link before there are any pairs: its slope, and the deviation
-#: of its error in units of that of the values.
+#: Share of the budget that may go to low rungs; then all evaluations are full ones.
+_LOW_SHARE = 1 / 3
+#: Prior of a link: its slope, and the standard deviation of its error in units of that
+#: of the values.
 _SLOPE, _ERROR = 0.8, 0.5
-#: What this weighs, in pairs: for the slope, and for the error.
+#: Weight of this prior, in pairs: for the slope, and for the error.
 _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
 #: A pair counts half if its rank is a third of their number, but at least this.
 _LEAST_RANK = 4.0
-#: Pairs of a rung with the full resource from which on the rung may be given up.
-_TELLING = 4
-#: A rung is given up if so many evaluations have failed there, and none succeeded.
-_HOPELESS = 8
-#: Values at full resource from which on a model can go by them alone.
-_ENOUGH = 4
-#: Deviation of what a rung says that has been given up, in units of that of the values.
-_NOTHING = 10.0
-#: Correlations are not taken for larger than this.
-_ALMOST = 0.999
-#: Relative size of deviations that may be rounding errors.
+#: A rung is given up only with so many pairs of it with the full resource.
+_MIN_PAIRS = 4
+#: A rung is given up if so many evaluations failed there, and none succeeded.
+_MOST_FAILURES = 8
+#: Number of full values with which a model can do without others.
+_MIN_FULL = 4
+#: Standard deviation of predictions from a rung that was given up, in units of that of
+#: the values.
+_UNINFORMATIVE = 10.0
+#: Upper limit of estimated correlations.
+_MAX_CORRELATION = 0.999
+#: Relative size of standard deviations that may be rounding errors.
 _ROUNDING = 1e-12
-#: Decimals to which amounts spent are told apart: their sums are rounded.
+#: Decimals to which spent amounts are compared, because sums have rounding errors.
 _DECIMALS = 9
 #: The interquartile range of normal values, in standard deviations.
 _IQR = 1.35
@@ -63,13 +64,13 @@ class Link:
     low, high : float
         Mean values at both rungs.
     slope : float
-        How much a unit at the lower rung is worth at the higher one.
+        Slope of the regression line.
     variance : float
         Variance of the error.
     n : float
         Number of pairs, by weight.
     information : float
-        Sum of squares by which the slope is known, that of the prior included.
+        Sum of squares of the predictor, that of the prior included.
     """
 
     spread: float
@@ -82,7 +83,7 @@ class Link:
 
     @classmethod
     def of(cls, low: Array, high: Array, spread: float) -> Link:
-        """Return the link of pairs of values, of which there may be none.
+        """Return the link that fits some pairs of values; there may be none.
 
         `spread` is the standard deviation of the values at a rung.
         """
@@ -98,12 +99,12 @@ class Link:
         slope = float(w @ (x * y)) + _SLOPE_WEIGHT * _SLOPE
         slope = max(0.0, slope / information)
         squares = float(w @ (y - slope * x) ** 2) + _ERROR_WEIGHT * _ERROR**2
-        # The mean takes a degree of freedom, as far as there is one to take.
+        # The mean takes up to one degree of freedom.
         variance = squares / (n + _ERROR_WEIGHT - min(1.0, n / 2))
         return cls(spread, *means, slope, variance, n, information)
 
     def carry(self, value: float, std: float) -> Estimate:
-        """Return a value at the higher rung, and the deviation of its error."""
+        """Return the predicted value at the higher rung, and its standard deviation."""
         x, error = value / self.spread - self.low, std / self.spread
         own = self.variance * (1 + 1 / self.n + x**2 / self.information)
         carried = self.high + self.slope * x
@@ -157,21 +158,21 @@ class Rungs:
 
     @property
     def n_candidates(self) -> int | None:
-        """How many candidates there will be about, None without a budget."""
+        """The approximate number of candidates, None without a budget."""
         if self._budget is None:
             return None
-        begun = _EARLY / len(self.shares) / self.shares[0]
-        return max(1, round(self._budget * (begun + 1 - _EARLY)))
+        begun = _LOW_SHARE / len(self.shares) / self.shares[0]
+        return max(1, round(self._budget * (begun + 1 - _LOW_SHARE)))
 
     @property
     def _left_to_plan(self) -> float:
-        """The budget without the candidates of an earlier search, which count in it."""
+        """The budget without the candidates of an earlier search."""
         planned = math.inf if self._budget is None else self._budget
         return planned - self._trials.n_before
 
     @property
     def spent(self) -> Array:
-        """Resource spent at each rung, that of pending values included."""
+        """Resource spent at each rung, pending evaluations included."""
         return self._spent(pending=True)
 
     def _spent(self, *, pending: bool) -> Array:
@@ -183,8 +184,8 @@ class Rungs:
         return spent
 
     def _ends_early_part(self, spent: Array) -> bool:
-        """Tell whether so much, at each rung, is the part that may go to low rungs."""
-        part = _EARLY * self._left_to_plan
+        """Return whether the resource spent uses up the share of low rungs."""
+        part = _LOW_SHARE * self._left_to_plan
         return bool(round(float(spent.sum()) - part, _DECIMALS) >= 0)
 
     # What to evaluate next ------------------------------------------------------------
@@ -194,7 +195,7 @@ class Rungs:
         spent = self.spent
         if self.over or self._ends_early_part(spent):
             best = self._best_below(self.top)
-            beats = best is not None and _value(best) > self._reached
+            beats = best is not None and _value(best) > self._incumbent_value
             return (best if beats else None), self.top
         after = np.round(spent + self.shares, _DECIMALS)
         turn = min(self.in_use, key=lambda rung: (after[rung], rung))
@@ -204,41 +205,41 @@ class Rungs:
                 return best, rung
         return None, self.in_use[0]
 
-    def rest(self) -> tuple[Trial | None, int]:
-        """Return a candidate to promote where no new one is left, and its rung.
+    def next_when_exhausted(self) -> tuple[Trial | None, int]:
+        """Return a candidate to promote and its rung, when no new candidate is left.
 
-        Last come those that failed at a low rung: they need not fail in full.
+        Candidates that failed at a low rung come last. They need not fail in full.
         """
         failed = (trial for trial in self._trials.told if self._failed_low(trial))
         return self._best_below(self.top) or next(failed, None), self.top
 
     @property
-    def _reached(self) -> float:
-        """The best value at full resource."""
+    def _incumbent_value(self) -> float:
+        """The best value at full resource so far."""
         i = self._trials.best
         best = None if i is None else self._trials.told[i]
         return -math.inf if best is None or best.value_std > 0 else _value(best)
 
     def _best_below(self, rung: int) -> Trial | None:
-        """Return the candidate to promote to a rung, of the highest ones below it."""
+        """Return the best of the candidates that are just below a rung."""
         below = [trial for trial in self._trials.told if _can_rise(trial, rung)]
         highest = max(map(_highest, below), default=0)
         among = [trial for trial in below if _highest(trial) == highest]
         return max(among, key=_value, default=None)
 
     def _failed_low(self, trial: Trial) -> bool:
-        """Tell whether a candidate has failed, and not in full."""
+        """Return whether a candidate has failed, but not at full resource."""
         failed = not math.isfinite(_value(trial))
         return failed and not _is_due(trial) and not self.is_full(trial)
 
     def always_fails(self, rung: int) -> bool:
-        """Tell whether many evaluations have failed at a rung, and none succeeded."""
+        """Return whether many evaluations have failed at a rung, and none succeeded."""
         every = [_told(trial) for trial in self._trials.trials]
         values = [told[rung][0] for told in every if rung in told]
-        return len(values) >= _HOPELESS and not any(map(math.isfinite, values))
+        return len(values) >= _MOST_FAILURES and not any(map(math.isfinite, values))
 
     def _pays(self, rung: int) -> bool:
-        """Tell whether the values at a rung are worth their cost.
+        """Return whether the values at a rung are worth their cost.
 
         With the correlation r to those at full resource, they take the share r**2 of
         the variance away at the cost s; a full evaluation takes all of it at the cost
@@ -246,9 +247,9 @@ class Rungs:
         standard error added, is too small for that, by Fisher's transformation.
         """
         low, high = map(_unit, self._pairs(rung, self.top))
-        if len(low) < _TELLING or not (low.any() and high.any()):
+        if len(low) < _MIN_PAIRS or not (low.any() and high.any()):
             return True
-        r = float(np.clip(low @ high, -_ALMOST, _ALMOST))
+        r = float(np.clip(low @ high, -_MAX_CORRELATION, _MAX_CORRELATION))
         at_most = math.tanh(math.atanh(r) + 1 / math.sqrt(len(low) - 3))
         share = self.shares[rung]
         return at_most > math.sqrt(share / (1 + share))
@@ -258,9 +259,9 @@ class Rungs:
     def note(
         self, trial: Trial, rung: int, value: float | None, std: float = 0.0
     ) -> None:
-        """Note a candidate's value at a rung, asked before or not; None if pending.
+        """Record a candidate's value at a rung; None if it is pending.
 
-        Values due at lower rungs will not come then.
+        Pending values at lower rungs are dropped.
         """
         trial.rungs = [
             each
@@ -271,7 +272,7 @@ class Rungs:
         trial.rungs.append({"rung": rung, "value": value, "std": std})
 
     def revalue(self) -> None:
-        """Set the values of all candidates to what is expected at full resource."""
+        """Set the values of all candidates to those expected at full resource."""
         low = [k for k in range(self.top) if self._pays(k) and not self.always_fails(k)]
         self.in_use = [*low, self.top]
         every = [_told(trial).values() for trial in self._trials.trials]
@@ -283,7 +284,7 @@ class Rungs:
             trial.value, trial.value_std = self.expected(trial)
 
     def expected(self, trial: Trial) -> Estimate:
-        """Return a candidate's value at full resource, or what is expected of it."""
+        """Return a candidate's value at full resource, or its prediction."""
         rung = _highest(trial)
         value, std = _told(trial)[rung]
         if not math.isfinite(value):
@@ -296,19 +297,19 @@ class Rungs:
         return value, std
 
     def is_full(self, trial: Trial) -> bool:
-        """Tell whether a trial was told its value at full resource."""
+        """Return whether a trial was told its value at full resource."""
         return self.top in _told(trial)
 
     def full(self, history: BranchTrials) -> list[Trial]:
         """Return the trials of a branch that were told their value at full resource."""
         return [trial for trial in history.told if self.is_full(trial)]
 
-    def enough(self, history: BranchTrials) -> bool:
-        """Tell whether a branch is to forget the others from now on."""
+    def has_enough_full(self, history: BranchTrials) -> bool:
+        """Return whether a branch now has enough full values to forget the others."""
         if history.only_full or not self.over:
             return False
         finite = [math.isfinite(_value(trial)) for trial in self.full(history)]
-        return sum(finite) >= _ENOUGH
+        return sum(finite) >= _MIN_FULL
 
     def _above(self, rung: int) -> int:
         """Return the next rung in use above one."""
@@ -319,7 +320,7 @@ class Rungs:
         link = Link.of(low, high, spread)
         if rung in self.in_use:
             return link
-        return replace(link, slope=0.0, variance=_NOTHING**2)
+        return replace(link, slope=0.0, variance=_UNINFORMATIVE**2)
 
     def _pairs(self, rung: int, other: int) -> tuple[Array, Array]:
         """Return the values of candidates that were measured at two rungs."""
@@ -356,12 +357,12 @@ def _highest(trial: Trial) -> int:
 
 
 def _is_due(trial: Trial) -> bool:
-    """Tell whether a candidate is being evaluated at a rung."""
+    """Return whether a candidate is being evaluated at a rung."""
     return any(each["value"] is None for each in trial.rungs)
 
 
 def _can_rise(trial: Trial, rung: int) -> bool:
-    """Tell whether a candidate may be promoted to a rung."""
+    """Return whether a candidate may be promoted to a rung."""
     has_value = math.isfinite(_value(trial))
     return has_value and not _is_due(trial) and _highest(trial) < rung
 

@@ -49,7 +49,7 @@ def policy_state(policy: Any, state: Any) -> Any:
 
 
 def from_json_state(state: Any) -> Any:
-    """Return what `to_json_state` wrote."""
+    """Return the state that `to_json_state` wrote."""
     if isinstance(state, dict) and not any(key.startswith("$") for key in state):
         return {key: from_json_state(value) for key, value in state.items()}
     if isinstance(state, list):
@@ -58,11 +58,11 @@ def from_json_state(state: Any) -> Any:
 
 
 def rebuilt(kind: Any, state: Any) -> Any:
-    """Return the dataclass of which `to_json_state` wrote the fields, all of them."""
+    """Return the dataclass whose fields `to_json_state` wrote."""
     return built(kind, from_json_state(state))
 
 
-#: What of a trial is written in a way of its own, follows from the rest, or belongs to
+#: Fields of a trial that are written separately, follow from the others, or belong to
 #: the checkpoint of a search.
 _ELSEWHERE = ("params", "x", "number", "folds", "estimate", "resource")
 
@@ -99,7 +99,7 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
     of_rungs: dict[str, Any] = {}
     if rungs is not None:
         of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
-        full = [_numbers_shown(b, trials.n_before) for b in optimizer._branches]
+        full = [_numbers_told(b, trials.n_before) for b in optimizer._branches]
         of_rungs |= {"over": rungs.over, "full": full}
     return {
         **of_rungs,
@@ -122,14 +122,14 @@ def written(optimizer: Optimizer) -> dict[str, Any]:
     }
 
 
-def _numbers_shown(branch: Branch, n_before: int) -> list[int] | None:
-    """Return the trials that a branch goes by, None if it goes by all."""
+def _numbers_told(branch: Branch, n_before: int) -> list[int] | None:
+    """Return the trials that a branch uses, None if it uses all told ones."""
     told = [trial.number + n_before for trial in branch.history.told]
     return told if branch.history.only_full else None
 
 
 def _or_none(write: Callable[[], Any]) -> Any:
-    """Return what is written, None if it holds an object: to be given again."""
+    """Return the written part; None if it has objects, which are passed again."""
     try:
         return write()
     except TypeError:
@@ -149,7 +149,7 @@ def check_given(d: Mapping[str, Any], **parts: Any) -> None:
 def settings_read(
     d: Mapping[str, Any], space: Space | None, policy: Policy | None
 ) -> dict[str, Any]:
-    """Return what an optimizer is set up with, of a state or as it is given."""
+    """Return the settings of an optimizer, from its state or as given."""
     space = space or Space.from_dict(d["space"])
     policy = policy or policy_from_dict(d["policy"])
     policy.check()
@@ -161,9 +161,9 @@ def settings_read(
 
 
 def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
-    """Bring an optimizer that has just been set up to where the written one was.
+    """Restore the state of an optimizer that has just been set up.
 
-    Trials enter as they came and were told: nothing is learnt from them again.
+    The trials are added in their order, but the policy does not learn from them again.
     """
     optimizer._n_asked = d["n_asked"]
     _restore_states(optimizer, d)
@@ -182,7 +182,7 @@ def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
 
 
 def _restore_states(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
-    """Read back the states of the policy, and of what balances several branches."""
+    """Restore the states of the policy and of the balancer of branches."""
     for branch, state in zip(optimizer._branches, d["states"], strict=True):
         if state is not None:
             branch.state = rebuilt(optimizer.policy.state_type, state)
@@ -193,7 +193,7 @@ def _restore_states(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
 
 
 def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
-    """Read the trials back, and how many of them are of an earlier search."""
+    """Read the trials, and how many of them are of an earlier search."""
     trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
     if optimizer._rungs is None and any(trial.rungs for trial in trials):
         raise ValueError("values at rungs, and no resource")
@@ -209,7 +209,7 @@ def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
 def _restore_full(
     optimizer: Optimizer, trials: list[Trial], d: Mapping[str, Any]
 ) -> None:
-    """Let branches go by those trials that they went by."""
+    """Restore which trials each branch uses."""
     rungs = optimizer._ladder
     if type(d["over"]) is not bool:
         raise ValueError(f"{d['over']!r} for its 'over'")
@@ -225,9 +225,9 @@ def _restore_full(
 
 
 def _check_restored(optimizer: Optimizer) -> None:
-    """Raise a ValueError unless the parts of what was read back fit together."""
+    """Raise a ValueError unless the restored parts fit together."""
     for branch in optimizer._branches:
-        if not _goes_on(branch):
+        if not _can_resume(branch):
             policy = type(branch.policy).__name__
             raise ValueError(f"a state of {policy} out of place")
     n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
@@ -235,8 +235,8 @@ def _check_restored(optimizer: Optimizer) -> None:
         raise ValueError("a state of the balancer out of place")
 
 
-def _goes_on(branch: Branch) -> bool:
-    """Tell whether the policy can go on from what was read back."""
+def _can_resume(branch: Branch) -> bool:
+    """Return whether the policy can continue from the restored state."""
     history, policy = branch.history, branch.policy
     if branch.state is None:
         return all(trial.metadata is None for trial in history.trials)
@@ -260,7 +260,7 @@ def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
 
 
 def check_format(d: Any) -> None:
-    """Raise a ValueError for what is no state, or one of another format."""
+    """Raise a ValueError if `d` is not a state, or has another format."""
     is_dict = isinstance(d, Mapping)
     found = d.get("format") if is_dict else d
     if not is_dict or type(found) is not int or found != FORMAT:
@@ -270,7 +270,7 @@ def check_format(d: Any) -> None:
         )
 
 
-#: The parts of a state, and what each may be.
+#: The parts of a state, and the types of each.
 _PARTS = {
     "space": (dict, NoneType),
     "policy": (dict, NoneType),
@@ -288,7 +288,7 @@ _PARTS = {
 
 
 def check_parts(d: Mapping[str, Any]) -> None:
-    """Raise a ValueError for a state of which parts are missing or of other kinds."""
+    """Raise a ValueError if parts of a state are missing or have wrong types."""
     for name, kinds in _PARTS.items():
         if name not in d or type(d[name]) not in kinds:
             got = repr(d[name]) if name in d else "nothing"
@@ -306,7 +306,7 @@ def check_parts(d: Mapping[str, Any]) -> None:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Turn what goes wrong where a state is read into one ValueError."""
+    """Turn all errors in reading a state into one ValueError."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -314,7 +314,7 @@ def reading() -> Iterator[None]:
 
 
 def broken(got: str) -> ValueError:
-    """Return the error for a state that `to_dict` did not write as it is."""
+    """Return the error for a state that `to_dict` did not write."""
     return ValueError(
         f"Expected a state written by Optimizer.to_dict, got {got}; read it back as it "
         "was written."

@@ -153,7 +153,7 @@ class Balancing(UCBPolicy):
         setup: Setup,
         n_told: int,
     ) -> bool:
-        """Tell whether a state is one of this problem, and of candidates there are."""
+        """Return whether a state fits the problem and the candidate models."""
         n = state.n_introduced
         queries = [q for members in state.members for q in members]
         return (

@@ -144,7 +144,7 @@ class Policy(BaseEstimator):
     def consistent(
         self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether the parts of a state that was read back fit together.
+        """Return whether the parts of a state that was read back fit together.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class UCBPolicy(Policy):
     def consistent(
         self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether what a state says of the problem and its age may be true."""
+        """Return whether what a state says of the problem and its age may be true."""
         return (
             state.n_parameters == setup.n_parameters
             and getattr(state, "horizon", setup.horizon) == setup.horizon

@@ -193,7 +193,7 @@ class MCMCGPUCB(UCBPolicy):
     def consistent(
         self, state: ChainState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether a state is one of this problem, and draws are of its kind."""
+        """Return whether a state is one of this problem, and draws are of its kind."""
         n = setup.n_parameters if self.anisotropic else 1
         several = [state.thetas, *(metadata["thetas"] for metadata in pending)]
         shaped = all(len(theta) == n for thetas in several for theta in thetas)

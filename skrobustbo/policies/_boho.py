@@ -235,7 +235,7 @@ class BOHO(Policy):
     def consistent(
         self, state: BOHOState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether bounds and estimates are as many as there are length scales."""
+        """Return whether each length scale has a bound and an estimate."""
         n = setup.n_parameters if self.anisotropic else 1
         estimates = [metadata["theta"] for metadata in pending]
         return (

@@ -156,7 +156,7 @@ class CandidatePolicy(UCBPolicy):
         setup: Setup,
         n_told: int,
     ) -> bool:
-        """Tell whether a state is one of this problem, and of candidates there are."""
+        """Return whether a state fits the problem and the candidate models."""
         n = self.n_candidates(state)
         return (
             super().consistent(state, pending, setup, n_told)

@@ -171,7 +171,7 @@ class ChangingUCB(OneModelUCB):
     def consistent(
         self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether a state is one of this problem, its estimates of its size."""
+        """Return whether a state is one of this problem, its estimates of its size."""
         estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
         least = setup.n_parameters + 1 if self.hyperparameters else math.inf
         known = super().consistent(state, pending, setup, n_told)
@@ -256,10 +256,10 @@ class ResettingUCB(ChangingUCB):
     def consistent(
         self, state: ResetState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether a state is one of this problem, its memory one of its values."""
+        """Return whether a state fits the problem, and its memory the values."""
         known = super().consistent(state, pending, setup, n_told)
         return known and state.first <= n_told and state.step > 0
 
     def _event(self, state: ResetState, metadata: Metadata, values: Array) -> bool:
-        """Tell whether the last value contradicts the data before it."""
+        """Return whether the last value contradicts the data before it."""
         return False

@@ -81,7 +81,7 @@ class Eliminating(CandidatePolicy):
     def consistent(
         self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether a state is one of this problem, and of queries there were."""
+        """Return whether a state is one of this problem, and of queries there were."""
         n = self.n_candidates(state)
         return (
             super().consistent(state, pending, setup, n_told)

@@ -128,7 +128,7 @@ class _EstimatingUCB(UCBPolicy):
         setup: Setup,
         n_told: int,
     ) -> bool:
-        """Tell whether a state is one of this problem, with estimates of its kind."""
+        """Return whether a state is one of this problem, with estimates of its kind."""
         n = setup.n_parameters if self.anisotropic else 1
         estimates = [state.theta, *(metadata.get("theta", []) for metadata in pending)]
         return super().consistent(state, pending, setup, n_told) and all(
@@ -207,7 +207,7 @@ class MLEGPUCB(_EstimatingUCB):
         setup: Setup,
         n_told: int,
     ) -> bool:
-        """Tell whether a state is one of this problem, its choice one there is."""
+        """Return whether a state is one of this problem, its choice one there is."""
         choices = [state.chosen, *(metadata.get("chosen") for metadata in pending)]
         n = len(self.candidates or ())
         known = all(i is None or (type(i) is int and 0 <= i < n) for i in choices)

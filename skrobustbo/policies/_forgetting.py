@@ -102,7 +102,7 @@ class _FadingUCB(ChangingUCB):
         setup: Setup,
         n_told: int,
     ) -> bool:
-        """Tell whether a state is one of this problem, its rate in range."""
+        """Return whether a state is one of this problem, its rate in range."""
         rates = [state.rate, *(metadata["rate"] for metadata in pending)]
         known = super().consistent(state, pending, setup, n_told)
         return known and all(map(self._is_rate, rates))

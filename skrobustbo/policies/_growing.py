@@ -253,7 +253,7 @@ class AGPUCB(UCBPolicy):
         setup: Setup,
         n_told: int,
     ) -> bool:
-        """Tell whether a state is one of this problem, with estimates of its kind."""
+        """Return whether a state is one of this problem, with estimates of its kind."""
         sizes = {0, setup.n_parameters if self.combine is not None else 0}
         estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
         shaped = all(len(theta) in sizes for theta in estimates)

@@ -19,7 +19,7 @@ _DEFAULT_HORIZON = 100
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether a setting is None or a positive integer."""
+    """Return whether a setting is None or a positive integer."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return value is None or (whole and value >= 1)
 

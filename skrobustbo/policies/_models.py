@@ -99,7 +99,7 @@ def note(models: Models, posterior: Posterior, x: Array, **extra: Any) -> Metada
 
 
 def is_usable(model: Candidate) -> bool:
-    """Tell whether a model's length scales and norm bound are within reason."""
+    """Return whether a model's length scales and norm bound are within reason."""
     scales = np.ravel(getattr(model.kernel, "length_scale", 1.0)).tolist()
     return all(has_form(value, Positive) for value in (*scales, model.norm_bound))
 

@@ -177,7 +177,7 @@ class RobustUCB(MapPolicy):
     def consistent(
         self, state: RobustState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether a state is one of this problem, with the levels there are."""
+        """Return whether a state is one of this problem, with the levels there are."""
         fits = [state.latest([]), *(state.latest([metadata]) for metadata in pending)]
         d, n_levels = setup.n_parameters, len(self.weights)
         return (

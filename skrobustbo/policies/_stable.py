@@ -144,7 +144,7 @@ class _Stable(Eliminating):
     def consistent(
         self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Tell whether a state is one of this problem, of queries there were."""
+        """Return whether a state is one of this problem, of queries there were."""
         centres = [*state.centres, *(metadata["centre"] for metadata in pending)]
         return (
             super().consistent(state, pending, setup, n_told)

@@ -293,7 +293,7 @@ class _Descent:
         self._columns = np.arange(self.batch_size)
 
     def is_finite(self) -> bool:
-        """Tell whether all weights are finite numbers."""
+        """Return whether all weights are finite numbers."""
         return bool(np.isfinite(self.coef).all() and np.isfinite(self.intercept).all())
 
     def epoch(self) -> None:

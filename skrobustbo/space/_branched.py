@@ -191,12 +191,12 @@ class BranchedSpace(Space, kind="branches"):
 
 
 def _outside(spaces: Sequence[Space], params: Params) -> bool:
-    """Tell whether no one of some spaces contains a params dict."""
+    """Return whether no one of some spaces contains a params dict."""
     return not any(space.contains(params) for space in spaces)
 
 
 def _overlap(a: Space, b: Space) -> bool:
-    """Tell whether two spaces may have points in common; yes, if in doubt."""
+    """Return whether two spaces may have points in common; yes, if in doubt."""
     if a.dimensions.keys() != b.dimensions.keys():
         return False
     return all(_meet(a.dimensions[name], b.dimensions[name]) for name in a.names)

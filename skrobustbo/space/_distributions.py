@@ -29,7 +29,7 @@ _MAX_SUPPORT = 100_000
 
 
 def is_frozen(value: Any) -> bool:
-    """Tell whether a value is a frozen scipy.stats distribution."""
+    """Return whether a value is a frozen scipy.stats distribution."""
     return all(hasattr(value, name) for name in ("dist", "cdf", "ppf", "support"))
 
 

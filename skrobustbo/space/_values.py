@@ -30,24 +30,24 @@ def plain(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a plain value is a real number (booleans are not)."""
+    """Return whether a plain value is a real number (booleans are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_finite(value: Any) -> bool:
-    """Tell whether a plain value is a real number within the range of floats."""
+    """Return whether a plain value is a real number within the range of floats."""
     return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def is_listing(value: Any) -> bool:
-    """Tell whether a value lists others in a definite order, as a list does."""
+    """Return whether a value lists others in a definite order, as a list does."""
     other = isinstance(value, str | bytes | Mapping | set | frozenset)
     several = isinstance(value, Iterable) and isinstance(value, Sized)
     return several and not other and getattr(value, "ndim", 1) == 1
 
 
 def same(a: Any, b: Any) -> bool:
-    """Tell whether two values stand for the same choice.
+    """Return whether two values stand for the same choice.
 
     Numbers are compared by value but never equal a boolean; arrays element by
     element; estimators by their class and parameters, so that a clone is the choice

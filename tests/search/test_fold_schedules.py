@@ -36,7 +36,7 @@ def search(estimator=None, schedule="window", **settings):
 # The order of asking and telling ------------------------------------------------------
 
 
-class Ground:
+class Hooks:
     """Candidates without an optimizer; notes what is asked and told."""
 
     def __init__(self, n, per_group=1):
@@ -65,14 +65,14 @@ class Ground:
 
 def flown(order, n=4, per_group=1, **schedule):
     """Return what was asked and told when folds finish in an order of candidates."""
-    ground = Ground(n, per_group)
-    flight = Flight(ground, Schedule(**schedule), n_splits=2)
+    hooks = Hooks(n, per_group)
+    flight = Flight(hooks, Schedule(**schedule), n_splits=2)
     flight.fill()
     for number in order:
         for split in range(2):
             flight.take((number, split), {"test_scores": 0.0})
             flight.fill()
-    return ground.said
+    return hooks.said
 
 
 def test_a_round_waits_for_its_last_candidate():
@@ -95,13 +95,13 @@ def test_a_free_schedule_tells_what_finishes():
 
 
 def test_what_is_over_at_the_end_is_told_and_the_rest_left():
-    ground = Ground(4)
-    flight = Flight(ground, Schedule(n_in_flight=3), n_splits=2)
+    hooks = Hooks(4)
+    flight = Flight(hooks, Schedule(n_in_flight=3), n_splits=2)
     flight.fill()
     for split in range(2):
         flight.take((1, split), {"test_scores": 0.0})
-    flight.land()
-    assert ground.said == ["ask 0", "ask 1", "ask 2", "tell 1"]
+    flight.finish()
+    assert hooks.said == ["ask 0", "ask 1", "ask 2", "tell 1"]
 
 
 def raced():
@@ -109,7 +109,7 @@ def raced():
     races = Racing(
         0.05, 0.25, 9, score=lambda fold: fold["test_scores"], beliefs=lambda trial: []
     )
-    flight = Flight(Ground(4), Schedule(n_in_flight=2, racing=races), n_splits=2)
+    flight = Flight(Hooks(4), Schedule(n_in_flight=2, racing=races), n_splits=2)
     flight.fill()
     return flight
 
@@ -136,7 +136,7 @@ def test_in_a_race_an_error_is_raised_once_its_fold_is_needed():
 
 
 def test_without_a_race_an_error_is_raised_at_once():
-    flight = Flight(Ground(4), Schedule(n_in_flight=2), n_splits=2)
+    flight = Flight(Hooks(4), Schedule(n_in_flight=2), n_splits=2)
     flight.fill()
     with pytest.raises(ZeroDivisionError):
         flight.take((1, 1), ZeroDivisionError())

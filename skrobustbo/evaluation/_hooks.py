@@ -1,4 +1,4 @@
-"""What the candidates of a search come from and go to."""
+"""What the flight of candidates calls in a search."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from skrobustbo._trials import Trial
-from skrobustbo.evaluation._flight import Candidate, Known
+from skrobustbo.evaluation._flight import Candidate, KnownResult
 from skrobustbo.evaluation._folds import Fold
 
 
-class SearchGround:
-    """What the candidates of one `fit` come from and go to.
+class SearchHooks:
+    """Asks for candidates, tells their results and runs callbacks, for one `fit`.
 
     Parameters
     ----------
     fit : _Fit
-        The call of `fit`: what the folds share, where candidates come from.
+        The call of `fit`, with its data and its source of candidates.
     task : object
-        Its search, as callbacks see it.
+        The callback task of the search.
     """
 
     def __init__(self, fit: Any, task: Any) -> None:
         self._fit, self._task, self._n_asked = fit, task, 0
 
     def ask(self) -> list[Trial]:
-        """Return the next candidates; none when it is over."""
+        """Return the next candidates; an empty list at the end of the search."""
         fit = self._fit
         if self._n_asked < fit.source.n_planned and fit.stops.over():
             return []
@@ -34,7 +34,7 @@ class SearchGround:
         return trials
 
     def begin(self, trials: Sequence[Trial]) -> Any:
-        """Return the task that callbacks see of some candidates."""
+        """Begin the callback task of a batch, and return it."""
         fit = self._fit
         if fit.source.n_rounds is None:
             return self._task
@@ -44,28 +44,28 @@ class SearchGround:
             **kind,
             max_subtasks=len(trials) * len(fit.job.splits),
             sequential_subtasks=False,
-        ).call_on_fit_task_begin(**fit.told(**fit.source.progress()))
+        ).call_on_fit_task_begin(**fit.callback_arguments(**fit.source.progress()))
 
     def folds(self, trial: Trial, task: Any) -> list[Fold]:
         """Return the folds of a candidate."""
         folds: list[Fold] = self._fit.folds(trial, task)
         return folds
 
-    def known(self, trial: Trial) -> list[Known]:
-        """Return results of an earlier run."""
-        known: list[Known] = self._fit.journal.done(trial.number)
+    def known(self, trial: Trial) -> list[KnownResult]:
+        """Return the results that an earlier run has of a candidate."""
+        known: list[KnownResult] = self._fit.journal.done(trial.number)
         for *_, result in known:
-            self._fit.hear(result)
+            self._fit.learn_metrics(result)
         return known
 
     def tell(self, candidate: Candidate) -> None:
-        """Take note of a candidate that is over."""
+        """Tell the optimizer about a candidate that is over."""
         self._fit.tell(candidate)
 
     def end(self, task: Any) -> bool:
-        """End a task; tell whether a callback asks to stop."""
+        """End a callback task; return whether a callback asks to stop the search."""
         fit = self._fit
         if fit.source.n_rounds is None:
             return False
-        told = fit.told(**fit.source.progress())
+        told = fit.callback_arguments(**fit.source.progress())
         return bool(task.call_on_fit_task_end(**told))

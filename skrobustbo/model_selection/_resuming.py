@@ -1,4 +1,4 @@
-"""The run of a search, its first and those that go on with it."""
+"""Runs of a search: the first one by `fit`, and later ones by `resume`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from skrobustbo.evaluation import (
 from skrobustbo.model_selection._before import score_metric
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._honest import collector, honest
-from skrobustbo.model_selection._memory import Memory
+from skrobustbo.model_selection._memory import MemoryJournal
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._rung_source import RungSource
@@ -40,7 +40,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Run:
-    """What a call of `fit` or `resume` searches with."""
+    """The parts of a run of `fit` or `resume`."""
 
     source: OptimizerSource
     stops: Stops
@@ -52,12 +52,12 @@ class _Run:
 
     @property
     def settings(self) -> Params:
-        """What `run_search` takes besides the source and the data."""
+        """Arguments of `run_search` other than the source and the data."""
         return {name: value for name, value in vars(self).items() if name != "source"}
 
 
-class GoingOnMixin:
-    """Runs a search, and lets it go on with more candidates."""
+class ResumeMixin:
+    """Runs a search, and resumes it with more candidates."""
 
     n_iter: int
     batch_size: int
@@ -68,8 +68,8 @@ class GoingOnMixin:
     min_resources_: float
     max_resources_: float
     _notes: Notes
-    #: What is kept for `resume`; None where the checkpoint has it.
-    _memory: Memory | None = None
+    #: The record of the run for `resume`; None if there is a checkpoint.
+    _memory: MemoryJournal | None = None
     n_iter_: int
     tuner_time_: float
     stop_reason_: str
@@ -144,12 +144,12 @@ class GoingOnMixin:
         if self.checkpoint is None:
             self._check_memory(X)
         else:
-            _check_there(self.checkpoint)
+            _check_exists(self.checkpoint)
         before, n_done = dict(vars(self)), len(self._notes.trials)
         try:
             data = {"X": X, "y": y, **params}
             total = self._total(more)
-            with self._set_up(data, total, goes_on=True) as run:
+            with self._set_up(data, total, resuming=True) as run:
                 reason = run_search(self, run.source, X, y, params, **run.settings)
                 run.journal.end(reason or run.source.reason)
             self._conclude(run, reason, data)
@@ -168,7 +168,7 @@ class GoingOnMixin:
         return self
 
     def _total(self, more: int) -> int:
-        """Return `n_iter` of the whole search, if `more` is to be added to it."""
+        """Return `n_iter` of the whole search with `more` further candidates."""
         search: Any = self
         notes = self._notes
         if search.resource is not None:
@@ -187,7 +187,7 @@ class GoingOnMixin:
                 "resume is called. Got None instead; set it again, as the file has "
                 "the earlier candidates."
             )
-        self._memory.go_on(X)
+        self._memory.start_resume(X)
 
     @contextmanager
     def _set_up(
@@ -195,23 +195,23 @@ class GoingOnMixin:
         data: Params,
         n_iter: int | None = None,
         *,
-        goes_on: bool = False,
+        resuming: bool = False,
     ) -> Iterator[_Run]:
-        """Return a context with all that a run needs; what needs no fit is checked."""
+        """Return the parts of a run as a context, after all checks that need no fit."""
         search: Any = self
         stops = Stops(search.max_time, search.fit_timeout, interruptible=True)
-        with self._open_journal(goes_on) as journal:
+        with self._open_journal(resuming) as journal:
             source = self._source(journal, data, n_iter)
             kept = collector(self, source.optimizer.space, data["y"])
-            # What an earlier run has found stays until there is more.
-            on_start = None if goes_on else partial(self._forget, source)
+            # On resuming, the earlier results stay until there are new ones.
+            on_start = None if resuming else partial(self._forget, source)
             how = source.schedule(), kept, source.resource
             yield _Run(source, stops, journal, on_start, *how)
 
     def _conclude(self, run: _Run, reason: str, data: Params) -> None:
         """Set the fitted attributes that `run_search` does not."""
         source = run.source
-        self._memory = run.journal if isinstance(run.journal, Memory) else None
+        self._memory = run.journal if isinstance(run.journal, MemoryJournal) else None
         if self._memory is not None:
             self._memory.note_data(data["X"])
         if self.honest_score:
@@ -225,7 +225,7 @@ class GoingOnMixin:
         self._notes = source.notes()
 
     def _set_resources(self, source: OptimizerSource) -> None:
-        """Set the attributes that halving searches of scikit-learn have, too."""
+        """Set the attributes that scikit-learn's halving searches also have."""
         amounts = source.optimizer._ladder.amounts
         rungs: Any = cast(Any, self).cv_results_["iter"]
         self.n_resources_ = list(amounts)
@@ -233,17 +233,21 @@ class GoingOnMixin:
         self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
 
     @contextmanager
-    def _open_journal(self, goes_on: bool) -> Iterator[NoJournal]:
+    def _open_journal(self, resuming: bool) -> Iterator[NoJournal]:
         search: Any = self
         if search.checkpoint is None:
-            yield self._memory if goes_on and self._memory is not None else Memory()
+            yield (
+                self._memory
+                if resuming and self._memory is not None
+                else MemoryJournal()
+            )
             return
         retry = search.retry_failed
         with open_journal(search.checkpoint, retry_failed=retry) as journal:
             yield journal
 
     def _forget(self, source: OptimizerSource) -> None:
-        """Drop what an earlier fit left, once it is known that this one begins."""
+        """Delete the results of an earlier fit, once this one has passed all checks."""
         honest = ("honest_score_", "honest_interval_", "honest_optimism_")
         for name in ("_notes", "_memory", "best_score_", *honest):
             self.__dict__.pop(name, None)
@@ -272,24 +276,25 @@ class GoingOnMixin:
         data: Params | None = None,
         n_iter: int | None = None,
     ) -> OptimizerSource:
-        """Return where candidates come from; all that needs no fit is checked."""
+        """Return the source of candidates, after all checks that need no fit."""
         journal, n = journal or NoJournal(), n_iter or self.n_iter
         data = data or {}
         known = partial(known_before, self, data)
         fresh, before, resource = prepared(self, journal, data, n, known)
         if resource is not None:
             return RungSource(self, fresh, journal, n, before, resource=resource)
-        if n_iter is not None and self._is_where_it_was(journal):
+        if n_iter is not None and self._can_continue_in_place(journal):
             return ContinuedSource(self, fresh, journal, n, before)
         return OptimizerSource(self, fresh, journal, n, before)
 
-    def _is_where_it_was(self, journal: NoJournal) -> bool:
-        """Tell whether the optimizer is where a longer search would have it now.
+    def _can_continue_in_place(self, journal: NoJournal) -> bool:
+        """Return whether `resume` can continue with the optimizer as it is.
 
-        That is so if it proposes only when all is told, and nobody has used it since.
+        It can if the search proceeds in rounds, so that no candidate was proposed while
+        another one was pending, and if nobody has used the optimizer since.
         """
         search: Any = self
-        if not isinstance(journal, Memory) or search.racing is not None:
+        if not isinstance(journal, MemoryJournal) or search.racing is not None:
             return False
         trials, n_told = self.optimizer_._trials, len(self._notes.trials)
         n = trials.n_before
@@ -298,7 +303,7 @@ class GoingOnMixin:
 
 
 class ContinuedSource(OptimizerSource):
-    """Candidates of a fitted search, whose optimizer goes on where it is."""
+    """A source that continues with the optimizer of a fitted search."""
 
     def __init__(
         self,
@@ -312,7 +317,7 @@ class ContinuedSource(OptimizerSource):
         self.optimizer, self.seconds = search.optimizer_, search.tuner_time_
 
     def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
-        """Return the candidates of a round, which the optimizer has already."""
+        """Return the candidates of an earlier round; the optimizer already has them."""
         every = self.optimizer._trials
         first = every.n_before + len(self.trials) + len(self._in_flight)
         trials = every.trials[first : first + len(noted)]
@@ -327,8 +332,8 @@ class ContinuedSource(OptimizerSource):
             self.trials.append(trial)
 
 
-def _check_there(path: Any) -> None:
-    """Raise a CheckpointError if a file that should be there is not."""
+def _check_exists(path: Any) -> None:
+    """Raise a CheckpointError if the file does not exist."""
     name = os.fsdecode(path)
     if not os.path.exists(name):
         raise CheckpointError(
