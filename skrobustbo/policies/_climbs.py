@@ -1,9 +1,9 @@
-"""Climbing from single points that stand out, by models of their surroundings.
+"""Climbs from points that stand out, with local models.
 
-A narrow peak shows as a point that is higher than the others let expect, long before it
-is the best one. A model of the whole space takes it for an accident. So a climb has a
-model of its own: with short length scales, within a box around the point, and by what
-the box alone would gain.
+A narrow peak first appears as a point that is higher than the others predict, long
+before it is the best one. A model of the whole space treats it as a coincidence. A
+climb therefore has its own model with short length scales, and searches in a box around
+the point for an improvement over the values in the box.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from skrobustbo.policies._interface import Argmax, Array
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
-#: Half the side of the box, in units of the mean distance of the points planned.
+#: Half the side of the box, in units of the mean distance of the planned points.
 _BOX = 0.4
-#: A box is full with so many points in it for each parameter, if they surround it.
+#: A box is full with this many points for each parameter, if they surround its centre.
 _FULL = 2
-#: How often the box of the best point is halved when it is full.
+#: How often the box of the best point may be halved when it is full.
 _HALVINGS = 4
-#: Decimals to which values are told apart: in some regions a function hardly changes.
+#: Decimals to which values are compared: in some regions, a function hardly changes.
 _DECIMALS = 6
 
 
 class Query(NamedTuple):
-    """A point, the posterior that chose it, and the improvement that it expects.
+    """A point, the posterior that chose it, and its expected improvement.
 
-    A free one takes its turn whatever it expects.
+    If `free`, it takes the turn whatever its expected improvement is.
     """
 
     x: Array
@@ -70,18 +70,19 @@ def model_of_box(kernel: Kernel, models: Models, radius: float) -> Candidate:
 
 
 def radius_of_box(spacing: float) -> float:
-    """Return half the side of a box, by the distance of the points planned."""
+    """Return half the side of a box, from the mean distance of the planned points."""
     return _BOX * spacing
 
 
 def tops(
     posterior: Posterior, radius: float, d: int, only_best: bool = False
 ) -> Iterator[Top]:
-    """Yield the told points to climb from, those that stand out most first.
+    """Yield the told points to climb from, beginning with those that stand out most.
 
-    They are higher than all points in the box around them, and than the points outside
-    it let expect, and the box is not full. The best point need not stand out, and comes
-    last; its box is halved when it is full.
+    A point stands out if it is higher than all other points in the box around it, and
+    higher than the points outside the box predict. A climb begins there if the box is
+    not full. The best point need not stand out. It comes last, and its box is halved
+    when it is full.
     """
     best = int(np.argmax(posterior.told_means))
     rows = [] if only_best else _standing_out(posterior, radius)
@@ -95,10 +96,11 @@ def tops(
 
 
 def _is_full(apart: Array, radius: float, enough: int) -> bool:
-    """Return whether a box is full, by the distances of all points in each column.
+    """Return whether a box is full, from the distances of all points in each column.
 
-    It takes enough points which differ from its centre by half the radius in each
-    column, or twice as many: a climb along a face of the space must leave it.
+    A box with more than `enough` points is full if, in each column, one of them is
+    farther from the centre than half the radius. Otherwise, it needs twice as many, so
+    that a climb along a face of the space also moves away from the face.
     """
     inside = apart[apart.max(axis=1) <= radius]
     if len(inside) <= enough or len(inside) > 2 * enough:
@@ -107,11 +109,11 @@ def _is_full(apart: Array, radius: float, enough: int) -> bool:
 
 
 def _standing_out(posterior: Posterior, radius: float) -> list[int]:
-    """Return the rows of points that stand out in their boxes, the most first."""
+    """Return the rows of points that stand out, beginning with the clearest."""
     told, z = posterior.X[: posterior.n_told], posterior.told_targets
     near = distances(told, told) <= radius
     highest = np.flatnonzero(z >= np.where(near, z, -math.inf).max(axis=1))
-    # Ranks tell low values apart, the values themselves high ones.
+    # Ranks spread the low values, and the values themselves the high ones.
     ranked = posterior.of_targets(z + ranks(z, 1 / near.sum(axis=1)))
     boxes = [np.flatnonzero(near[row]) for row in highest]
     of_boxes = zip(highest, boxes, ranked.residuals(boxes), strict=True)
@@ -120,11 +122,11 @@ def _standing_out(posterior: Posterior, radius: float) -> list[int]:
 
 
 def ranks(z: Array, weights: Array) -> Array:
-    """Return the ranks of values of some weights, in deviations of even ones.
+    """Return the weighted ranks of values, scaled to a standard deviation of 1.
 
-    With a weight of one over the points around it, the rank of a point says in which
-    share of the space the values are lower. What is a little higher than a wide plain
-    is above most of it, however much higher the hills are.
+    If a point has the weight 1 / (number of points in its box), its rank measures the
+    share of the space where the values are lower. A point slightly above a wide plain
+    has a high rank, even if some hills are much higher.
     """
     _, level = np.unique(np.round(z, _DECIMALS), return_inverse=True)
     mass = np.bincount(level, weights)
@@ -133,5 +135,5 @@ def ranks(z: Array, weights: Array) -> Array:
 
 
 def expected_gain(posterior: Posterior, x: Array, reached: float) -> float:
-    """Return the expected improvement of one point on a height."""
+    """Return the expected improvement of a point over a value."""
     return float(EI(posterior, reached)(x[None, :])[0])

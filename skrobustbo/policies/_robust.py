@@ -1,4 +1,4 @@
-"""The default: what the model believes, what stands out, and what nobody has seen."""
+"""The default policy: a model, climbs from unexpected values, and filling."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class RobustUCB(MapPolicy):
     def _step(
         self, state: RobustState, models: Models, argmax: Argmax, pending: Any, n: int
     ) -> Step:
-        """Return what the levels choose by."""
+        """Return what the levels need to choose their points."""
         d, t = state.n_parameters, sum(state.taken(pending)) + 1
         estimator, scale = self.estimator, Scale.of(d, state.horizon, n)
         fit = estimator.latest(state, models, pending)
@@ -129,7 +129,7 @@ class RobustUCB(MapPolicy):
     def order(
         self, state: RobustState, pending: Sequence[Metadata], n: int
     ) -> list[int]:
-        """Return the levels in the order in which they are asked for a query."""
+        """Return the levels in the order in which they may take the turn."""
         if self.is_endgame(state, n):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
         levels = [MODEL, CLIMB, FILL] if self.fills(state, n) else [MODEL, SHORTER]
@@ -149,14 +149,14 @@ class RobustUCB(MapPolicy):
         return float(2 ** min(misses, _DOUBLINGS) * self.min_improvement)
 
     def is_endgame(self, state: RobustState, n: int) -> bool:
-        """Return whether query n + 1 is one of the last; beyond them there is time."""
+        """Return whether query n + 1 is one of the last; after the horizon, none is."""
         if state.horizon is None:
             return False
         left = state.horizon - n
         return 0 < left <= self.endgame * math.sqrt(state.horizon)
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
-        """Count the query, keep the estimate, and note gains and misses."""
+        """Count the query, store the estimate, and record a gain or a miss."""
         level = metadata["level"]
         state.counts[level] += 1  # line 10
         state.theta, state.noise, state.n_fitted = state.latest([metadata])
@@ -168,7 +168,7 @@ class RobustUCB(MapPolicy):
             state.misses, state.passed = [0] * len(state.misses), []
 
     def posteriors(self, state: RobustState, models: Models) -> list[Posterior]:
-        """Return those of the estimate, of shorter length scales if used, of climbs."""
+        """Return the posteriors of the levels in use."""
         estimator = self.estimator
         fit = estimator.latest(state, models, ())
         scale = Scale.of(state.n_parameters, state.horizon, models.n)
@@ -177,7 +177,7 @@ class RobustUCB(MapPolicy):
     def consistent(
         self, state: RobustState, pending: Sequence[Metadata], setup: Setup, n_told: int
     ) -> bool:
-        """Return whether a state is one of this problem, with the levels there are."""
+        """Return whether a state fits the problem and the four levels."""
         fits = [state.latest([]), *(state.latest([metadata]) for metadata in pending)]
         d, n_levels = setup.n_parameters, len(self.weights)
         return (

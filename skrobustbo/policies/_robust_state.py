@@ -12,15 +12,15 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo.policies._interface import Array, Metadata
 from skrobustbo.policies._metadata import Predicted
 
-#: Below the lower quartile by so many times the distance of the quartiles, values are
-#: raised even for predictions: they say that a fit diverged, not by how much.
+#: Values farther below the lower quartile than this, in interquartile ranges, are
+#: raised even for predictions: they show that a fit diverged, but not by how much.
 _FENCE = 10.0
-#: Values closer to the best than this share of it are the same.
+#: Values are equal if they differ by less than this share of the best one.
 _ROUNDING = 1e-9
 
 
 class Estimate(NamedTuple):
-    """Length scales, the noise if it is most of the values, and of how many values."""
+    """Length scales, the noise if it dominates, and how many values were fitted."""
 
     theta: list[Positive]
     noise: Positive | None
@@ -38,17 +38,17 @@ class RobustState:
     horizon : int or None
         Evaluations planned.
     counts : list of int
-        Evaluations of each level that are told.
+        Number of told evaluations of each level.
     misses : list of int
-        Those of each level since one was last worth its while.
+        Number of evaluations of each level since the last one that gained enough.
     theta : list of float
         The latest estimate, one length scale per parameter; empty at first.
     noise : float or None
-        Noise estimated with it; None unless the values are mostly noise.
+        The noise of this estimate; None unless the values are mostly noise.
     n_fitted : int
-        Values that the estimate was made from.
+        Number of values that the estimate was fitted to.
     passed : list of int
-        The levels that rest: they have just left their turn to another one.
+        The levels that rest, because they have just passed their turn.
     """
 
     n_parameters: Count
@@ -61,7 +61,7 @@ class RobustState:
     passed: list[Count] = field(default_factory=list)
 
     def latest(self, pending: Sequence[Metadata]) -> Estimate:
-        """Return the estimate from most values, that of queries under way included."""
+        """Return the estimate from the most values, pending queries included."""
         waiting = [
             Estimate(*(metadata[k] for k in Estimate._fields)) for metadata in pending
         ]
@@ -69,7 +69,7 @@ class RobustState:
         return max([own, *waiting], key=lambda fit: fit.n_fitted)
 
     def taken(self, pending: Sequence[Metadata]) -> list[int]:
-        """Return the evaluations of each level, those under way included."""
+        """Return the number of evaluations of each level, pending ones included."""
         counts = list(self.counts)
         for metadata in pending:
             counts[metadata["level"]] += 1
@@ -87,7 +87,7 @@ class LevelMetadata(Predicted):
 
 
 def winsorized(values: Array, factor: float | None) -> Array:
-    """Return the values, none below median - factor (best - median); None: raw."""
+    """Return values with the floor median - factor (best - median); None: no floor."""
     finite = values[np.isfinite(values)]
     if factor is None or not len(finite):
         return values
@@ -96,7 +96,7 @@ def winsorized(values: Array, factor: float | None) -> Array:
 
 
 def fenced(values: Array) -> Array:
-    """Return the raw values, but for those far outside the others."""
+    """Return the values, with those far below the others raised to a limit."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return values
@@ -105,12 +105,12 @@ def fenced(values: Array) -> Array:
 
 
 def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
-    """Return the median of values in order, and the largest.
+    """Return the median and the largest of sorted values.
 
-    Where half of them equal the largest, a floor at their median would leave nothing
-    of the rest: there it is the upper median of the rest.
+    If at least half of the values equal the largest one, a floor at their median would
+    make all values equal. In this case, it is the upper median of the others.
     """
-    # By hand: np.median would cost more than all else that is done to the values.
+    # np.median would take longer than everything else that is done to the values.
     n, best = len(ordered), ordered[-1]
     middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
     same = best - _ROUNDING * max(abs(best), abs(middle))
