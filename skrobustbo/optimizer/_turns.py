@@ -1,4 +1,4 @@
-"""Which branch is asked next, and what: an initial design, then turns."""
+"""The initial design, and the turns of the branches after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skrobustbo.policies._base import Policy
 from skrobustbo.space import Constraint, Space
 from skrobustbo.surrogate._cholesky import NUMERICAL
 
-#: Initial points of every branch, as far as the horizon allows.
+#: Number of initial points of every branch, if the horizon allows it.
 _LEAST = 2
 
 
@@ -31,14 +31,15 @@ class InitialDesign:
     first : list of Trial
         Points to ask first.
     n_points : int or None
-        Points asked before the model takes over; None for the default.
+        Number of points before the model takes over. None: the default.
     horizon : int or None
-        Evaluations planned.
+        Number of planned evaluations.
 
     Attributes
     ----------
     n_points : int
-        Points asked before the model takes over, those given and those told included.
+        Number of points before the model takes over, including those that were given
+        or told.
     """
 
     def __init__(
@@ -68,9 +69,9 @@ class InitialDesign:
         return max(len(self.first), given, least)
 
     def next_trial(self, n_asked: int) -> Trial | None:
-        """Return the next point of the design, None if it is over.
+        """Return the next point of the design, None if the design is over.
 
-        It goes on until a value is a number.
+        The design continues until there is a finite value.
         """
         for given in self.first:
             branch = self._branches[given.branch]
@@ -83,7 +84,7 @@ class InitialDesign:
 
     @property
     def _filled(self) -> bool:
-        """Whether every branch has its least share of points, or all that it has."""
+        """Whether every branch has its minimum of points, or all of its points."""
         return len(self._branches) == 1 or all(
             branch.is_empty
             or len(branch.history.trials) >= min(self._least, branch.region.size)
@@ -91,7 +92,7 @@ class InitialDesign:
         )
 
     def _from_sequence(self, n_asked: int) -> Trial:
-        """Return a design point of the branch that is furthest from its share."""
+        """Return a design point of the branch that has the least of its share."""
         for i in sorted(range(len(self._branches)), key=self.fill):
             try:
                 return self.trial_of(i, n_asked)
@@ -100,7 +101,7 @@ class InitialDesign:
         raise self.exhausted()
 
     def fill(self, i: int) -> tuple[bool, float]:
-        """Return how full a branch is, to be compared: the least comes first."""
+        """Return a sort key of how much of its share a branch has."""
         n = len(self._branches[i].history.trials)
         return n >= _LEAST, (n + 1) / _share(self._branches[i].space)
 

@@ -1,4 +1,4 @@
-"""The levels of the default policy: what each of them would ask next."""
+"""The levels of the default policy, and the point that each of them proposes."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: The levels, in the order of their weights.
 MODEL, SHORTER, CLIMB, FILL = range(4)
-#: Evaluations planned where no horizon says so, or as many as there have been.
+#: Number of planned evaluations without a horizon, or the number so far if larger.
 _DEFAULT_HORIZON = 50
-#: Side of the cubes that filling should find, or it is not worth its while.
+#: Filling is worthwhile only if it finds cubes of this side.
 _SIDE = 0.4
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What the number of evaluations resolves in d parameters.
+    """The resolution that N evaluations have in d parameters.
 
     Parameters
     ----------
     n_parameters : int
-        Parameters d.
+        Number of parameters, d.
     n_planned : int
-        Evaluations N.
+        Number of planned evaluations, N.
     """
 
     n_parameters: int
@@ -48,40 +48,40 @@ class Scale:
 
     @property
     def spacing(self) -> float:
-        """Mean distance of the points planned, N**(-1/d)."""
+        """Mean distance of the planned points, N**(-1/d)."""
         return float(self.n_planned ** (-1 / self.n_parameters))
 
     @property
     def fills(self) -> bool:
-        """Whether half of them, drawn at random, put one into a cube of side 0.4."""
+        """Whether half of N random points find a cube of side 0.4, on average."""
         return bool(0.5 * self.n_planned * _SIDE**self.n_parameters >= 1)
 
     def divisor(self, theta: list[float]) -> float:
-        """Return what shorter length scales divide the estimate by.
+        """Return the divisor of the estimate that gives the shorter length scales.
 
-        The longest of them is then the mean distance of the points planned.
+        The longest of them is the mean distance of the planned points.
         """
         return max(1.0, max(theta) / self.spacing)
 
 
 @dataclass(frozen=True)
 class Step:
-    """What the levels choose by.
+    """What the levels need to choose their points at one step.
 
     Parameters
     ----------
     models, argmax
-        Those that the policy is handed.
+        The arguments of the policy's `suggest`.
     estimator : MapEstimator
-        What the models of the estimate come from.
+        Makes the models of the estimate.
     fit : Estimate
         The estimate.
     scale : Scale
-        What the evaluations resolve.
+        The resolution of the evaluations.
     beta : callable
-        A posterior to the width of its band.
+        Maps a posterior to the factor beta of its confidence band.
     only_best : bool
-        Whether climbs are from the best point only.
+        Whether to climb from the best point only.
     """
 
     models: Models
@@ -93,13 +93,13 @@ class Step:
     only_best: bool
 
     def by_model(self) -> Query:
-        """Return the point of highest upper bound."""
+        """Return the point with the highest upper confidence bound."""
         posterior = self.models[self.estimator.model(self.models, self.fit)]
         x, _ = self.argmax(UCB(posterior, self.beta(posterior)))
         return self._of(posterior, x)
 
     def by_shorter(self) -> Query:
-        """Return the point of largest improvement by shorter length scales."""
+        """Return the point with the largest EI under shorter length scales."""
         divisor = self.scale.divisor(self.fit.theta)
         posterior = self.models[self.estimator.model(self.models, self.fit, divisor)]
         x, _ = self.argmax(LogEI(posterior, float(posterior.told_means.max())))
@@ -126,7 +126,7 @@ class Step:
 def in_use(
     estimator: MapEstimator, models: Models, fit: Estimate, scale: Scale
 ) -> list[Candidate]:
-    """Return the models that the levels go by, that of a climb."""
+    """Return the models of the levels, including that of a climb."""
     divisors = sorted({1.0, 1.0 if scale.fills else scale.divisor(fit.theta)})
     of_estimate = [estimator.model(models, fit, each) for each in divisors]
     radius = radius_of_box(scale.spacing)

@@ -1,4 +1,4 @@
-"""MAP estimates of the length scales: when they are made, and the models they give."""
+"""MAP estimates of the length scales, when to repeat them, and their models."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from skrobustbo.policies._robust_state import (
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
-#: How far below the estimate the length scale may be for the regret bound to hold.
+#: The regret bound holds down to length scales of the estimate divided by this.
 _REGRET_DIVISOR = 2.0
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When an estimate is made anew.
+    """When to repeat an estimate.
 
-    Up to `free` + `spacing` values it is at every step. More values change it less,
-    while each costs more: beyond, it is when there are more by one over `spacing` of
-    those above `free`.
+    Up to `free` + `spacing` values, it is repeated at every step. With more values, an
+    estimate changes less and costs more. It is then repeated when the number of values
+    above `free` has grown by the share 1 / `spacing`.
     """
 
     free: int = 25
@@ -53,16 +53,16 @@ SCHEDULE = Schedule()
 
 @dataclass(frozen=True)
 class MapEstimator:
-    """How the length scales are estimated, and which models the estimate gives.
+    """Estimates the length scales, and makes the models of an estimate.
 
     Parameters
     ----------
     kernel : Kernel
         The kernel at length scale 1.
     prior : Prior or None
-        Prior of each length scale; None: that of `default_prior`.
+        Prior of each length scale. None: `default_prior`.
     noise_margin : float or None
-        Nats by which a strong noise must be ahead; None: there is none.
+        Nats by which the fit with strong noise must be ahead. None: it is not tried.
     """
 
     kernel: Kernel
@@ -72,12 +72,12 @@ class MapEstimator:
     def latest(
         self, state: RobustState, models: Models, pending: Sequence[Metadata]
     ) -> Estimate:
-        """Return the latest estimate, or a new one where it is time."""
+        """Return the latest estimate, or a new one if it is due."""
         fit = state.latest(pending)
         return self.fit(fit, models) if SCHEDULE.due(fit, models.n) else fit
 
     def fit(self, last: Estimate | None, models: Models) -> Estimate:
-        """Return the estimate from all values, begun at the last one."""
+        """Return the estimate from all values, starting from the last one."""
         last = last or Estimate([], None, 0)
         prior = self.prior or default_prior(len(models.groups))
         earlier = None
@@ -91,9 +91,9 @@ class MapEstimator:
         return Estimate(theta.tolist(), noise, models.n)
 
     def model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
-        """Return the model of the estimate, its length scales divided.
+        """Return the model of the estimate, with its length scales divided.
 
-        That of shorter ones believes what the estimate takes for noise.
+        With a divisor other than 1, the model has no fitted noise.
         """
         theta = np.array(fit.theta)
         return length_scale_candidate(
@@ -106,16 +106,16 @@ class MapEstimator:
         )
 
     def noiseless(self, models: Models, fit: Estimate) -> Candidate:
-        """Return the model of the estimate that believes every value."""
+        """Return the model of the estimate without the fitted noise."""
         return self.model(models, fit._replace(noise=None))
 
 
 def default_prior(d: int) -> LogNormalPrior:
-    """Return the prior of each of `d` length scales where no other one is set.
+    """Return the default prior of each of `d` length scales.
 
-    The law of each of them does not depend on d. But the more there are, the less the
-    values say about each, and the more about what they have in common: beyond five,
-    they differ from it by 5 / d of their spread.
+    The distribution of a single length scale does not depend on d. But with more of
+    them, the values say less about each, and more about what they have in common. So
+    for d > 5, only 5 / d of the spread is independent.
     """
     own = min(1.0, 5 / d)
     return LogNormalPrior(0.7, 1.5 * own, 1.5 * math.sqrt(1 - own**2))
@@ -123,7 +123,7 @@ def default_prior(d: int) -> LogNormalPrior:
 
 @settings
 class MapPolicy(UCBPolicy):
-    """What a policy has that goes by a MAP estimate of the values, winsorized.
+    """Base class of policies with a MAP estimate from winsorized values.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class MapPolicy(UCBPolicy):
 
     @property
     def estimator(self) -> MapEstimator:
-        """How the length scales are estimated."""
+        """The estimator of the length scales."""
         return MapEstimator(self.base_kernel(), self.prior, self.noise_margin)
 
     def map_model(self, models: Models) -> Candidate:
@@ -154,11 +154,10 @@ class MapPolicy(UCBPolicy):
         return estimator.model(models, estimator.fit(None, models))
 
     def plausible(self, state: RobustState, models: Models) -> list[Candidate]:
-        """Return the models of the estimate and of half of it.
+        """Return the models of the estimate and of half its length scales.
 
-        Shorter length scales are there to be safe; under those of a climb, which
-        resolve no more than the distance of the points planned, no bound would ever be
-        small.
+        The shorter ones make the bound safer. Those of a climb are not used: they are
+        as short as the distance of the planned points, so no bound would ever be small.
         """
         estimator = self.estimator
         fit = estimator.fit(state.latest([]), models)
@@ -169,10 +168,10 @@ class MapPolicy(UCBPolicy):
         return super().targets(winsorized(values, self.winsorize))
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
-        """Return the raw values, but for those far outside the others.
+        """Return the raw values, with those far below the others raised to a limit.
 
-        The search has little use for differences among the bad; who looks at a plot has
-        some.
+        Differences among bad values do not help the search, but they do help to read a
+        plot.
         """
         return super().targets(values if self.winsorize is None else fenced(values))
 
