@@ -42,6 +42,7 @@ SLOW = [
     "tests/displays/test_display_pictures.py",
     "tests/optimizer/test_models.py",
     "tests/optimizer/test_rung_decisions.py",
+    "tests/policies/test_balancing_promises.py",
     "tests/search/test_numerical_failures.py",
     "tests/search/test_resource_promises.py",
     "tests/search/test_warm_models.py",
@@ -50,7 +51,7 @@ SLOW = [
 ]
 
 #: Tests that start processes or take longer: those of these folders and files, and
-#: those so marked one by one. What is neither these nor slow is of the tier "unit".
+#: those so marked one by one. Tests without any other tier are "unit" tests.
 PROCESS = [
     "tests/benchmarks",
     "tests/checkpoint/test_beside.py",
@@ -96,7 +97,7 @@ PROCESS = [
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Give each test without a tier that of its file."""
-    tiers = {"slow": SLOW, "process": PROCESS, "unit": []}
+    tiers = {"long": [], "slow": SLOW, "process": PROCESS, "unit": []}
     for item in items:
         if not any(map(item.get_closest_marker, tiers)):
             inside = (

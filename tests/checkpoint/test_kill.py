@@ -11,13 +11,25 @@ sys.path.insert(0, str(Path(__file__).parent))
 import kill_series
 from killed_search import SETUPS, X, make_search, table, y
 
+from tiers import mostly_long
+
 pytestmark = pytest.mark.skipif(
     not hasattr(__import__("signal"), "SIGKILL"), reason="no SIGKILL"
 )
 
+#: One of each way to evaluate; the other searches are long tests.
+SOME = {
+    "one-job",
+    "batches",
+    "failures",
+    "branched",
+    "window",
+    "races",
+    "time-limit-jobs",
+}
 
-@pytest.mark.slow
-@pytest.mark.parametrize("setup", SETUPS)
+
+@pytest.mark.parametrize("setup", mostly_long(SETUPS, slow=SOME))
 def test_a_killed_search_ends_as_if_unbroken(setup, tmp_path):
     done = kill_series.check_series(setup, tmp_path, seed=len(setup))
     assert done["kills"] > 0

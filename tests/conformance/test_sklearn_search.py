@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tiers import mostly_long
+
 HERE = Path(__file__).parent
 
 
@@ -52,8 +54,7 @@ def _became(case):
     return "passed"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", ["1", "3", "all"])
+@pytest.mark.parametrize("batch", mostly_long(["1", "3", "all"], slow=["1", "all"]))
 def test_what_passes_for_their_engine_passes_for_ours(outcomes, batch):
     theirs, ours = outcomes("off"), outcomes(batch)
     passing = {name for name, became in theirs.items() if became == "passed"}

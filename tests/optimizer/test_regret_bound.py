@@ -15,6 +15,7 @@ from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
 from skrobustbo.optimizer import _regret_bound
 from skrobustbo.optimizer._regret_bound import Band, regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB, available
+from tiers import mostly_slow
 
 N_POINTS, NOISE = 60, 0.1
 LINE = {"i": Integer(0, N_POINTS - 1)}
@@ -242,10 +243,6 @@ class Plane(Fake):
     def score(self, X, y=None):
         squares = (self.a - 0.3) ** 2 + (self.b + 0.2) ** 2
         return np.exp(-squares / 1.28) if self.shape == "bump" else 1 - squares / 3.13
-
-
-def mostly_slow(first, *others):
-    return [first, *(pytest.param(other, marks=pytest.mark.slow) for other in others)]
 
 
 def smooth_search(shape, tol, seed):

@@ -15,10 +15,10 @@ from skrobustbo import Candidate
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies import HBGPUCB, LBGPUCB, LNBGPUCB, Setup
 from skrobustbo.surrogate import FactorCache, Models, View
-
-pytestmark = pytest.mark.slow
+from tiers import mostly_long
 
 RUNS, NOISE = 400, 0.1
+KERNELS = [Matern(0.3, nu=2.5), RBF(0.3)]
 GRID = np.linspace(0, 1, 40)[:, None]
 SETTINGS = {
     "noise": NOISE,
@@ -71,7 +71,7 @@ def longest_right(cls, kernel, norm):
 
 
 @pytest.mark.parametrize("cls", [LBGPUCB, LNBGPUCB, HBGPUCB])
-@pytest.mark.parametrize("kernel", [Matern(0.3, nu=2.5), RBF(0.3)])
+@pytest.mark.parametrize("kernel", mostly_long(KERNELS, slow=KERNELS[:1]))
 def test_a_well_specified_candidate_stays(kernel, cls):
     """Of 400 runs 1 in 10 may lose the longest length scale, which is right.
 
@@ -87,7 +87,7 @@ def test_a_well_specified_candidate_stays(kernel, cls):
     assert lost <= 60
 
 
-@pytest.mark.parametrize("cls", [LBGPUCB, LNBGPUCB])
+@pytest.mark.parametrize("cls", mostly_long([LBGPUCB, LNBGPUCB], slow=[LBGPUCB]))
 def test_a_grossly_long_length_scale_goes(cls):
     """One peak of width 0.07 on a grid from 4, by the policy's own suspected regret.
 

@@ -17,6 +17,7 @@ from sklearn.model_selection import KFold
 from fake_estimators import Marked, hang, marks_of, processes_of, search_of
 from skrobustbo.evaluation import Stops, _timed
 from skrobustbo.model_selection._source import OptimizerSource
+from tiers import mostly_long
 
 X, y = load_iris(return_X_y=True)
 
@@ -163,8 +164,7 @@ def test_the_estimate_follows_recent_folds():
     assert fresh.reason == ""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", mostly_long(range(20), slow=range(6)))
 def test_ten_seconds_are_met(seed):
     class Varied(Marked):
         def fit(self, X, y=None):
