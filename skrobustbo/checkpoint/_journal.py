@@ -331,9 +331,10 @@ class Journal(NoJournal):
         trials: list[Trial]
         if self._rounds:
             try:
-                trials = source.resume(self._rounds.pop(0))
+                trials = source.resume(self._rounds[0])
             except (LookupError, OverflowError, TypeError, ValueError) as error:
                 raise store.damaged(self.path, "a candidate") from error
+            del self._rounds[: bool(trials)]
             return trials
         trials = source.next_round()
         rows = [

@@ -113,10 +113,9 @@ class MemoryJournal(NoJournal):
             trials = source.resume(self.rounds[self._n_replayed])
         else:
             trials = source.next_round()
-            if not trials:
-                return trials
-            self.rounds.append(source.records(trials))
-        self._n_replayed += 1
+            if trials:
+                self.rounds.append(source.records(trials))
+        self._n_replayed += bool(trials)
         return trials
 
     def done(self, candidate: int) -> list[Done]:

@@ -128,7 +128,8 @@ class OptimizerSource:
     def next_round(self) -> list[Trial]:
         """Ask for the next candidates; none if the budget or the space is used up."""
         self._check_fits(last=False)
-        if self._n_left and self._is_within_tol():
+        # Values of candidates in flight may widen the bound, but the search is over.
+        if self.reason == "tol" or (self._n_left and self._is_within_tol()):
             self.reason = "tol"
             return []
         trials = self._ask(min(self._n_left, self._at_once))
@@ -226,7 +227,8 @@ class OptimizerSource:
         The optimizer then has the same state as in the earlier run, to the last bit, so
         that its state need not be stored. If it proposes other candidates, as another
         version of a package may, the recorded ones are used: a new optimizer takes them
-        over.
+        over. None are returned if the space is used up until a candidate in flight is
+        told, as it then was in the earlier run.
 
         Raises
         ------
@@ -236,6 +238,8 @@ class OptimizerSource:
         space = self.optimizer.space
         read = [read_record(record, space) for record in noted]
         trials = [] if self._diverged else self._ask(len(noted))
+        if not (trials or self._diverged) and self._in_flight:
+            return []
         if not self._diverged and not are_those(trials, read, space):
             del self._in_flight[len(self._in_flight) - len(trials) :]
             self._start_over()

@@ -258,13 +258,14 @@ class Branch:
             return self.trial(x, FALLBACK)
 
     def _chosen(self, n_asked: int) -> Trial:
-        models = self.models(n_asked)
-        if self.state is None:
+        models, state = self.models(n_asked), self.state
+        if state is None:
             told = self.models(n_asked, pending=False)
-            self.state = self.policy.start(self.setup, told)
+            state = self.policy.start(self.setup, told)
         pending = self.history.pending_metadata
         argmax = self.maximizer(n_asked, repeats=self.policy.repeats)
-        x, metadata = self.policy.suggest(self.state, models, argmax, pending)
+        x, metadata = self.policy.suggest(state, models, argmax, pending)
+        self.state = state  # not before: an ask in vain must leave no trace
         return self.trial(
             x,
             "model",

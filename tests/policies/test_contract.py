@@ -263,6 +263,17 @@ def test_a_finite_space_is_exhausted_exactly(once, which):
         optimizer.ask()
 
 
+@pytest.mark.parametrize("n_initial", [2, 8])
+def test_an_ask_in_vain_leaves_no_trace(once, n_initial):
+    given = {"n_initial_points": n_initial, "random_state": 0}
+    optimizer = Optimizer(SPACES["points"], once, **given)
+    run(optimizer, 8, score)
+    before = json.dumps(optimizer.to_dict())
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+    assert json.dumps(optimizer.to_dict()) == before
+
+
 def test_unsolicited_points_are_learnt_from(once, space):
     optimizer = Optimizer(space, once, n_initial_points=2, random_state=0)
     told = optimizer.space.sample(3, 9)

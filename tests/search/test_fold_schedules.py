@@ -1,5 +1,6 @@
 """When candidates are proposed and told: round by round, in a window, or freely."""
 
+import itertools
 import math
 import os
 import signal
@@ -20,6 +21,7 @@ from fake_estimators import (
     search_of,
 )
 from runs import assert_same
+from skrobustbo import Optimizer
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import Racing, Stops
 from skrobustbo.evaluation._flight import Flight, Schedule
@@ -200,6 +202,15 @@ def test_all_folds_of_all_candidates_run(schedule):
     assert found.n_iter_ == 10
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
     assert not any(record["pending"] for record in found.optimizer_.history_)
+
+
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_a_tolerance_ends_the_search_for_good(schedule, monkeypatch):
+    bounds = itertools.chain([math.inf] * 6, [0.0], itertools.repeat(math.inf))
+    monkeypatch.setattr(Optimizer, "regret_bound", lambda self, **_: next(bounds))
+    found = search(schedule=schedule, n_iter=20, tol=0.1).fit(X, y)
+    assert found.stop_reason_ == "tol"
+    assert found.n_iter_ == 3 + 6
 
 
 @pytest.mark.parametrize("schedule", ["window", "free"])
