@@ -157,6 +157,36 @@ def policy_of(policy: str | Policy, tol: float | str | None) -> Policy:
     return make_policy(policy)
 
 
+def initial_points(search: Any, space: Space) -> list[Params] | None:
+    """Return the initial points of a search, completed.
+
+    Raises
+    ------
+    ValueError
+        If a setting of the estimator that completes a point is outside the space.
+    """
+    given, branches = search.initial_params, space.branches
+    points = completed(given, space, search.estimator)
+    for params, point in zip(given or (), points or (), strict=True):
+        for name in (name for name in point if name not in params):
+            among = [b.dimensions[name] for b in branches if name in b.names]
+            if not any(_allows(dimension, point[name]) for dimension in among):
+                raise ValueError(
+                    f"In 'initial_params', {dict(params)!r} has no {name!r}, and the "
+                    f"estimator's own value, {point[name]!r}, is outside the space; "
+                    f"give {name!r} a value in the space."
+                )
+    return points
+
+
+def _allows(dimension: Any, value: Any) -> bool:
+    try:
+        dimension.encode(value)
+    except ValueError:
+        return False
+    return True
+
+
 def completed(
     initial_params: Sequence[Mapping[str, Any]] | None, space: Space, estimator: Any
 ) -> list[Params] | None:

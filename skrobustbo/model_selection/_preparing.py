@@ -16,7 +16,7 @@ from skrobustbo.model_selection._before import (
     check_names,
     check_pre_dispatch,
     check_scoring,
-    completed,
+    initial_points,
     keeps_predictions,
     metric_of,
     policy_of,
@@ -121,7 +121,7 @@ def prepared(
         outline=lambda: outline(search, space, metric_of(search)),
         call=lambda: call_of(search),
     )
-    first = completed(search.initial_params, space, search.estimator)
+    first = initial_points(search, space)
     if before is not None:
         first, horizon = [*(first or []), *before.first], horizon + len(before.told)
     make = partial(

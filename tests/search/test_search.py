@@ -479,6 +479,10 @@ class Counting(Hill):
             {"initial_params": [{"a": 7}]},
             "In 'initial_params', parameter 'a' is outside the space",
         ),
+        (
+            {"param_space": {**SPACE, "a": Real(1, 2)}, "initial_params": [{"b": 0}]},
+            "has no 'a', and the estimator's own value, 0.0, is outside the space",
+        ),
         ({"initial_params": [{"c": 0}]}, "got 'c'"),
         ({"initial_params": ["a"]}, "must be a list of dicts"),
         ({"scoring": "acuracy"}, "scoring"),
