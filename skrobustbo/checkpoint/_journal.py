@@ -334,7 +334,8 @@ class Journal(NoJournal):
                 trials = source.resume(self._rounds[0])
             except (LookupError, OverflowError, TypeError, ValueError) as error:
                 raise store.damaged(self.path, "a candidate") from error
-            del self._rounds[: bool(trials)]
+            if trials:  # else the round is asked for again
+                del self._rounds[0]
             return trials
         trials = source.next_round()
         rows = [

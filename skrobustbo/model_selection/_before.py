@@ -168,23 +168,15 @@ def initial_points(search: Any, space: Space) -> list[Params] | None:
     given, branches = search.initial_params, space.branches
     points = completed(given, space, search.estimator)
     for params, point in zip(given or (), points or (), strict=True):
-        for name in (name for name in point if name not in params):
+        for name in [name for name in point if name not in params]:
             among = [b.dimensions[name] for b in branches if name in b.names]
-            if not any(_allows(dimension, point[name]) for dimension in among):
+            if not any(dimension.contains(point[name]) for dimension in among):
                 raise ValueError(
                     f"In 'initial_params', {dict(params)!r} has no {name!r}, and the "
                     f"estimator's own value, {point[name]!r}, is outside the space; "
                     f"give {name!r} a value in the space."
                 )
     return points
-
-
-def _allows(dimension: Any, value: Any) -> bool:
-    try:
-        dimension.encode(value)
-    except ValueError:
-        return False
-    return True
 
 
 def completed(

@@ -237,12 +237,13 @@ class OptimizerSource:
         """
         space = self.optimizer.space
         read = [read_record(record, space) for record in noted]
-        trials = [] if self._diverged else self._ask(len(noted))
-        if not (trials or self._diverged) and self._in_flight:
-            return []
-        if not self._diverged and not are_those(trials, read, space):
-            del self._in_flight[len(self._in_flight) - len(trials) :]
-            self._start_over()
+        if not self._diverged:
+            trials = self._ask(len(noted))
+            if not trials and self._in_flight:
+                return []
+            if not are_those(trials, read, space):
+                del self._in_flight[len(self._in_flight) - len(trials) :]
+                self._start_over()
         if self._diverged:
             trials = [self._added(trial) for trial in read]
             self._in_flight += trials

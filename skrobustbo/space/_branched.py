@@ -207,12 +207,4 @@ def _meet(a: Dimension, b: Dimension) -> bool:
         a, b = b, a
     if a.size > COUNTED:
         return True
-    return any(_has(b, value) for value in a.decode(a.table()))
-
-
-def _has(dimension: Dimension, value: Any) -> bool:
-    try:
-        dimension.encode(value)
-    except ValueError:
-        return False
-    return True
+    return any(b.contains(value) for value in a.decode(a.table()))

@@ -59,6 +59,14 @@ class Dimension(ABC):
     def encode(self, value: Any) -> Rows:
         """Return the encoded row of a value, shape (n_columns,); ValueError if none."""
 
+    def contains(self, value: Any) -> bool:
+        """Return whether a value is one of the parameter's."""
+        try:
+            self.encode(value)
+        except ValueError:
+            return False
+        return True
+
     @abstractmethod
     def decode(self, rows: Rows) -> list[Any]:
         """Return the values of snapped rows, shape (n, n_columns)."""

@@ -421,19 +421,13 @@ def test_a_search_that_was_cut_off_goes_on_the_same(n, schedule, tmp_path):
     assert statuses.count("partial") == (ours.cv_results_["n_resources"] < 150).sum()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"schedule": "window", "batch_size": 4},
-        {"schedule": "free", "batch_size": 4},
-    ],
-)
-def test_asks_in_vain_are_repeated_by_a_resumed_search(settings, tmp_path, recwarn):
+@pytest.mark.parametrize("schedule", ["window", "free"])
+def test_asks_in_vain_are_repeated_by_a_resumed_search(schedule, tmp_path, recwarn):
     # All points are being evaluated, so there is nothing to ask. Later, some of them
     # are promoted.
     def few(**given):
-        given = {"n_iter": 9, "resource": "n_samples", "min_resources": 17, **given}
-        return search_of(Learner(), {"a": [0.1, 0.4, 0.8]}, **given, **settings)
+        given |= {"n_iter": 9, "schedule": schedule, "batch_size": 4}
+        return search(**given).set_params(param_space={"a": [0.1, 0.4, 0.8]})
 
     expected, path = few().fit(X, y), str(tmp_path / "checkpoint")
     few(checkpoint=path).fit(X, y)
