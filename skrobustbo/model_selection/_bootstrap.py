@@ -1,37 +1,16 @@
-"""The bootstrap of out-of-fold predictions: what the choice of the best adds to it.
+"""The bootstrap of out-of-fold predictions: how noisy the scores of candidates are.
 
-In each replicate the best candidate of a bootstrapped sample, the bag, is chosen. Its
-score there is too good by the luck of the draw, which is known: it is the difference to
-its score on all rows. That the best of all rows is too good for the same reason is what
-is to be corrected. So the candidate's score on all rows, less that luck, is a draw of
-what the winner scores on new rows.
+Rows are drawn with replacement, and all candidates are scored on this sample, the bag.
+Over many bags, the scores spread about as much as they would over many data sets, and
+their correlations show which candidates share their luck. `_winner` derives from this
+how lucky the best candidate is.
 
-Bootstrap bias-corrected cross-validation scores the chosen candidate on the rows that
-are not in the bag instead. For a metric that is a mean over rows, both have the same
-expected value. But the rows outside are 37 % of all: their mean spreads 1.31 times as
-much as that of all rows, so that its quantiles are too far apart, and a metric that is
-none, such as R^2, is biased for so few rows of a fold.
-
-Both take the candidates as given. But a search proposes more of them where scores were
-high, if only by luck, and they share this luck. So a candidate that a model has chosen
-is left out of a bag in which the search would hardly have come to it: the earlier
-candidate that it is most like would have been farther behind.
-
-Such an estimate has a bias of its own. If the metric is smooth in the parameters, it
-takes off half as much again as it should. So the bootstrap is made twice: a second bag
-is drawn of each bag, of which the truth is known, and what the estimate errs there is
-taken off as well.
+The models of the folds are not fitted again: they are taken as given.
 
 References
 ----------
 Tsamardinos, Greasidou, Borboudakis (2018), Bootstrapping the out-of-sample predictions
-for efficient and accurate cross-validation. Machine Learning 107, algorithm 4.
-
-Efron, Tibshirani (1993), An Introduction to the Bootstrap, section 10.6 on correcting
-for bias.
-
-Hall, Martin (1988), On bootstrap resampling and iteration. Biometrika 75, on repeating
-the bootstrap to correct its own bias.
+for efficient and accurate cross-validation. Machine Learning 107.
 """
 
 from __future__ import annotations
@@ -175,16 +154,20 @@ def bootstrapped(
     """
     if n is None:
         n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
-    n_units = 1 + max(int(fold.units.max()) for fold in folds)
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
         config_context(assume_finite=True, skip_parameter_validation=True),
     ):
         warnings.simplefilter("ignore")  # of metrics that are undefined
-        of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
-        bags = [_means(folds, draws) for draws in _draws(n_units, rng, n)]
+        of_all = _means(folds, np.ones((1, count_units(folds)), dtype=int))[0]
+        bags = [_means(folds, draws) for draws in _draws(count_units(folds), rng, n)]
     return of_all, np.concatenate(bags)
+
+
+def count_units(folds: Sequence[FoldScores]) -> int:
+    """Return how many rows, or groups of rows, are drawn for a bag."""
+    return 1 + max(int(fold.units.max()) for fold in folds)
 
 
 def _draws(n_units: int, rng: np.random.Generator, n: int) -> Iterator[Array]:

@@ -26,7 +26,12 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import OutOfFold, Recorder
 from skrobustbo.model_selection._before import keeps_predictions, score_metric
-from skrobustbo.model_selection._bootstrap import FoldScores, Metric, bootstrapped
+from skrobustbo.model_selection._bootstrap import (
+    FoldScores,
+    Metric,
+    bootstrapped,
+    count_units,
+)
 from skrobustbo.model_selection._winner import Honest, score_of_winner
 from skrobustbo.space import Space
 
@@ -154,20 +159,12 @@ def honest(
         )
         return Honest()
     folds = fold_scores(predictions.job, predictions.recorder, kept, groups)
-    if max(fold.units.max() for fold in folds) < 1:
-        return Honest()  # a single row, or group, is never outside of the bag
+    if count_units(folds) < 2:
+        return Honest()  # all bags of a single row, or group, are alike
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
-    scores = bootstrapped(folds, rng)
-    return score_of_winner(*scores, _by_model(trials, finished))
-
-
-def _by_model(trials: Sequence[Trial], finished: Sequence[Trial]) -> Array:
-    """Return which candidates were chosen by a model at their first evaluation."""
-    first: dict[tuple[int, bytes], float] = {}
-    for trial in trials:
-        first.setdefault(trial.point, trial.mean)
-    return np.isfinite([first[trial.point] for trial in finished])
+    of_all, bags = bootstrapped(folds, rng)
+    return score_of_winner(of_all, bags, count_units(folds))
 
 
 def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:

@@ -146,9 +146,10 @@ class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
         score. Use it after you have fixed the problem. The candidates stay the same.
     honest_score : bool or "folds", default=False
         Whether to estimate the winner's score on new rows. `best_score_` is too
-        optimistic, because it is the best of many noisy scores. True bootstraps the
-        predictions for the test rows of all folds, after Tsamardinos et al. (2018). It
-        needs no more fits, but a metric of predictions (a name, or `make_scorer`).
+        optimistic, because it is the best of many noisy scores. True subtracts the
+        expected noise of the winner (empirical Bayes; Efron and Morris, 1973), which it
+        estimates from the predictions for the test rows of all folds. It needs no more
+        fits, but a metric of predictions (a name, or `make_scorer`).
         "folds" subtracts a bias estimated from the scores of the folds (Tibshirani and
         Tibshirani, 2009, equation 4). It works with any `scoring`, but has no interval.
         See the notes.
@@ -234,7 +235,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     highest score, even if a callable `refit` chooses another one, for models fitted to
     as many rows as in one fold. With True, rows are drawn, or whole groups if you pass
     `groups` to `fit`. Sample weights count if the metric accepts them. The user guide
-    explains the bootstrap and how much memory the predictions take. A checkpoint
+    explains the estimate and how much memory the predictions take. A checkpoint
     stores them, so you may not switch True on or off there.
 
     Examples

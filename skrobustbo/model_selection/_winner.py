@@ -1,21 +1,44 @@
-"""What the winner scores on new rows, of the scores of all candidates in bootstraps.
+"""What the winner scores on new rows, of the scores of all candidates in bags of rows.
 
-See `_bootstrap` for the method.
+The best of many noisy scores is likely to be lucky: its noise is not zero on average.
+This is empirical Bayes. The noise of the candidates is normally distributed, and the
+bags show its covariance. True differences between the candidates are taken for
+normally distributed, too, with the same covariance times an unknown factor. The
+differences that were seen have the covariance of the noise times v, with v >= 1. The
+expected noise of the winner, given all scores and v, is its regression on the
+differences, divided by v: they are nothing but noise if v is 1, and next to none of it
+if v is large. The prior of v is uniform in its logarithm.
+
+Candidates that are shown to be worse than the winner are left out. They say how bad
+some regions are, and not how much those that might be the best differ.
+
+A posterior mean does not depend on why the candidates were tried. So it needs no
+correction for a search that proposes candidates where scores were high.
+
+References
+----------
+Efron, Morris (1973), Stein's estimation rule and its competitors: an empirical Bayes
+approach. Journal of the American Statistical Association 68.
+
+Efron (2011), Tweedie's formula and selection bias. Journal of the American Statistical
+Association 106, on estimates of the largest of many effects.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammainc, ndtri
 
 Array = NDArray[Any]
 
 #: Scores that differ by less, relative to their size, are equal: the first one counts.
 _ROUNDING = 1e-12
+#: Directions in which differences vary by less, relative to the first, are rounding.
+_RANK = 1e-9
 _LEVEL = 0.95
 
 
@@ -26,105 +49,97 @@ class Honest(NamedTuple):
     interval: tuple[float, float] = (math.nan, math.nan)
 
 
-def score_of_winner(of_all: Array, bags: Array, by_model: Array) -> Honest:
+def score_of_winner(of_all: Array, bags: Array, n_units: int) -> Honest:
     """Return what the best candidate scores on new rows.
 
     Parameters
     ----------
     of_all : array of shape (m,)
-        Scores of the candidates on all rows, in the order in which they were told.
+        Scores of the candidates on all rows.
     bags : array of shape (b, m)
-        Scores in bootstrapped samples; nan where undefined.
-    by_model : array of bool, shape (m,)
-        Which candidates were chosen by a model.
-    """
-    with np.errstate(all="ignore"):  # of undefined scores
-        return _score_of_winner(of_all, bags, by_model)
-
-
-def _score_of_winner(of_all: Array, bags: Array, by_model: Array) -> Honest:
-    follows = followed(bags, by_model)
-    data, every = of_all[None, :], np.ones((1, len(of_all)), dtype=bool)
-    there = proposed(data, bags, every, follows)
-    truth, draws = _reflected(data, bags, there)
-    # Of each bag, whose truth is known, another bag: with the noise of its neighbour.
-    again = bags + np.roll(bags - of_all, 1, axis=0)
-    _, repeated = _reflected(bags, again, proposed(bags, again, there, follows))
-    known = np.isfinite(draws) & np.isfinite(repeated)
-    if not known.any():
-        return Honest()
-    draws, bias = draws[known], (repeated - truth)[known].mean()
-    tail = (1 - _LEVEL) / 2
-    away = np.quantile(draws, [tail, 1 - tail]) - draws.mean()
-    score = draws.mean() - bias
-    low, high = score + _widening(of_all, bags, draws.std()) * away
-    return Honest(float(score), (float(min(low, score)), float(max(high, score))))
-
-
-def followed(bags: Array, by_model: Array) -> list[int | None]:
-    """Return for each candidate which earlier one it is most like, None for no matter.
-
-    That is the one of the largest correlation of their scores in the bags, for a
-    candidate that a model has chosen.
+        Scores in bootstrapped samples. Those with an undefined score do not count.
+    n_units : int
+        How many rows, or groups of rows, were drawn for each sample.
     """
     known = bags[np.isfinite(bags).all(axis=1)]
     if len(known) < 2:
-        return [None] * len(by_model)
-    scaled = known - known.mean(axis=0)
-    lengths = np.linalg.norm(scaled, axis=0)
-    scaled /= np.where(lengths > 0, lengths, 1.0)
-    return [
-        int(np.argmax(scaled[:, i] @ scaled[:, :i])) if i and by_model[i] else None
-        for i in range(len(by_model))
-    ]
+        return Honest()
+    winner = int(_first_best(of_all[None, :])[0])
+    score = float(of_all[winner] - _luck(of_all, known, n_units, winner))
+    low, high = score + _interval(of_all, known, winner)
+    return Honest(score, (float(min(low, score)), float(max(high, score))))
 
 
-def proposed(
-    data: Array, bags: Array, among: Array, follows: Sequence[int | None]
-) -> Array:
-    """Return which candidates a search would also have proposed in a bag of the data.
+def _first_best(scores: Array) -> Array:
+    """Return for each line of scores the first that is as good as the best."""
+    best = scores.max(axis=1, keepdims=True)
+    first: Array = np.argmax(scores >= best - _ROUNDING * np.abs(best), axis=1)
+    return first
 
-    A candidate that follows another is one of a bag if that one is, and is behind the
-    best before it by no more than in the data.
+
+def _luck(of_all: Array, bags: Array, n_units: int, winner: int) -> float:
+    """Return the expected noise of the winner, given the scores of all candidates."""
+    gap, apart = of_all[winner] - of_all, bags[:, [winner]] - bags
+    spread = _spread(apart)
+    rival = gap <= _shown_worse(len(of_all)) * spread
+    rival &= spread > _ROUNDING * abs(of_all[winner])
+    if not rival.any():
+        return 0.0
+    scaled = apart[:, rival] / spread[rival]
+    draws, lengths, axes = np.linalg.svd(scaled - scaled.mean(axis=0), False)
+    kept = lengths**2 > _RANK * lengths[0] ** 2
+    kept[max(1, min(len(bags), n_units) // 2) :] = False
+    seen = axes[kept] @ (gap[rival] / spread[rival]) / lengths[kept]
+    noise = bags[:, winner] - bags[:, winner].mean()
+    # The covariance is estimated, too: its inverse is too large by these two factors.
+    used = kept.sum() + 1
+    too_large = (1 - used / len(bags)) * (1 - used / n_units)
+    total = len(bags) * float(seen @ seen) * too_large
+    return float(noise @ draws[:, kept] @ seen) * _share_of_noise(total, used - 1)
+
+
+def _share_of_noise(total: float, k: int) -> float:
+    """Return the expected value of 1 / v, with log v uniform from 0 on.
 
     Parameters
     ----------
-    data : array of shape (b, m) or (1, m)
-        Scores on the data.
-    bags : array of shape (b, m)
-        Scores in the bags.
-    among : array of bool, shape (b, m) or (1, m)
-        The candidates of the search of the data.
-    follows : list of int or None
-        Whom each candidate follows; None if it is in every bag.
-
-    Returns
-    -------
-    proposed : array of bool, shape (b, m)
+    total : float
+        Sum of the squares of `k` independent differences, in standard errors.
     """
-    found = np.broadcast_to(among, bags.shape).copy()
-    best, best_of_data = bags[:, 0], data[:, 0]
-    for i, like in enumerate(follows):
-        if like is not None:
-            usual = best_of_data - data[:, like] + _ROUNDING * np.abs(best)
-            found[:, i] &= found[:, like] & ~(best - bags[:, like] > usual)
-        best = np.where(found[:, i], np.fmax(best, bags[:, i]), best)
-        more = np.fmax(best_of_data, data[:, i])
-        best_of_data = np.where(among[:, i], more, best_of_data)
-    return found
+    reached = gammainc(k / 2, total / 2)
+    if not reached:  # the differences are next to none, and what is their share, too
+        return 1.0
+    return float(k / total * gammainc(k / 2 + 1, total / 2) / reached)
 
 
-def _reflected(data: Array, bags: Array, there: Array) -> tuple[Array, Array]:
-    """Return the best candidate's score in the data, and that less the bag's luck."""
-    means = np.where(np.isfinite(bags) & there, bags, -np.inf)
-    best = means.max(axis=1)
-    least = best - _ROUNDING * np.abs(best)
-    chosen = np.argmax(means >= least[:, None], axis=1)[:, None]
-    truth = np.take_along_axis(np.broadcast_to(data, bags.shape), chosen, axis=1)[:, 0]
-    return truth, np.where(np.isfinite(best), 2 * truth - best, np.nan)
+def _spread(values: Array) -> Array:
+    """Return the standard deviations of columns, however large or small they are."""
+    size = np.abs(values).max(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    spread: Array = size * (values / size).std(axis=0)
+    return spread
 
 
-def _widening(of_all: Array, bags: Array, shown: float) -> float:
+def _shown_worse(m: int) -> float:
+    """Return how many standard errors behind is shown worse, whichever of m wins."""
+    n_pairs = max(1, m * (m - 1) / 2)
+    return float(ndtri(1 - (1 - _LEVEL) / 2 / n_pairs))
+
+
+def _interval(of_all: Array, bags: Array, winner: int) -> Array:
+    """Return the ends of the interval, relative to the score.
+
+    In each bag another candidate is the best, and its luck there is known. Its score on
+    all rows, less this luck, is a draw of what the winner scores on new rows.
+    """
+    best = _first_best(bags)
+    draws = 2 * of_all[best] - bags[np.arange(len(bags)), best]
+    tail = (1 - _LEVEL) / 2
+    ends: Array = np.quantile(draws - draws.mean(), [tail, 1 - tail])
+    return _widening(of_all, bags, winner, float(_spread(draws))) * ends
+
+
+def _widening(of_all: Array, bags: Array, winner: int, shown: float) -> float:
     """Return how much wider the interval is than what the draws show.
 
     The scores of a simple model spread less than those of a better one, and it wins
@@ -133,12 +148,9 @@ def _widening(of_all: Array, bags: Array, shown: float) -> float:
     variance is at most that of the draws and of this candidate together: the scores of
     a winner may hardly spread at all.
     """
-    known = bags[np.isfinite(bags).all(axis=1)]
-    if len(known) < 2:
-        return 1.0
-    winner = int(np.nanargmax(of_all))
-    spread = known.std(axis=0)
-    near = of_all[winner] - of_all <= (known - known[:, [winner]]).std(axis=0)
+    spread = _spread(bags)
+    near = of_all[winner] - of_all <= _spread(bags - bags[:, [winner]])
     most = spread.max(where=near, initial=spread[winner])
-    factor = min(most / spread[winner], np.hypot(shown, most) / shown)
+    with np.errstate(all="ignore"):  # of scores that do not spread
+        factor = min(most / spread[winner], np.hypot(shown, most) / shown)
     return float(factor) if math.isfinite(factor) else 1.0
