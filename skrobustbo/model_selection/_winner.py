@@ -79,23 +79,47 @@ def _first_best(scores: Array) -> Array:
 
 def _luck(of_all: Array, bags: Array, n_units: int, winner: int) -> float:
     """Return the expected noise of the winner, given the scores of all candidates."""
-    gap, apart = of_all[winner] - of_all, bags[:, [winner]] - bags
-    spread = _spread(apart)
-    rival = gap <= _shown_worse(len(of_all)) * spread
-    rival &= spread > _ROUNDING * abs(of_all[winner])
-    if not rival.any():
+    gaps, apart = of_all[winner] - of_all, bags[:, [winner]] - bags
+    errors = _spread(apart)
+    rivals = gaps <= _shown_worse(len(of_all)) * errors
+    rivals &= errors > _ROUNDING * abs(of_all[winner])  # or it is the winner again
+    if not rivals.any():
         return 0.0
-    scaled = apart[:, rival] / spread[rival]
-    draws, lengths, axes = np.linalg.svd(scaled - scaled.mean(axis=0), False)
+    differences = apart[:, rivals] / errors[rivals]
+    return _expected_noise(
+        bags[:, winner] - bags[:, winner].mean(),
+        differences - differences.mean(axis=0),
+        gaps[rivals] / errors[rivals],
+        n_units,
+    )
+
+
+def _expected_noise(
+    noise: Array, differences: Array, seen: Array, n_units: int
+) -> float:
+    """Return the expected noise of one score, given its differences from others.
+
+    Parameters
+    ----------
+    noise : array of shape (b,)
+        Of the score, in each bag.
+    differences : array of shape (b, k)
+        Noise of the differences, in each bag, in standard errors.
+    seen : array of shape (k,)
+        The differences on all rows, in standard errors.
+    n_units : int
+        How many rows, or groups of rows, were drawn for a bag.
+    """
+    draws, lengths, axes = np.linalg.svd(differences, full_matrices=False)
     kept = lengths**2 > _RANK * lengths[0] ** 2
-    kept[max(1, min(len(bags), n_units) // 2) :] = False
-    seen = axes[kept] @ (gap[rival] / spread[rival]) / lengths[kept]
-    noise = bags[:, winner] - bags[:, winner].mean()
+    kept[max(1, min(len(noise), n_units) // 2) :] = False
+    independent = axes[kept] @ seen / lengths[kept]
     # The covariance is estimated, too: its inverse is too large by these two factors.
     used = kept.sum() + 1
-    too_large = (1 - used / len(bags)) * (1 - used / n_units)
-    total = len(bags) * float(seen @ seen) * too_large
-    return float(noise @ draws[:, kept] @ seen) * _share_of_noise(total, used - 1)
+    too_large = (1 - used / len(noise)) * (1 - used / n_units)
+    total = len(noise) * float(independent @ independent) * too_large
+    by_regression = float(noise @ draws[:, kept] @ independent)
+    return by_regression * _share_of_noise(total, used - 1)
 
 
 def _share_of_noise(total: float, k: int) -> float:
