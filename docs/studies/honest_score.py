@@ -2,9 +2,9 @@
 
     python docs/studies/honest_score.py --out honest_score.csv
 
-Each search has data of its own, drawn from a known generator. The truth is what the
-winner's models, one for each fold, score on many rows that no search has seen. Searches
-that the csv file holds already are not made again.
+Each search has data of its own, drawn from a known generator or from the images of
+MNIST. The truth is what the winner's models, one for each fold, score on many rows that
+the search has not seen. Searches that the csv file holds already are not made again.
 
 Most of the error is the luck of the rows, which the winner shares with any other model.
 So the estimator with its default settings is cross-validated on the same folds. The
@@ -15,6 +15,7 @@ average for a few rows, but the squared error is.
 
 import argparse
 import time
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,7 @@ from lines import completed
 from skrobustbo import Integer, Real, RobustBayesSearchCV, policies
 from skrobustbo.benchmarks._args import checked_names, positive_int
 from skrobustbo.benchmarks._report import table
+from skrobustbo.datasets import fetch_mnist
 from skrobustbo.model_selection._honest import corrected
 
 #: Rows that the truth is measured on, and folds.
@@ -53,6 +55,7 @@ SETTINGS = {
         _LOGISTIC,
         "neg_log_loss",
     ),
+    "mnist accuracy": (DecisionTreeClassifier(random_state=0), _TREE, "accuracy"),
 }
 #: What the luck is measured in, where it is not the metric.
 LUCK = {"r2": "neg_mean_squared_error"}
@@ -175,9 +178,13 @@ def run_one(key):
 
 
 def draw(key):
-    """Return the rows of a search, and unused ones of the same generator."""
+    """Return the rows of a search, and unused ones of the same source."""
     n = key.n_rows + N_UNUSED
-    if SETTINGS[key.setting][2] == "r2":
+    if key.setting == "mnist accuracy":
+        X, y = images()
+        rows = np.random.default_rng(key.seed).permutation(len(y))[:n]
+        X, y = X[rows], y[rows]
+    elif SETTINGS[key.setting][2] == "r2":
         X, y = make_regression(n, 20, noise=100, random_state=key.seed)
     else:
         X, y = make_classification(
@@ -190,6 +197,13 @@ def draw(key):
             random_state=key.seed,
         )
     return X[: key.n_rows], y[: key.n_rows], X[key.n_rows :], y[key.n_rows :]
+
+
+@cache
+def images():
+    """Return every other pixel and line of all images of MNIST, and their digits."""
+    X, y = fetch_mnist("all", return_X_y=True)
+    return X.reshape(-1, 28, 28)[:, ::2, ::2].reshape(len(X), -1), y
 
 
 def make_search(key):

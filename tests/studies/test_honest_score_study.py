@@ -32,6 +32,23 @@ def test_the_command_goes_on_where_it_was(tmp_path, capsys):
     assert "`best_score_` | 1 |" in capsys.readouterr().out
 
 
+def test_images_are_drawn_anew_for_each_search(monkeypatch):
+    images = np.arange(30 * 784).reshape(30, 784)
+    monkeypatch.setattr(
+        honest_score, "fetch_mnist", lambda *args, **kwargs: (images, np.arange(30))
+    )
+    monkeypatch.setattr(honest_score, "N_UNUSED", 20)
+    honest_score.images.cache_clear()
+    key = Key("mnist accuracy", "robust", 10, 30, 0, 0)
+    X, y, unused, answers = honest_score.draw(key)
+    honest_score.images.cache_clear()
+    assert X.shape == (10, 196)
+    assert sorted([*y, *answers]) == list(range(30))
+    # The first pixels of the first and the third line.
+    np.testing.assert_array_equal(X[:, 0], images[y, 0])
+    np.testing.assert_array_equal(unused[:, 14], images[answers, 56])
+
+
 def test_settings_that_are_none(tmp_path):
     with pytest.raises(SystemExit):
         command(tmp_path / "r.csv", "--settings", "forest")
