@@ -154,14 +154,15 @@ def bootstrapped(
     """
     if n is None:
         n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
+    n_units = count_units(folds)
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
         config_context(assume_finite=True, skip_parameter_validation=True),
     ):
         warnings.simplefilter("ignore")  # of metrics that are undefined
-        of_all = _means(folds, np.ones((1, count_units(folds)), dtype=int))[0]
-        bags = [_means(folds, draws) for draws in _draws(count_units(folds), rng, n)]
+        of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
+        bags = [_means(folds, draws) for draws in _draws(n_units, rng, n)]
     return of_all, np.concatenate(bags)
 
 

@@ -159,12 +159,13 @@ def honest(
         )
         return Honest()
     folds = fold_scores(predictions.job, predictions.recorder, kept, groups)
-    if count_units(folds) < 2:
+    n_units = count_units(folds)
+    if n_units < 2:
         return Honest()  # all bags of a single row, or group, are alike
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
     of_all, bags = bootstrapped(folds, rng)
-    return score_of_winner(of_all, bags, count_units(folds))
+    return score_of_winner(of_all, bags, n_units)
 
 
 def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:

@@ -65,8 +65,14 @@ def score_of_winner(of_all: Array, bags: Array, n_units: int) -> Honest:
     if len(known) < 2:
         return Honest()
     winner = int(_first_best(of_all[None, :])[0])
-    score = float(of_all[winner] - _luck(of_all, known, n_units, winner))
-    low, high = score + _interval(of_all, known, winner)
+    gaps, apart = of_all[winner] - of_all, known[:, [winner]] - known
+    errors = _spread(apart)
+    rivals = gaps <= _shown_worse(len(of_all)) * errors
+    rivals &= errors > _ROUNDING * abs(of_all[winner])  # or it is the winner again
+    seen, differences = gaps[rivals] / errors[rivals], apart[:, rivals] / errors[rivals]
+    luck = _expected_noise(known[:, winner], differences, seen, n_units)
+    score = float(of_all[winner] - luck)
+    low, high = score + _interval(of_all, known, winner, gaps <= errors)
     return Honest(score, (float(min(low, score)), float(max(high, score))))
 
 
@@ -77,23 +83,6 @@ def _first_best(scores: Array) -> Array:
     return first
 
 
-def _luck(of_all: Array, bags: Array, n_units: int, winner: int) -> float:
-    """Return the expected noise of the winner, given the scores of all candidates."""
-    gaps, apart = of_all[winner] - of_all, bags[:, [winner]] - bags
-    errors = _spread(apart)
-    rivals = gaps <= _shown_worse(len(of_all)) * errors
-    rivals &= errors > _ROUNDING * abs(of_all[winner])  # or it is the winner again
-    if not rivals.any():
-        return 0.0
-    differences = apart[:, rivals] / errors[rivals]
-    return _expected_noise(
-        bags[:, winner] - bags[:, winner].mean(),
-        differences - differences.mean(axis=0),
-        gaps[rivals] / errors[rivals],
-        n_units,
-    )
-
-
 def _expected_noise(
     noise: Array, differences: Array, seen: Array, n_units: int
 ) -> float:
@@ -102,14 +91,17 @@ def _expected_noise(
     Parameters
     ----------
     noise : array of shape (b,)
-        Of the score, in each bag.
-    differences : array of shape (b, k)
-        Noise of the differences, in each bag, in standard errors.
-    seen : array of shape (k,)
+        The score in each bag: its noise, up to a constant.
+    differences : array of shape (b, m)
+        The differences in each bag, in standard errors.
+    seen : array of shape (m,)
         The differences on all rows, in standard errors.
     n_units : int
         How many rows, or groups of rows, were drawn for a bag.
     """
+    if not len(seen):
+        return 0.0
+    noise, differences = noise - noise.mean(), differences - differences.mean(axis=0)
     draws, lengths, axes = np.linalg.svd(differences, full_matrices=False)
     kept = lengths**2 > _RANK * lengths[0] ** 2
     kept[max(1, min(len(noise), n_units) // 2) :] = False
@@ -150,7 +142,7 @@ def _shown_worse(m: int) -> float:
     return float(ndtri(1 - (1 - _LEVEL) / 2 / n_pairs))
 
 
-def _interval(of_all: Array, bags: Array, winner: int) -> Array:
+def _interval(of_all: Array, bags: Array, winner: int, near: Array) -> Array:
     """Return the ends of the interval, relative to the score.
 
     In each bag another candidate is the best, and its luck there is known. Its score on
@@ -160,10 +152,10 @@ def _interval(of_all: Array, bags: Array, winner: int) -> Array:
     draws = 2 * of_all[best] - bags[np.arange(len(bags)), best]
     tail = (1 - _LEVEL) / 2
     ends: Array = np.quantile(draws - draws.mean(), [tail, 1 - tail])
-    return _widening(of_all, bags, winner, float(_spread(draws))) * ends
+    return _widening(_spread(bags), winner, near, float(_spread(draws))) * ends
 
 
-def _widening(of_all: Array, bags: Array, winner: int, shown: float) -> float:
+def _widening(spread: Array, winner: int, near: Array, shown: float) -> float:
     """Return how much wider the interval is than what the draws show.
 
     The scores of a simple model spread less than those of a better one, and it wins
@@ -172,8 +164,6 @@ def _widening(of_all: Array, bags: Array, winner: int, shown: float) -> float:
     variance is at most that of the draws and of this candidate together: the scores of
     a winner may hardly spread at all.
     """
-    spread = _spread(bags)
-    near = of_all[winner] - of_all <= _spread(bags - bags[:, [winner]])
     most = spread.max(where=near, initial=spread[winner])
     with np.errstate(all="ignore"):  # of scores that do not spread
         factor = min(most / spread[winner], np.hypot(shown, most) / shown)
