@@ -127,7 +127,7 @@ class FoldScores:
 
 
 def bootstrapped(
-    folds: Sequence[FoldScores], rng: np.random.Generator, n: int | None = None
+    folds: Sequence[FoldScores], n_units: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return the scores of all candidates on all rows, and in bags of them.
 
@@ -141,20 +141,18 @@ def bootstrapped(
     ----------
     folds : list of FoldScores
         The folds; their units are numbers from 0 on, all of which occur.
+    n_units : int
+        How many units there are.
     rng : Generator
         Draws the units.
-    n : int, default=None
-        Number of bags. Default: `N_REPLICATES`, or `N_SLOW`.
 
     Returns
     -------
     of_all : array of shape (m,)
     bags : array of shape (n, m)
-        nan where undefined.
+        nan where undefined; n is `N_REPLICATES`, or `N_SLOW`.
     """
-    if n is None:
-        n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
-    n_units = count_units(folds)
+    n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),

@@ -164,7 +164,7 @@ def honest(
         return Honest()  # all bags of a single row, or group, are alike
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
-    of_all, bags = bootstrapped(folds, rng)
+    of_all, bags = bootstrapped(folds, n_units, rng)
     return score_of_winner(of_all, bags, n_units)
 
 
