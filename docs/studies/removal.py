@@ -59,6 +59,7 @@ CONSTANTS = {
     ],
     "_DOUBLINGS, none": [(_robust, "_DOUBLINGS", 0)],
     "_DOUBLINGS, no limit": [(_robust, "_DOUBLINGS", 60)],
+    "filling comes last": [(_robust, "points_of_box", lambda d: 0)],
     "_SIDE": [(_levels, "_SIDE", 1.0)],
     "_BOX": [(_climbs, "_BOX", 1.0)],
     "_FULL": [(_climbs, "_FULL", 1)],

@@ -74,6 +74,11 @@ def radius_of_box(spacing: float) -> float:
     return _BOX * spacing
 
 
+def points_of_box(d: int) -> int:
+    """Return how many points fill a box: about as many turns as a climb takes."""
+    return _FULL * d
+
+
 def tops(
     posterior: Posterior, radius: float, d: int, only_best: bool = False
 ) -> Iterator[Top]:
@@ -90,7 +95,7 @@ def tops(
         apart = np.minimum(np.abs(posterior.X - posterior.X[row]), 1.0)
         halvings = range(_HALVINGS + 1 if row == best else 1)
         radii = (radius / 2**halving for halving in halvings)
-        with_room = (r for r in radii if not _is_full(apart, r, _FULL * d))
+        with_room = (r for r in radii if not _is_full(apart, r, points_of_box(d)))
         if half := next(with_room, None):
             yield Top(row, half, free=row != best)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from skrobustbo._arguments import require
+from skrobustbo.policies._climbs import points_of_box
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
 from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale, Step, in_use
 from skrobustbo.policies._map_estimate import MapPolicy
@@ -53,9 +54,10 @@ class RobustUCB(MapPolicy):
     guide). It needs no minimal gain, except around the best point. Line 8 is always
     accepted, so that a share of the points covers the space whatever the models
     predict. In the last `endgame` sqrt(N) evaluations, only lines 5 and 7 take turns,
-    line 7 around the best point only, because there is no time left to use what
-    exploring would find. Values far below the median are winsorized before the model
-    sees them. Otherwise, one diverged fit would flatten all other differences.
+    line 7 around the best point only: there is no time left to explore. In the 2 d
+    evaluations before them, line 4 puts i = 3 last: a climb from a new point would not
+    end in time. Values far below the median are winsorized before the model sees them.
+    Otherwise, one diverged fit would flatten all other differences.
 
     Parameters
     ----------
@@ -134,8 +136,10 @@ class RobustUCB(MapPolicy):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
         levels = [MODEL, CLIMB, FILL] if self.fills(state, n) else [MODEL, SHORTER]
         levels = [i for i in levels if i not in state.passed] or levels
-        taken = state.taken(pending)
-        return sorted(levels, key=lambda i: (taken[i] + 1) / self.weights[i])
+        taken, d = state.taken(pending), state.n_parameters
+        levels.sort(key=lambda i: (taken[i] + 1) / self.weights[i])
+        late = self.is_endgame(state, n, ahead=points_of_box(d))
+        return sorted(levels, key=lambda i: late and i == FILL)
 
     def fills(self, state: RobustState, n: int) -> bool:
         """Return whether the evaluations planned can fill the space."""
@@ -148,12 +152,10 @@ class RobustUCB(MapPolicy):
         misses = state.misses[level] if self.fills(state, n) else 0
         return float(2 ** min(misses, _DOUBLINGS) * self.min_improvement)
 
-    def is_endgame(self, state: RobustState, n: int) -> bool:
-        """Return whether query n + 1 is one of the last; after the horizon, none is."""
-        if state.horizon is None:
-            return False
-        left = state.horizon - n
-        return 0 < left <= self.endgame * math.sqrt(state.horizon)
+    def is_endgame(self, state: RobustState, n: int, ahead: int = 0) -> bool:
+        """Return whether query n + 1 is in the endgame, or up to `ahead` before it."""
+        horizon = state.horizon or 0
+        return 0 < horizon - n <= self.endgame * math.sqrt(horizon) + ahead
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
         """Count the query, store the estimate, and record a gain or a miss."""

@@ -12,7 +12,7 @@ from skrobustbo import Optimizer, Real
 from skrobustbo.policies import RobustUCB
 from skrobustbo.policies import _map_estimate as module
 from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale
+from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale, Step
 from skrobustbo.policies._robust_state import RobustState
 from skrobustbo.surrogate import FactorCache, LogNormalPrior, Models, View
 
@@ -277,6 +277,27 @@ def test_the_end_goes_to_what_is_known_to_be_good():
     labels = [record["model_label"] for record in optimizer.history_]
     assert set(labels[-6:]) == {"theta/1", "climb"}
     assert "fill" in labels[:-6]
+
+
+def test_filling_comes_last_when_a_climb_would_not_end_in_time():
+    policy, state = RobustUCB(), RobustState(2, 100, [9] * 4, [0] * 4)
+    assert policy.order(state, [], 85) == [MODEL, FILL, CLIMB]
+    assert policy.order(state, [], 86) == [MODEL, CLIMB, FILL]  # 2 d before the endgame
+    assert policy.order(state, [], 89) == [MODEL, CLIMB, FILL]
+    assert policy.order(state, [], 90) == [MODEL]
+    assert policy.order(state, [], 100) == [MODEL, FILL, CLIMB]  # after the horizon
+    policy = RobustUCB(endgame=0)
+    assert policy.order(state, [], 95) == [MODEL, FILL, CLIMB]
+    assert policy.order(state, [], 96) == [MODEL, CLIMB, FILL]
+
+
+def test_filling_takes_late_turns_if_no_other_level_does(monkeypatch):
+    monkeypatch.setattr(Step, "by_climb", lambda step: None)  # no box has room
+    policy = RobustUCB(min_improvement=1e9)  # the model never expects enough
+    optimizer = Optimizer({"a": Real(0, 1)}, policy, horizon=25, random_state=0)
+    run(optimizer, 20, smooth)
+    labels = [record["model_label"] for record in optimizer.history_]
+    assert labels[-2:] == ["fill", "fill"]
 
 
 def test_the_end_is_that_of_all_branches_together():

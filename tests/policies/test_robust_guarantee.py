@@ -54,7 +54,7 @@ def radius(optimizer):
 @pytest.mark.parametrize("objective", [steep, waves])
 @pytest.mark.parametrize(("d", "horizon"), [(1, 50), (2, 50), (3, 100), (5, 200)])
 def test_the_points_of_a_cube_cover_it(d, horizon, objective):
-    n = math.ceil(horizon - math.sqrt(horizon))  # what comes before the endgame
+    n = math.ceil(horizon - math.sqrt(horizon) - 2 * d)  # then, filling comes last
     optimizer = searched(cube(d), objective, horizon, n)
     m = inside.state(optimizer).counts[FILL]
     n_chosen = sum(inside.state(optimizer).counts)
@@ -68,7 +68,7 @@ def test_the_points_of_a_cube_cover_it(d, horizon, objective):
 
 def test_the_points_of_a_mixed_space_cover_it():
     space = {**cube(2), "kind": Categorical(["a", "b", "c"])}
-    optimizer = searched(space, steep, 120, 108)
+    optimizer = searched(space, steep, 120, 103)
     m = inside.state(optimizer).counts[FILL]
     assert radius(optimizer) <= 1.5 / FOUND * math.sqrt(3 / m)
 

@@ -405,7 +405,7 @@ def test_the_largest_score_of_a_metric(scoring, top):
 def test_no_more_is_left_than_the_metric_can_give():
     rows = np.linspace(0, 1, 40)[:, None]
     search = RobustBayesSearchCV(
-        Ridge(), {"alpha": Real(1e-2, 1e6, log=True)}, n_iter=8, random_state=0
+        Ridge(), {"alpha": Real(1e-2, 1e6, log=True)}, n_iter=12, random_state=0
     ).fit(rows, rows[:, 0])
     left = 1 - search.best_score_
     found = Findings(*of(bounded(1e6, search)))
