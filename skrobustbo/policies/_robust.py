@@ -136,10 +136,9 @@ class RobustUCB(MapPolicy):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
         levels = [MODEL, CLIMB, FILL] if self.fills(state, n) else [MODEL, SHORTER]
         levels = [i for i in levels if i not in state.passed] or levels
-        taken, d = state.taken(pending), state.n_parameters
-        levels.sort(key=lambda i: (taken[i] + 1) / self.weights[i])
-        late = self.is_endgame(state, n, ahead=points_of_box(d))
-        return sorted(levels, key=lambda i: late and i == FILL)
+        taken, w = state.taken(pending), self.weights
+        late = self.is_endgame(state, n, ahead=points_of_box(state.n_parameters))
+        return sorted(levels, key=lambda i: (late and i == FILL, (taken[i] + 1) / w[i]))
 
     def fills(self, state: RobustState, n: int) -> bool:
         """Return whether the evaluations planned can fill the space."""
