@@ -1,12 +1,9 @@
 """What all tests share: figures without a screen, data sets without the internet."""
 
-import functools
-import http.server
 import importlib.util
 import os
 import signal
 import sys
-import threading
 
 import pytest
 
@@ -16,10 +13,7 @@ os.environ["MPLBACKEND"] = "Agg"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # To look for examples is to import; these import other packages, and have none.
-collect_ignore_glob = [
-    f"skrobustbo/benchmarks/_peers/_{peer}.py"
-    for peer in ("cmaes", "skopt", "optuna", "botorch", "smac")
-]
+collect_ignore_glob = []
 # The examples of displays draw, and matplotlib is optional.
 if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
@@ -37,7 +31,7 @@ for package, program in (("optuna", "share_study"), ("ray", "tune_locally")):
 SLOW = [
     "tests/attack",
     "tests/bad_input/test_junk.py",
-    "tests/benchmarks/test_reproduce.py",
+    "benchmarks/tests/benchmarks/test_reproduce.py",
     "tests/displays/test_display_branches.py",
     "tests/displays/test_display_pictures.py",
     "tests/optimizer/test_models.py",
@@ -46,14 +40,15 @@ SLOW = [
     "tests/search/test_numerical_failures.py",
     "tests/search/test_resource_promises.py",
     "tests/search/test_warm_models.py",
-    "tests/studies",
+    "benchmarks/tests/studies",
+    "benchmarks/tests/test_commands.py",
     "tests/test_get_started.py",
 ]
 
 #: Tests that start processes or take longer: those of these folders and files, and
 #: those so marked one by one. Tests without any other tier are "unit" tests.
 PROCESS = [
-    "tests/benchmarks",
+    "benchmarks/tests/benchmarks",
     "tests/checkpoint/test_beside.py",
     "tests/checkpoint/test_hostile.py",
     "tests/checkpoint/test_loading.py",
@@ -72,9 +67,9 @@ PROCESS = [
     "tests/policies/test_contract.py",
     "tests/policies/test_growing.py",
     "tests/policies/test_regressors.py",
-    "tests/problems/test_changing.py",
-    "tests/problems/test_synthetic.py",
-    "tests/problems/test_tunings.py",
+    "benchmarks/tests/problems/test_changing.py",
+    "benchmarks/tests/problems/test_synthetic.py",
+    "benchmarks/tests/problems/test_tunings.py",
     "tests/search/test_callbacks.py",
     "tests/search/test_evaluation.py",
     "tests/search/test_failures.py",
@@ -122,59 +117,3 @@ def one_blas():
 
     with one_blas_thread():
         yield
-
-
-@pytest.fixture
-def no_other_home(tmp_path, monkeypatch):
-    """Keep a test away from the user's own data folders."""
-    from skrobustbo.datasets import _fetch
-
-    monkeypatch.delenv("SKROBUSTBO_DATA", raising=False)
-    monkeypatch.setattr(_fetch, "DEFAULT_HOME", str(tmp_path / "default"))
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
-class _Handler(http.server.SimpleHTTPRequestHandler):
-    def do_GET(self):
-        self.server.requested.append(self.path)
-        super().do_GET()
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def served(tmp_path):
-    """Serve a folder: `folder`, its `url` and the paths `requested`."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-    handler = functools.partial(_Handler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.requested = []
-        server.folder = folder
-        server.url = f"http://127.0.0.1:{server.server_port}/"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def build(monkeypatch):
-    """`problems.get` without downloads; skips the test where data are not at hand."""
-    from skrobustbo import problems
-    from skrobustbo.datasets import _fetch
-
-    def refuse(file, timeout):
-        raise OSError("tests of problems download nothing")
-
-    def get(name, **settings):
-        try:
-            return problems.get(name, **settings)
-        except FileNotFoundError as error:
-            reason = str(error).split(" was not found")[0]
-            pytest.skip(f"no data, set SKROBUSTBO_DATA: {reason}")
-
-    monkeypatch.setattr(_fetch, "_download", refuse)
-    return get

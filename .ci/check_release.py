@@ -53,7 +53,6 @@ _EGG_INFO = "skrobustbo.egg-info/"  # of setuptools, in every sdist
 IN_WHEEL = {
     "skrobustbo/__init__.py",
     "skrobustbo/py.typed",
-    "skrobustbo/benchmarks/_reproduce/papers/boho.toml",
 }
 
 

@@ -27,7 +27,7 @@ ORDER = [
 
 #: Arguments of those examples that have some.
 ARGUMENTS = {
-    "plot_mnist_logistic_regression.py": ["--quick", "--no-download"],
+    "plot_mnist_logistic_regression.py": ["--quick", "--data", "digits"],
     "plot_dask_cluster.py": ["--quick"],
 }
 

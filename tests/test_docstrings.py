@@ -13,21 +13,19 @@ from skrobustbo import (
     RobustBayesSearchCV,
     acquisition,
     checkpoint,
-    datasets,
     displays,
     kernels,
     policies,
     previous,
-    problems,
     surrogate,
 )
 from skrobustbo.integrations import optuna as integrations_optuna
 from skrobustbo.integrations import ray as integrations_ray
 
-FOR_USERS = [skrobustbo, datasets, displays, policies, previous, problems]
+FOR_USERS = [skrobustbo, displays, policies, previous]
 PUBLIC = [*FOR_USERS, acquisition, kernels, surrogate]
 #: Not packages of public names: the package's own workings, and a command.
-INSIDE = {"checkpoint", "evaluation", "benchmarks", "watching"}
+INSIDE = {"checkpoint", "evaluation", "watching"}
 #: Has no names of its own, but modules named after the packages that they serve.
 WITH_MODULES = {"integrations"}
 #: The same names as at the top level.

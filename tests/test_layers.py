@@ -83,7 +83,7 @@ MAY_IMPORT = {
     },
 }
 #: These use public names of the others only.
-BESIDE = {"displays", "problems", "benchmarks", "datasets"}
+BESIDE = {"displays"}
 #: Of the parts without an underscore, all; and how names are looked up and spelt.
 OPEN = {"__init__", "_names", *BESIDE} | {n for n in MAY_IMPORT if n[0] != "_"}
 
@@ -172,8 +172,8 @@ def test_imports_point_one_way(path):
     [
         ("displays", "skrobustbo.space", "_space", "not a public name"),
         ("displays", "skrobustbo.space._space", "Space", "not a public name"),
-        ("problems", "skrobustbo._names", "_close", "not a public name"),
-        ("benchmarks", "skrobustbo._forms", "check", "may not import from _forms"),
+        ("displays", "skrobustbo._names", "_close", "not a public name"),
+        ("displays", "skrobustbo._forms", "check", "may not import from _forms"),
         ("policies", "skrobustbo.space", "Space", "may not import from space"),
         ("policies", "skrobustbo", "space", "may not import from space"),
         ("policies", "skrobustbo", "Optimizer", "may not import from optimizer"),

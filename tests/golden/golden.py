@@ -24,6 +24,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+#: Where the problems of some cases are: they need not be installed.
+LABORATORY = HERE.parents[1] / "benchmarks"
 HASHES = HERE / "hashes.json"
 Traces = dict[str, list[str]]
 
@@ -79,7 +81,8 @@ def traces(names: Iterable[str], jobs: int) -> Traces:
 
 def traces_of(package: Path, names: list[str], jobs: int) -> Traces:
     """Return the traces that the package in another folder makes."""
-    environment = {**os.environ, "PYTHONPATH": str(package)}
+    folders = os.pathsep.join([str(package), str(LABORATORY)])
+    environment = {**os.environ, "PYTHONPATH": folders}
     words = [sys.executable, __file__, "make", str(package), "--jobs", str(jobs)]
     words += ["--cases", *names]
     done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=True)
@@ -178,4 +181,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(LABORATORY))
     sys.exit(main())

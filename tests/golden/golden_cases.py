@@ -33,9 +33,9 @@ from skrobustbo import (
     Space,
     maximize,
     minimize,
-    problems,
 )
 from skrobustbo.policies import available
+from skrobustbo_benchmarks import problems
 
 Trace = list[str]
 

@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from functions import LearningCurves
 from runs import read_back
-from skrobustbo import Optimizer, Real, problems
+from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._rungs import Link
 from skrobustbo.policies import available
@@ -179,12 +180,12 @@ def reversed_below(bound):
 
 
 #: The space of learning curves, and values on it.
-CURVES = problems.get("learning-curves", d=2).space
+CURVES = LearningCurves().space
 VALUES = {
-    "agreeing": problems.get("learning-curves", d=2).resource.value,
+    "agreeing": LearningCurves().value,
     "reversed": reversed_below(81),
     "half reversed": reversed_below(27),
-    "unrelated": problems.get("learning-curves", d=2, kind="unrelated").resource.value,
+    "unrelated": LearningCurves("unrelated").value,
     "failing": failing,
     "failing in full": failing_in_full,
     "constant": lambda params, amount: 1.0,

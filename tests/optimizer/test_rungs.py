@@ -7,17 +7,14 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from skrobustbo import Categorical, Optimizer, Real, problems
+from functions import LearningCurves
+from skrobustbo import Categorical, Optimizer, Real
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._rungs import Link
 from skrobustbo.policies import available
 
 SPACE = {"x": Real(0, 1), "y": Real(0, 1)}
 AMOUNTS = [9, 27, 81]
-
-
-def curves(kind="agreeing", seed=0):
-    return problems.get("learning-curves", d=2, kind=kind, seed=seed)
 
 
 def optimizer_of(problem=None, policy="robust", horizon=12, **settings):
@@ -35,7 +32,7 @@ def step(optimizer, value):
 
 def run(problem, n, **settings):
     optimizer = optimizer_of(problem, **settings)
-    asked = [step(optimizer, problem.resource.value) for _ in range(n)]
+    asked = [step(optimizer, problem.value) for _ in range(n)]
     return optimizer, asked
 
 
@@ -100,7 +97,7 @@ def test_a_slope_is_never_negative():
 
 
 def test_rungs_get_equal_shares_of_a_third_and_then_all_is_full():
-    problem = curves()
+    problem = LearningCurves()
     optimizer, asked = run(problem, 70, horizon=30)
     amounts = np.array([amount for _, amount in asked])
     paid = np.cumsum(amounts) / 81
@@ -112,17 +109,15 @@ def test_rungs_get_equal_shares_of_a_third_and_then_all_is_full():
 
 
 def test_a_candidate_rises_rung_by_rung_and_the_best_one_rises():
-    problem = curves()
+    problem = LearningCurves()
     _, asked = run(problem, 40, horizon=60)
     seen = {}
     for params, amount in asked:
         key = tuple(params.values())
         assert amount == AMOUNTS[len(seen.setdefault(key, []))]
         seen[key].append(amount)
-    value = problem.resource.value
-    low = {
-        key: value(dict(zip(problem.space.names, key, strict=True)), 9) for key in seen
-    }
+    value = problem.value
+    low = {key: value(dict(zip(problem.space, key, strict=True)), 9) for key in seen}
     risen = [low[key] for key, amounts in seen.items() if len(amounts) == 3]
     left = [low[key] for key, amounts in seen.items() if len(amounts) == 1]
     assert np.median(risen) > np.max(np.sort(left)[: len(left) // 2])
@@ -164,16 +159,16 @@ def test_without_a_horizon_shares_stay_equal():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_reversed_rungs_are_given_up_and_agreeing_ones_are_not(seed):
-    wrong, _ = run(curves("reversed", seed), 60, horizon=40)
+    wrong, _ = run(LearningCurves("reversed", seed), 60, horizon=40)
     assert wrong._rungs.in_use == [2]
-    right, _ = run(curves("agreeing", seed), 60, horizon=40)
+    right, _ = run(LearningCurves("agreeing", seed), 60, horizon=40)
     assert right._rungs.in_use == [0, 1, 2]
 
 
 def test_after_all_rungs_are_given_up_new_points_are_full():
-    problem = curves("reversed")
+    problem = LearningCurves("reversed")
     optimizer, _ = run(problem, 60, horizon=40)
-    assert step(optimizer, problem.resource.value)[1] == 81
+    assert step(optimizer, problem.value)[1] == 81
 
 
 # Failures, finite spaces, branches, policies ------------------------------------------
@@ -272,16 +267,16 @@ def shown(optimizer):
 
 @pytest.mark.parametrize("policy", available())
 def test_every_policy_goes_on_with_full_values_alone(policy):
-    problem = curves("reversed")
+    problem = LearningCurves("reversed")
     optimizer = optimizer_of(problem, policy=policy, horizon=15, n_initial_points=4)
     while not optimizer._branches[0].history.only_full:
-        step(optimizer, problem.resource.value)
+        step(optimizer, problem.value)
     waiting = optimizer.ask(2, return_resource=True)
     assert {amount for _, amount in waiting} == {AMOUNTS[-1]}
     for params, _ in waiting:
-        optimizer.tell(params, problem.resource.value(params, AMOUNTS[-1]))
+        optimizer.tell(params, problem.value(params, AMOUNTS[-1]))
     for _ in range(4):
-        step(optimizer, problem.resource.value)
+        step(optimizer, problem.value)
     full = [
         record["value_std"] == 0 and record["resource_values"][AMOUNTS[-1]] is not None
         for record in optimizer.history_
@@ -294,10 +289,10 @@ def test_every_policy_goes_on_with_full_values_alone(policy):
 
 def test_values_of_low_rungs_no_longer_matter():
     """Predictions are those of an optimizer that never had them."""
-    problem = curves("reversed")
+    problem = LearningCurves("reversed")
     optimizer = optimizer_of(problem, horizon=15, n_initial_points=4)
     while not optimizer._branches[0].history.only_full:
-        step(optimizer, problem.resource.value)
+        step(optimizer, problem.value)
     other = optimizer_of(problem, horizon=15, n_initial_points=4)
     for trial in optimizer._branches[0].history.told:
         other.tell(trial.params, trial.value)
@@ -394,12 +389,12 @@ def test_a_state_with_impossible_full_values_is_refused(full):
 
 @pytest.mark.parametrize("kind", ["agreeing", "reversed"])
 def test_a_state_at_any_step_goes_on_the_same(kind):
-    problem = curves(kind)
+    problem = LearningCurves(kind)
     optimizer = optimizer_of(problem, horizon=10, n_initial_points=4)
     for _ in range(30):
         state = json.loads(json.dumps(optimizer.to_dict()))
-        asked = step(optimizer, problem.resource.value)
-        assert step(Optimizer.from_dict(state), problem.resource.value) == asked
+        asked = step(optimizer, problem.value)
+        assert step(Optimizer.from_dict(state), problem.value) == asked
 
 
 @pytest.mark.parametrize(

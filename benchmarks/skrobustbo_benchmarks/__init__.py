@@ -1,0 +1,1 @@
+"""Reproducible comparisons of policies: ``python -m skrobustbo_benchmarks --help``."""

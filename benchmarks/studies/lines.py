@@ -1,0 +1,50 @@
+"""A csv file with a line for each run, added to as runs end: a command can resume."""
+
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import pandas as pd
+
+from skrobustbo_benchmarks._pool import say
+from skrobustbo_benchmarks._record import Table
+
+
+def completed(path, columns, keys, make, jobs=1):
+    """Return the lines of a file, after those that it lacks have been made.
+
+    Parameters
+    ----------
+    path : Path
+        The csv file, which need not exist.
+    columns : dict of str to type
+        What a line holds.
+    keys : list of NamedTuple
+        What tells the runs apart: some of the columns.
+    make : callable
+        Key -> dict of the other columns.
+    jobs : int
+        Runs at a time; of several, each is made in another process.
+    """
+    key, command = type(keys[0])._fields, Path(sys.argv[0]).name
+    table = Table(path, columns, key=key, command=command)
+    held = table.open()
+    missing = [key for key in keys if tuple(key) not in held]
+    say(f"{path}: {len(keys) - len(missing)} of {len(keys)} runs are there.")
+    if missing and (mixed := table.versions.add()):
+        say(f"{path} mixes runs of {mixed}.")
+    for key, line in _made(missing, make, jobs):
+        table.append(pd.DataFrame([{**key._asdict(), **line}], columns=columns))
+        say(f"{key} is over.")
+    return table.read()[0]
+
+
+def _made(keys, make, jobs):
+    if jobs == 1:
+        yield from ((key, make(key)) for key in keys)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(make, key): key for key in keys}
+        for future in as_completed(futures):
+            yield futures[future], future.result()

@@ -1,0 +1,411 @@
+"""Races of folds, beside full evaluation and simpler ways of stopping early.
+
+    python benchmarks/studies/racing.py run --out racing.csv --seeds 0-4 --splits 5,10
+    python benchmarks/studies/racing.py show racing.csv
+
+Ten tunings on data that scikit-learn carries, 40 candidates each. "aggressive" stops a
+candidate whose mean so far is below the best mean, "forgiving" one whose mean so far is
+below the worst fold of the best (Bergman et al. 2024); both have the default policy.
+The replay takes the candidates of the full search and asks which of their folds the
+race would have saved. "window" races with eight candidates in flight. Peers, each with
+its own way of stopping early, get as many folds as the full search: successive halving,
+Optuna with its pruner for folds, SMAC with its racing; they have to be installed, and
+named by `--methods`. Rows that the file holds are not made again.
+"""
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+
+import racing_peers as peers
+import shared
+from racing_tunings import TUNINGS
+from skrobustbo import RobustBayesSearchCV
+from skrobustbo.evaluation import Racing, Schedule
+from skrobustbo_benchmarks._args import seed_list
+from skrobustbo_benchmarks._report import table
+
+#: Candidates of the full search, and at most for what it takes in folds or seconds.
+N_ITER, MOST = 40, 160
+COLUMNS = [
+    "tuning",
+    "n_splits",
+    "seed",
+    "method",
+    "folds",
+    "seconds",
+    "best",
+    "error",
+    "fresh",
+    "at_folds",
+    "at_seconds",
+    "full_then",
+]
+
+
+# Other rules --------------------------------------------------------------------------
+
+
+class _Rule:
+    """A race that is lost below a bound; the pooled estimate is told."""
+
+    allowance = 0.5
+
+    def __init__(self, race, bound):
+        self.folds, self._bound = race.folds, bound
+
+    def chance(self, scores):
+        return 0.0 if np.mean(scores) < self._bound else 1.0
+
+
+class Simple(Racing):
+    """Stops candidates by a bound on the mean of their folds so far."""
+
+    def __init__(self, *args, bound, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._bound = bound
+
+    def race(self, trial):
+        race = super().race(trial)
+        if race is None:
+            return None
+        return _Rule(race, self._bound(max(self._complete, key=np.mean)))
+
+
+class Shadow(Racing):
+    """Stops nobody, and notes each race."""
+
+    races = ()
+
+    def race(self, trial):
+        self.races = {**dict(self.races), trial.number: super().race(trial)}
+
+
+class Search(RobustBayesSearchCV):
+    """A search with another rule for its races."""
+
+    rule, more = Shadow, ()
+
+    def _source(self, *args):
+        source = super()._source(*args)
+        given = {"score": source._score, "beliefs": source._beliefs, **dict(self.more)}
+        self.races = self.rule(0.05, 0.25, source.n_planned, **given)
+        source.schedule = lambda: Schedule(racing=self.races)
+        return source
+
+
+class Aggressive(Search):
+    rule, more = Simple, (("bound", np.mean),)
+
+
+class Forgiving(Search):
+    rule, more = Simple, (("bound", np.min),)
+
+
+OURS = {
+    "full": (Search, {}),
+    "confident": (RobustBayesSearchCV, {"racing": "confident"}),
+    "aggressive": (Aggressive, {}),
+    "forgiving": (Forgiving, {}),
+    "window": (
+        RobustBayesSearchCV,
+        {"racing": "confident", "schedule": "window", "batch_size": 8},
+    ),
+}
+FIRST = ["full", "confident", "aggressive", "forgiving"]
+PEERS = ["halving", "optuna-tpe", "optuna-gp", "smac"]
+MORE = ["window", *PEERS]
+
+
+# Running ------------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    """What a method did.
+
+    Attributes
+    ----------
+    params : list of dict
+        Candidates, in their order.
+    table : array of shape (n_candidates, n_splits)
+        Scores by fold; nan for folds that were not fitted.
+    seconds : array of shape (n_candidates,)
+        Seconds of fitting and scoring.
+    """
+
+    params: Sequence
+    table: np.ndarray
+    seconds: np.ndarray
+
+    def __post_init__(self):
+        self.folds = np.isfinite(self.table).sum(axis=1)
+        self.means = self.table.mean(axis=1)  # nan unless complete
+        self.winner = int(np.nanargmax(self.means))
+        best = self.table[self.winner]
+        self.error = float(best.std(ddof=1) / np.sqrt(len(best)))
+
+    def best_within(self, spent, budget):
+        """Return the best complete score among the candidates paid from a budget."""
+        paid = np.cumsum(spent) <= budget * (1 + 1e-9)
+        return float(np.nanmax(self.means[paid], initial=-np.inf))
+
+
+def run_of(search):
+    """Return what one of our searches did."""
+    results = search.cv_results_
+    splits = range(search.n_splits_)
+    table = np.array([results[f"split{k}_test_score"] for k in splits]).T
+    each = results["mean_fit_time"] + results["mean_score_time"]
+    return Run(results["params"], table, np.isfinite(table).sum(axis=1) * each)
+
+
+def splitter_of(estimator, n_splits, seed):
+    kind = StratifiedKFold if is_classifier(estimator) else KFold
+    return kind(n_splits, shuffle=True, random_state=seed)
+
+
+def searched(kind, name, n_splits, seed, n_iter, **settings):
+    data, estimator, space, scoring = TUNINGS[name]
+    given = {
+        "cv": splitter_of(estimator, n_splits, seed),
+        "scoring": scoring,
+        "refit": False,
+        "random_state": seed,
+        **settings,
+    }
+    return kind(estimator, space, n_iter=n_iter, **given).fit(*data())
+
+
+def peer_run(method, name, n_splits, seed):
+    """Return what another package did."""
+    data, estimator, space, scoring = TUNINGS[name]
+    splitter, n_folds = splitter_of(estimator, n_splits, seed), N_ITER * n_splits
+    folds = peers.Folds(estimator, *data(), splitter, scoring)
+    if method == "halving":
+        found = peers.halving(estimator, space, *data(), splitter, scoring, seed)
+        for k in range(n_splits):
+            folds.fit(found.best_params_, k)
+        results = found.cv_results_
+        each = results["mean_fit_time"] + results["mean_score_time"]
+        run = Run(folds.params, folds.table(), np.array([n_splits * each.sum()]))
+        run.folds = np.array([n_folds])  # of all rows, which its rungs add up to
+        return run
+    if method == "smac":
+        peers.smac_run(folds, space, n_folds, seed)
+    else:
+        peers.optuna_run(method.removeprefix("optuna-"), folds, space, n_folds, seed)
+    return Run(folds.params, folds.table(), np.array(folds.seconds))
+
+
+def fresh_score(name, params, seed):
+    """Return the mean score of parameters over other splits than the search's."""
+    data, estimator, _, scoring = TUNINGS[name]
+    estimator = clone(estimator).set_params(**params)
+    scores = [
+        cross_val_score(
+            estimator,
+            *data(),
+            scoring=scoring,
+            cv=splitter_of(estimator, 5, 10_000 + 10 * seed + i),
+        )
+        for i in range(3)
+    ]
+    return float(np.mean(scores))
+
+
+def replayed(run, races):
+    """Return the folds that races would have used, and the best score they leave."""
+    n, n_splits = run.table.shape
+    complete, used, left = [], 0, 0.05
+    for i, row in enumerate(run.table):
+        stopped = None
+        for j in range(1, n_splits if races[i] else 0):
+            chance = races[i].chance(row[:j])
+            if chance <= left / max(n - i, 2):
+                stopped, left = j, left - chance
+                break
+        used += stopped or n_splits
+        complete += [i] if stopped is None else []
+    return used, float(run.means[complete].max())
+
+
+def rows_of(name, n_splits, seed, methods, whole):
+    """Yield a row for each method.
+
+    `whole` is the seconds of the full search, where that is among the rows already.
+    """
+    for method in methods:
+        run, longer, more = made(method, name, n_splits, seed), None, {}
+        if method == "full":
+            full, whole = run, float(run.seconds.sum())
+        if method == "confident":
+            more = {"full_then": full.best_within(full.seconds, run.seconds.sum())}
+            longer = made(method, name, n_splits, seed, n_iter=as_many(run, whole))
+        if method in PEERS:
+            longer = run
+        if longer is not None:
+            more["at_folds"] = longer.best_within(longer.folds, N_ITER * n_splits)
+            more["at_seconds"] = longer.best_within(longer.seconds, whole)
+        row = {
+            "tuning": name,
+            "n_splits": n_splits,
+            "seed": seed,
+            "method": method,
+            "folds": int(run.folds.sum()),
+            "seconds": round(float(run.seconds.sum()), 3),
+            "best": run.means[run.winner],
+            "error": run.error,
+            "fresh": fresh_score(name, run.params[run.winner], seed),
+            **more,
+        }
+        yield row
+        if method == "full":
+            used, best = replayed(run, run.races)
+            yield {**row, "method": "replay", "folds": used, "best": best}
+
+
+def made(method, name, n_splits, seed, n_iter=None):
+    """Return what a method does."""
+    if method in PEERS:
+        return peer_run(method, name, n_splits, seed)
+    kind, settings = OURS[method]
+    search = searched(kind, name, n_splits, seed, n_iter or N_ITER, **settings)
+    run = run_of(search)
+    run.races = dict(getattr(search.races, "races", {})) if method == "full" else {}
+    return run
+
+
+def as_many(run, whole):
+    """Return how many candidates the folds, or seconds, of the full search pay for."""
+    folds = run.folds.sum() / (N_ITER * run.table.shape[1])
+    return min(round(N_ITER / min(folds, run.seconds.sum() / whole)), MOST)
+
+
+def run(args):
+    path, names = Path(args.out), args.tunings.split(",")
+    methods, splits = args.methods.split(","), map(int, args.splits.split(","))
+    warnings.simplefilter("ignore")
+    for key in product(seed_list(args.seeds), splits, names):
+        seed, n_splits, name = key
+        rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
+        here = rows[(rows[["seed", "n_splits", "tuning"]] == key).all(axis=1)]
+        missing = [m for m in methods if m not in set(here.method)]
+        whole = here[here.method == "full"].seconds.max()
+        lines = pd.DataFrame(rows_of(name, n_splits, seed, missing, whole))
+        if len(lines):
+            lines = lines.reindex(columns=COLUMNS)
+            form = {"header": not path.exists(), "float_format": "%.6g"}
+            lines.to_csv(path, mode="a", index=False, **form)
+        print(f"{name}, {n_splits} folds, seed {seed}", flush=True)
+
+
+# Showing ------------------------------------------------------------------------------
+
+
+def with_error(values):
+    """Return a mean and twice its standard error over tunings."""
+    values = np.asarray(values, dtype=float)
+    error = 2 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return f"{values.mean():+.2f} ± {error:.2f}"
+
+
+HEADER = (
+    "folds",
+    "method",
+    "seeds",
+    "share of the folds fitted",
+    "winner's score",
+    "on other splits",
+    "with as many folds",
+    "with as many seconds",
+    "after its own seconds",
+    "ahead then on",
+)
+
+
+KEYS = ["tuning", "n_splits", "seed"]
+
+
+def gains(here, full, column):
+    """Return the mean gain over full evaluation for each tuning, in standard errors.
+
+    The error is that of the full winners' means over all seeds: of a few folds of one
+    seed it can be next to nothing by chance.
+    """
+    beside = full.loc[here.index]
+    if column == "full_then":
+        gain = here.best - here.full_then
+    else:
+        gain = here[column] - beside["fresh" if column == "fresh" else "best"]
+    unit = (beside.error**2).groupby("tuning").mean() ** 0.5
+    return gain[np.isfinite(gain)].groupby("tuning").mean() / unit
+
+
+def cells(n_splits, method, here, full):
+    """Return the line of a method."""
+    n_seeds = here.groupby("tuning").size()
+    few, many = n_seeds.min(), n_seeds.max()
+    share = (here.folds / (N_ITER * n_splits)).groupby("tuning").mean().mean()
+    shown = [] if method == "full" else ["best"]
+    shown += [] if method in ("full", "replay") else ["fresh"]
+    shown += ["at_folds", "at_seconds"] if here.at_folds.notna().any() else []
+    shown += ["full_then"] if method == "confident" else []
+    found = {column: gains(here, full, column) for column in shown}
+    then = found.get("full_then")
+    return (
+        str(n_splits),
+        method,
+        str(few) if few == many else f"{few} to {many}",
+        f"{share:.0%}",
+        *(
+            with_error(found[column])
+            if found.get(column, pd.Series([np.nan])).notna().all()
+            else ""
+            for column in ("best", "fresh", "at_folds", "at_seconds", "full_then")
+        ),
+        "" if then is None else f"{(then > 0).sum()} of {len(then)}",
+    )
+
+
+def show(args):
+    rows = pd.read_csv(args.csv)
+    full = rows[rows.method == "full"].set_index(KEYS)
+    groups = rows.groupby(["n_splits", "method"], sort=False)
+    lines = [cells(*key, here.set_index(KEYS), full) for key, here in groups]
+    print(table(HEADER, sorted(lines, key=lambda line: int(line[0])), n_left=2))
+    replay = rows[rows.method == "replay"].set_index(KEYS)
+    lacking = (full.loc[replay.index].best - replay.best) / replay.error
+    print(
+        "\nReplay: the winner is within 0.25 standard errors of the full winner in "
+        f"{(lacking <= 0.25 + 1e-4).mean():.1%} of {len(lacking)} searches."
+    )
+
+
+def parser():
+    made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = made.add_subparsers(required=True)
+    running = commands.add_parser("run")
+    running.add_argument("--out", required=True)
+    running.add_argument("--seeds", default="0-4")
+    running.add_argument("--splits", default="5,10")
+    carried = ",".join(name for name in TUNINGS if name != "mnist")
+    running.add_argument("--tunings", default=carried, help="(all but mnist)")
+    running.add_argument("--methods", default=",".join(FIRST), help=f"or of {MORE}")
+    running.set_defaults(do=run)
+    showing = commands.add_parser("show")
+    showing.add_argument("csv")
+    showing.set_defaults(do=show)
+    return made
+
+
+if __name__ == "__main__":
+    shared.run(parser(), lambda args: args.do(args))

@@ -1,1 +1,0 @@
-"""Reproducible comparisons of policies: ``python -m skrobustbo.benchmarks --help``."""
