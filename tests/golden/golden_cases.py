@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import search_cases
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
@@ -118,7 +119,7 @@ def cases() -> dict[str, Callable[[], Trace]]:
     found["resume/search"] = of_resumed_search
     found["search/batches"] = of_search_in_batches
     found["search/branches"] = of_search_in_branches
-    return found
+    return found | search_cases.cases(text)
 
 
 # Traces ------------------------------------------------------------------------------
