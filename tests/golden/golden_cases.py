@@ -95,6 +95,11 @@ QUICK = (
     "failures",
     "resume/optimizer",
     "resume/search",
+    "race/window/1",
+    "resource/parameter/1",
+    "resume/file/window",
+    "previous/search",
+    "schedule/free/2",
 )
 
 

@@ -88,6 +88,17 @@ def coarse(estimator: Any, X: Any, y: Any) -> float:
     return float(estimator.score(X, y)) + int(10 * np.sum(X)) % 7 / 2
 
 
+class Forgiven(Learner):
+    """Fails in a region until it is told not to."""
+
+    forgiven = False
+
+    def fit(self, X, y):
+        """Fit, or fail."""
+        self.fail_above = math.inf if self.forgiven else 0.3
+        return super().fit(X, y)
+
+
 class Ensemble(Learner):
     """The same with a number of estimators that may be added to."""
 
@@ -174,6 +185,9 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
             add(f"race/{schedule}/2", racing="confident", jobs=2, **flight)
             add(f"schedule/{schedule}/2", jobs=2, **flight)
     add("race/failures", Learner(fail_above=0.5), racing="confident")
+    looser = {"racing": "confident", "racing_delta": 0.2, "racing_margin": 1.0}
+    scored = {"error_score": -2.0, "return_train_score": True}
+    add("race/settings", Learner(fail_above=0.5), **looser, **scored)
     two = [{"a": Real(-1, 0)}, {"a": Real(0, 1), "b": Real(0.01, 100, log=True)}]
     add("race/branches", space=two, racing="confident", n_iter=18)
 
@@ -184,6 +198,7 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
     add("resource/rows/2", jobs=2, **rows, **window)
     add("resource/parameter/1", Ensemble(), **steps)
     add("resource/parameter/free", Ensemble(), **steps, schedule="free", batch_size=3)
+    add("resource/settings", Ensemble(), **steps, max_resources=16, factor=2)
     add("resource/parameter/race", Ensemble(), **steps, racing="confident")
     add("resource/parameter/branches", Ensemble(), two, **steps)
     add("resource/warm/1", Ensemble(warm_start=True), **steps)
@@ -198,6 +213,7 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
     }.items():
         found[f"resume/file/{name}"] = partial(of_resumed_file, text, settings)
     found["schedule/free/2"] = partial(of_overtaking, text)
+    found["resume/file/retry"] = partial(of_retried, text)
     found["resume/memory"] = partial(of_continued, text, {})
     found["resume/memory/race"] = partial(of_continued, text, {"racing": "confident"})
     found["resume/memory/resource"] = partial(
@@ -252,6 +268,17 @@ def of_resumed_file(text: Words, settings: dict) -> Trace:
         path = Path(folder) / "search.db"
         first = fitted(made(**settings, checkpoint=path), text, stop_before=26)
         return [*first, *fitted(made(**settings, checkpoint=path), text)]
+
+
+def of_retried(text: Words) -> Trace:
+    """A search whose failed folds are fitted again, when they no longer fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "search.db"
+        Forgiven.forgiven = False
+        first = fitted(made(Forgiven(), checkpoint=path), text)
+        Forgiven.forgiven = True
+        again = made(Forgiven(), checkpoint=path, retry_failed=True)
+        return [*first, *fitted(again, text)]
 
 
 def of_continued(text: Words, settings: dict) -> Trace:
