@@ -81,7 +81,8 @@ class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
         the best by more than the margin. It holds for the whole search, under the
         models that the policy considers plausible.
     racing_margin : float, default=0.25
-        The margin, in standard errors of the best candidate's mean score.
+        The margin, in standard errors of a mean score. They do not include what makes
+        a fold easier or harder for all candidates.
     resource : str, default=None
         Evaluate candidates with a part of this resource first, and only the better ones
         with all of it: "n_samples", or an integer parameter of the estimator such as
