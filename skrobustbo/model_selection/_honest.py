@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
 from skrobustbo._sklearn_compat import (
@@ -24,7 +24,7 @@ from skrobustbo._sklearn_compat import (
     scorer_of,
 )
 from skrobustbo._trials import Trial
-from skrobustbo.evaluation import OutOfFold, Recorder
+from skrobustbo.evaluation import OutOfFold, Recorder, flat
 from skrobustbo.model_selection._before import keeps_predictions, score_metric
 from skrobustbo.model_selection._bootstrap import (
     FoldScores,
@@ -39,6 +39,18 @@ Array = NDArray[Any]
 
 #: Sets the stream of random numbers apart from those of the search.
 _STREAM = 2018
+#: What `score` methods return. Most are those of scikit-learn's mixins, which compare
+#: y with what `predict` returns, and these do the same. CatBoost's regressor does not:
+#: it takes the mean over several targets in another way.
+_SCORES = {
+    "sklearn.base.ClassifierMixin.score": "accuracy",
+    "sklearn.base.RegressorMixin.score": "r2",
+    "sklearn.dummy.DummyClassifier.score": "accuracy",
+    "sklearn.dummy.DummyRegressor.score": "r2",
+    "sklearn.neighbors._classification.KNeighborsClassifier.score": "accuracy",
+    "sklearn.neighbors._classification.RadiusNeighborsClassifier.score": "accuracy",
+    "catboost.core.CatBoostClassifier.score": "accuracy",
+}
 
 
 # Before the first fit -----------------------------------------------------------------
@@ -85,14 +97,17 @@ def _refusal(search: Any, y: Any) -> ValueError:
 def _scorer_like_own(estimator: Any, space: Space) -> Any:
     """Return the scorer that does what an estimator's own `score` does, or None."""
     found = {
-        getattr(type(last), "score", None)
+        _SCORES.get(_full_name(getattr(type(last), "score", None)))
         for branch in space.branches
         for last in _last_steps(estimator, branch)
     }
-    for mixin, name in ((ClassifierMixin, "accuracy"), (RegressorMixin, "r2")):
-        if found == {mixin.score}:
-            return get_scorer(name)
-    return None
+    (name, *others) = found
+    return None if others or name is None else get_scorer(name)
+
+
+def _full_name(function: Any) -> str:
+    module, name = (getattr(function, k, "") for k in ("__module__", "__qualname__"))
+    return f"{module}.{name}"
 
 
 def _last_steps(estimator: Any, branch: Space, prefix: str = "") -> list[Any]:
@@ -201,9 +216,9 @@ def fold_scores(
     job: Any, recorder: Recorder, kept: Sequence[Sequence[Any]], groups: Any
 ) -> list[FoldScores]:
     """Return the scores of some candidates in each fold."""
-    y = np.asarray(job.y)
+    y = flat(job.y)  # as scikit-learn's metrics take it
     tests = [np.arange(len(y))[test] for _, test in job.splits]
-    units = _units(tests, np.arange(len(y)) if groups is None else np.asarray(groups))
+    units = _units(tests, np.arange(len(y)) if groups is None else flat(groups))
     metric = _metric(job, recorder)
     return [
         FoldScores(
