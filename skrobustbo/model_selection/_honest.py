@@ -24,7 +24,7 @@ from skrobustbo._sklearn_compat import (
     scorer_of,
 )
 from skrobustbo._trials import Trial
-from skrobustbo.evaluation import OutOfFold, Recorder, flat
+from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
 from skrobustbo.model_selection._before import keeps_predictions, score_metric
 from skrobustbo.model_selection._bootstrap import (
     FoldScores,
@@ -141,6 +141,7 @@ def honest(
     error_score: Any,
     groups: Any,
     seed: int,
+    verbose: int = 0,
 ) -> Honest:
     """Return the honest score of a search whose candidates are evaluated.
 
@@ -158,6 +159,8 @@ def honest(
         Rows that are drawn together.
     seed : int
         That of the search.
+    verbose : int, default=0
+        Whether to print how far a metric is that has to be called for each bag.
     """
     finished = [t for t in trials if _is_complete(t, metric, error_score)]
     if not finished:
@@ -179,7 +182,8 @@ def honest(
         return Honest()  # all bags of a single row, or group, are alike
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
-    of_all, bags = bootstrapped(folds, n_units, rng)
+    tell = counter("samples scored for the honest score", verbose)
+    of_all, bags = bootstrapped(folds, n_units, rng, tell)
     return score_of_winner(of_all, bags, n_units)
 
 
