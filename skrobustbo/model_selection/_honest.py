@@ -24,8 +24,13 @@ from skrobustbo._sklearn_compat import (
     scorer_of,
 )
 from skrobustbo._trials import Trial
+from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
-from skrobustbo.model_selection._before import keeps_predictions, score_metric
+from skrobustbo.model_selection._before import (
+    keeps_predictions,
+    kept_metric,
+    score_metric,
+)
 from skrobustbo.model_selection._bootstrap import (
     FoldScores,
     Metric,
@@ -56,19 +61,28 @@ _SCORES = {
 # Before the first fit -----------------------------------------------------------------
 
 
-def collector(search: Any, space: Space, y: Any) -> OutOfFold | None:
+def collector(
+    search: Any, space: Space, y: Any, journal: NoJournal
+) -> OutOfFold | None:
     """Return what collects the predictions of a search, None if it needs none.
+
+    Where an earlier run has begun to keep them, they are kept of all folds, so that
+    they can be needed again.
 
     Raises
     ------
     ValueError
         If there are no predictions of rows to score.
     """
-    if not keeps_predictions(search):
+    is_on = keeps_predictions(search)
+    earlier = journal.described.get("settings", {}).get("honest_score")
+    if not is_on and earlier is None:
         return None
     scorers, _ = search._get_scorers()
     names = metric_names(scorers)
-    metric = score_metric(search, names)
+    metric = (
+        score_metric(search, names) if is_on else kept_metric(search, names, earlier)
+    )
     if names and metric not in names:
         return None  # the search refuses it in its own words
     scorer = scorer_of(scorers, metric)

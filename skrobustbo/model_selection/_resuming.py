@@ -25,7 +25,7 @@ from skrobustbo.evaluation import (
     Stops,
     run_search,
 )
-from skrobustbo.model_selection._before import score_metric
+from skrobustbo.model_selection._before import keeps_predictions, score_metric
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._memory import MemoryJournal
@@ -204,7 +204,7 @@ class ResumeMixin:
         stops = Stops(search.max_time, search.fit_timeout, interruptible=True)
         with self._open_journal(resuming) as journal:
             source = self._source(journal, data, n_iter)
-            kept = collector(self, source.optimizer.space, data["y"])
+            kept = collector(self, source.optimizer.space, data["y"], journal)
             # On resuming, the earlier results stay until there are new ones.
             on_start = None if resuming else partial(self._forget, source)
             how = source.schedule(), kept, source.resource
@@ -267,7 +267,7 @@ class ResumeMixin:
         search: Any = self
         return honest(
             source.trials,
-            kept,
+            kept if keeps_predictions(self) else None,
             metric=score_metric(self, source.trials[0].metrics),
             error_score=search.error_score,
             groups=groups,
