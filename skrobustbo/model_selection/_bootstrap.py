@@ -180,7 +180,7 @@ def bootstrapped(
         of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
         for draws in _draws(n_units, rng, n, step):
             bags.append(_means(folds, draws))
-            tell(step * len(bags), n)
+            tell(min(step * len(bags), n), n)
     scores = np.concatenate(bags)
     if np.isfinite(scores).all(axis=1).sum() < 2:
         raise ValueError(

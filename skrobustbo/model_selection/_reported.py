@@ -29,6 +29,7 @@ class ReportMixin(HTMLReprMixin):
         It shows the best candidate and the uncertainty of its score, the parameters at
         an end of their range, what failed and why, where the time went, why the search
         ended, and what to do next. Notebooks show it below the estimator's diagram.
+        If a section cannot be written, it says so, and a warning names the cause.
 
         Returns
         -------

@@ -271,3 +271,19 @@ def test_a_table_that_somebody_has_spoilt(name):
     search.cv_results_ = SPOILT[name](search.cv_results_)
     assert search.report()
     assert search._repr_html_()
+
+
+# How far it is ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scoring", "verbose", "shown"),
+    [("matthews_corrcoef", 1, True), ("matthews_corrcoef", 0, False), (None, 1, False)],
+)
+def test_a_metric_without_a_rule_shows_how_far_it_is(
+    scoring, verbose, shown, monkeypatch, capsys
+):
+    monkeypatch.setattr("skrobustbo.evaluation._progress._ELSEWHERE", 0.0)
+    make(scoring=scoring, verbose=verbose, n_iter=2).fit(X, y)
+    printed = capsys.readouterr().out
+    assert ("17 of 200 samples scored for the honest score" in printed) == shown
