@@ -18,6 +18,8 @@ _CALLED = {
     "scoring": "the scoring",
     "settings": "the setting {}",
 }
+#: The setting that may be left out later: what is kept for it harms nobody.
+_OPTIONAL = ("settings", "honest_score")
 #: Name of the item that is the part itself, rather than something in it.
 WHOLE = ""
 _WHOLE = {"estimator": "the estimator", "space": "the space"}
@@ -40,7 +42,12 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
     """
     for part in _CALLED:
         old, new = before.get(part, {}), now.get(part, {})
-        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        names = [
+            name
+            for name in {**old, **new}
+            if old.get(name) != new.get(name)
+            and not ((part, name) == _OPTIONAL and name not in new)
+        ]
         if names:
             # Of a pipeline and its parameter, the parameter says more.
             name = max(names, key=lambda name: (name == WHOLE, name.count("__")))

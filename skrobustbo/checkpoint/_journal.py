@@ -59,6 +59,11 @@ class NoJournal:
     retries = False
 
     @property
+    def described(self) -> Parts:
+        """What the first run described the search by."""
+        return {}
+
+    @property
     def n_read(self) -> int:
         """Folds given back so far."""
         return sum(self.n_read_of.values())
@@ -142,6 +147,12 @@ class Journal(NoJournal):
         self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
         self.n_read_of: dict[int, int] = {}
+
+    @property
+    def described(self) -> Parts:
+        """What the first run described the search by."""
+        found: Parts = self._header["search"]
+        return found
 
     def fail(self) -> None:
         """Write that this run ended with an error, if it has written anything."""

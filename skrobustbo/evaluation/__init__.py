@@ -2,7 +2,8 @@
 
 from skrobustbo.evaluation._checks import spread_failures, take_folds
 from skrobustbo.evaluation._flight import Schedule
-from skrobustbo.evaluation._predictions import OutOfFold, Recorder
+from skrobustbo.evaluation._predictions import OutOfFold, Recorder, flat
+from skrobustbo.evaluation._progress import counter
 from skrobustbo.evaluation._racing import Racing
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._run import run_search
@@ -18,6 +19,8 @@ __all__ = [
     "Schedule",
     "Source",
     "Stops",
+    "counter",
+    "flat",
     "run_search",
     "spread_failures",
     "take_folds",

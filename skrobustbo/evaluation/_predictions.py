@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -93,8 +93,14 @@ class Recorder:
         return places.astype(np.min_scalar_type(len(self.classes) - 1))
 
     def decoded(self, kept: Array) -> Array:
-        """Return predictions as the metric takes them."""
+        """Return predictions as the metric takes them.
+
+        Those of one column are labels, or values of a single target; a single column of
+        probabilities is neither.
+        """
         codes = kept.dtype.kind == "u"
+        if codes or not len(self.classes):
+            kept = flat(kept)
         return self.classes[kept] if codes else kept
 
 
@@ -152,12 +158,38 @@ class OutOfFold:
         """Number of classes, 0 for a regressor; None where nothing is kept."""
         return None if self.recorder is None else len(self.recorder.classes)
 
+    def check(self, splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
+        """Raise a ValueError if predictions are wanted and splits are in time order.
+
+        Rows of a time series depend on each other, and the models of such splits have
+        ever more of them: a bootstrap of the rows would show far too little noise.
+        """
+        if self.recorder is None:
+            return
+        rows = np.arange(n_samples)
+        pairs = [pair for pair in splits if all(map(len, pair))]
+        ordered = [rows[train].max() < rows[test].min() for train, test in pairs]
+        if ordered and all(ordered):
+            raise ValueError(
+                "The 'honest_score' of RobustBayesSearchCV can only be True where rows "
+                "do not depend on each other. Got splits whose training rows all come "
+                "before their test rows, as TimeSeriesSplit draws them; pass "
+                "honest_score='folds', which needs the scores of the folds only."
+            )
+
     def take(
         self, number: int, results: Iterable[FoldResult], *, complete: bool
     ) -> None:
-        """Take the predictions of a candidate from its folds; keep them if complete."""
-        if self.recorder is None:
-            return
+        """Take the predictions of a candidate from its folds; keep them if complete.
+
+        A checkpoint may give some back that nobody wants any more.
+        """
         taken = [result.pop("predictions", None) for result in results]
-        if complete:
+        if complete and self.recorder is not None:
             self.kept[number] = taken
+
+
+def flat(values: Any) -> Array:
+    """Return an array, without the second axis if it has a single column."""
+    found = np.asarray(values)
+    return found.ravel() if found.shape[1:] == (1,) else found

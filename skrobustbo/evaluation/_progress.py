@@ -6,6 +6,7 @@ import math
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Self
 
 from skrobustbo.checkpoint import NoJournal
@@ -33,6 +34,20 @@ def announce(
         )
     if journal.resumed is not None:
         print(journal.resumed)
+
+
+def counter(what: str, verbose: int) -> Callable[[int, int], None]:
+    """Return what prints, every ten seconds, how many of how many are done."""
+    shown = time.monotonic()
+
+    def tell(n_done: int, n: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if verbose > 0 and now - shown >= _ELSEWHERE:
+            shown = now
+            print(f"{n_done} of {n} {what}", flush=True)
+
+    return tell
 
 
 class Progress:

@@ -144,7 +144,8 @@ class Racing:
     delta : float
         The budget.
     margin : float
-        What counts as better, in standard errors of the best candidate's mean score.
+        What counts as better, in standard errors of a mean score without the effects
+        of the folds.
     n_planned : int
         Candidates of the search.
     score : callable
@@ -176,9 +177,9 @@ class Racing:
         if folds is None:
             return None
         means = scores.mean(axis=1)
-        best = int(np.argmax(means))
-        error = scores[best].std(ddof=1) / math.sqrt(scores.shape[1])
-        to_beat = float(means[best] + self._margin * error)
+        # The folds of the best also differ by their effects, which its rivals share.
+        error = math.sqrt(folds.variance / scores.shape[1])
+        to_beat = float(means.max() + self._margin * error)
         allowance = self._left / max(n_to_ask, 2)
         self._left -= allowance
         return Race(folds, self._beliefs(trial), to_beat, allowance)

@@ -175,6 +175,7 @@ class _Fit:
         n_splits = cv.get_n_splits(self.X, self.y, **told)
         splits = list(cv.split(self.X, self.y, **told))
         check_splits(splits, n_splits, num_samples(self.X), self.owner)
+        self.predictions.check(splits, num_samples(self.X))
         return splits
 
     def _settings(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skrobustbo._names import canonical, did_you_mean
+from skrobustbo.checkpoint import describe
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 
@@ -41,6 +42,24 @@ def score_metric(search: Any, names: Sequence[str]) -> str | None:
 def keeps_predictions(search: Any) -> bool:
     """Return whether the honest score of a search is one of predictions."""
     return not isinstance(search.honest_score, str) and bool(search.honest_score)
+
+
+def kept_metric(search: Any, names: Sequence[str], described: str | None) -> str | None:
+    """Return the metric whose predictions an earlier run has begun to keep.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search, which may `refit` by another metric now.
+    names : list of str
+        The metrics.
+    described : str or None
+        How that run described its setting `honest_score`.
+    """
+    named = [name for name in names if describe(f"True for {name}") == described]
+    if named or not names:
+        return named[0] if named else None
+    return names[0] if len(names) == 1 else search.search_metric
 
 
 def check_estimator(estimator: Any) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,24 +48,29 @@ class Metric:
         Passed on, the same for all rows.
     of_rows : dict of arrays of shape (n,)
         Passed on for the rows that are scored, such as their weights.
+    errors : list of Exception
+        What it raised last, if it raised anything.
     """
 
     function: Callable[..., Any]
     sign: int
     settings: Mapping[str, Any]
     of_rows: Mapping[str, Array]
+    errors: list[Exception] = field(default_factory=list)
 
     def at(self, rows: Array) -> Metric:
         """Return the metric of some rows."""
         of_rows = {name: values[rows] for name, values in self.of_rows.items()}
-        return Metric(self.function, self.sign, self.settings, of_rows)
+        return replace(self, of_rows=of_rows)
 
     def __call__(self, y: Array, predicted: Array) -> float:
         """Return the score of predictions, nan where it is undefined."""
         try:
             score = self.function(y, predicted, **self.settings, **self.of_rows)
             return self.sign * float(score)
-        except Exception:  # whatever a metric raises for too few rows, or one class
+        # Whatever a metric raises for too few rows, or one class.
+        except Exception as error:
+            self.errors[:] = [error]
             return np.nan
 
 
@@ -87,7 +92,7 @@ class FoldScores:
     def __init__(
         self, metric: Metric, y: Array, predicted: Sequence[Array], units: Array
     ) -> None:
-        self._metric, self._y, self._predicted = metric, y, predicted
+        self.metric, self._y, self._predicted = metric, y, predicted
         self.units = units
         plain = metric.of_rows.keys() <= {"sample_weight"}
         by_rule = weighted(metric.function, y, predicted, metric.settings)
@@ -112,8 +117,8 @@ class FoldScores:
             nan where undefined.
         """
         if self._weighted is not None:
-            weights = counts * self._metric.of_rows.get("sample_weight", 1.0)
-            return self._metric.sign * self._weighted(weights)
+            weights = counts * self.metric.of_rows.get("sample_weight", 1.0)
+            return self.metric.sign * self._weighted(weights)
         n = len(self._predicted)
         found = [[self._score(i, drawn) for i in range(n)] for drawn in counts]
         return np.array(found)
@@ -123,11 +128,14 @@ class FoldScores:
         if not len(rows):
             return np.nan
         predicted = self._predicted[candidate][rows]
-        return self._metric.at(rows)(self._y[rows], predicted)
+        return self.metric.at(rows)(self._y[rows], predicted)
 
 
 def bootstrapped(
-    folds: Sequence[FoldScores], n_units: int, rng: np.random.Generator
+    folds: Sequence[FoldScores],
+    n_units: int,
+    rng: np.random.Generator,
+    tell: Callable[[int, int], None],
 ) -> tuple[Array, Array]:
     """Return the scores of all candidates on all rows, and in bags of them.
 
@@ -145,14 +153,24 @@ def bootstrapped(
         How many units there are.
     rng : Generator
         Draws the units.
+    tell : callable
+        Told how many bags are scored, and how many there will be.
 
     Returns
     -------
     of_all : array of shape (m,)
     bags : array of shape (n, m)
         nan where undefined; n is `N_REPLICATES`, or `N_SLOW`.
+
+    Raises
+    ------
+    ValueError
+        If there are scores of all candidates in less than two bags.
     """
-    n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
+    is_fast = all(fold.is_fast for fold in folds)
+    n = N_REPLICATES if is_fast else N_SLOW
+    step = max(1, _BLOCK // n_units) if is_fast else 1
+    bags: list[Array] = []
     with (
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
@@ -160,8 +178,17 @@ def bootstrapped(
     ):
         warnings.simplefilter("ignore")  # of metrics that are undefined
         of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
-        bags = [_means(folds, draws) for draws in _draws(n_units, rng, n)]
-    return of_all, np.concatenate(bags)
+        for draws in _draws(n_units, rng, n, step):
+            bags.append(_means(folds, draws))
+            tell(min(step * len(bags), n), n)
+    scores = np.concatenate(bags)
+    if np.isfinite(scores).all(axis=1).sum() < 2:
+        raise ValueError(
+            "the metric has no score for rows drawn with replacement"
+        ) from next(
+            (fold.metric.errors[0] for fold in folds if fold.metric.errors), None
+        )
+    return of_all, scores
 
 
 def count_units(folds: Sequence[FoldScores]) -> int:
@@ -169,9 +196,10 @@ def count_units(folds: Sequence[FoldScores]) -> int:
     return 1 + max(int(fold.units.max()) for fold in folds)
 
 
-def _draws(n_units: int, rng: np.random.Generator, n: int) -> Iterator[Array]:
+def _draws(
+    n_units: int, rng: np.random.Generator, n: int, step: int
+) -> Iterator[Array]:
     """Give tables of how often units are drawn, a line for each replicate."""
-    step = max(1, _BLOCK // n_units)
     for start in range(0, n, step):
         lines = range(min(step, n - start))
         drawn = [rng.integers(n_units, size=n_units) for _ in lines]

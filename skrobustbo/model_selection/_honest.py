@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
 from skrobustbo._sklearn_compat import (
@@ -24,8 +24,13 @@ from skrobustbo._sklearn_compat import (
     scorer_of,
 )
 from skrobustbo._trials import Trial
-from skrobustbo.evaluation import OutOfFold, Recorder
-from skrobustbo.model_selection._before import keeps_predictions, score_metric
+from skrobustbo.checkpoint import NoJournal
+from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
+from skrobustbo.model_selection._before import (
+    keeps_predictions,
+    kept_metric,
+    score_metric,
+)
 from skrobustbo.model_selection._bootstrap import (
     FoldScores,
     Metric,
@@ -39,24 +44,45 @@ Array = NDArray[Any]
 
 #: Sets the stream of random numbers apart from those of the search.
 _STREAM = 2018
+#: What `score` methods return. Most are those of scikit-learn's mixins, which compare
+#: y with what `predict` returns, and these do the same. CatBoost's regressor does not:
+#: it takes the mean over several targets in another way.
+_SCORES = {
+    "sklearn.base.ClassifierMixin.score": "accuracy",
+    "sklearn.base.RegressorMixin.score": "r2",
+    "sklearn.dummy.DummyClassifier.score": "accuracy",
+    "sklearn.dummy.DummyRegressor.score": "r2",
+    "sklearn.neighbors._classification.KNeighborsClassifier.score": "accuracy",
+    "sklearn.neighbors._classification.RadiusNeighborsClassifier.score": "accuracy",
+    "catboost.core.CatBoostClassifier.score": "accuracy",
+}
 
 
 # Before the first fit -----------------------------------------------------------------
 
 
-def collector(search: Any, space: Space, y: Any) -> OutOfFold | None:
+def collector(
+    search: Any, space: Space, y: Any, journal: NoJournal
+) -> OutOfFold | None:
     """Return what collects the predictions of a search, None if it needs none.
+
+    Where an earlier run has begun to keep them, they are kept of all folds, so that
+    they can be needed again.
 
     Raises
     ------
     ValueError
         If there are no predictions of rows to score.
     """
-    if not keeps_predictions(search):
+    is_on = keeps_predictions(search)
+    earlier = journal.described.get("settings", {}).get("honest_score")
+    if not is_on and earlier is None:
         return None
     scorers, _ = search._get_scorers()
     names = metric_names(scorers)
-    metric = score_metric(search, names)
+    metric = (
+        score_metric(search, names) if is_on else kept_metric(search, names, earlier)
+    )
     if names and metric not in names:
         return None  # the search refuses it in its own words
     scorer = scorer_of(scorers, metric)
@@ -85,14 +111,17 @@ def _refusal(search: Any, y: Any) -> ValueError:
 def _scorer_like_own(estimator: Any, space: Space) -> Any:
     """Return the scorer that does what an estimator's own `score` does, or None."""
     found = {
-        getattr(type(last), "score", None)
+        _SCORES.get(_full_name(getattr(type(last), "score", None)))
         for branch in space.branches
         for last in _last_steps(estimator, branch)
     }
-    for mixin, name in ((ClassifierMixin, "accuracy"), (RegressorMixin, "r2")):
-        if found == {mixin.score}:
-            return get_scorer(name)
-    return None
+    (name, *others) = found
+    return None if others or name is None else get_scorer(name)
+
+
+def _full_name(function: Any) -> str:
+    module, name = (getattr(function, k, "") for k in ("__module__", "__qualname__"))
+    return f"{module}.{name}"
 
 
 def _last_steps(estimator: Any, branch: Space, prefix: str = "") -> list[Any]:
@@ -126,6 +155,7 @@ def honest(
     error_score: Any,
     groups: Any,
     seed: int,
+    verbose: int = 0,
 ) -> Honest:
     """Return the honest score of a search whose candidates are evaluated.
 
@@ -143,6 +173,8 @@ def honest(
         Rows that are drawn together.
     seed : int
         That of the search.
+    verbose : int, default=0
+        Whether to print how far a metric is that has to be called for each bag.
     """
     finished = [t for t in trials if _is_complete(t, metric, error_score)]
     if not finished:
@@ -164,7 +196,8 @@ def honest(
         return Honest()  # all bags of a single row, or group, are alike
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
-    of_all, bags = bootstrapped(folds, n_units, rng)
+    tell = counter("samples scored for the honest score", verbose)
+    of_all, bags = bootstrapped(folds, n_units, rng, tell)
     return score_of_winner(of_all, bags, n_units)
 
 
@@ -201,9 +234,9 @@ def fold_scores(
     job: Any, recorder: Recorder, kept: Sequence[Sequence[Any]], groups: Any
 ) -> list[FoldScores]:
     """Return the scores of some candidates in each fold."""
-    y = np.asarray(job.y)
+    y = flat(job.y)  # as scikit-learn's metrics take it
     tests = [np.arange(len(y))[test] for _, test in job.splits]
-    units = _units(tests, np.arange(len(y)) if groups is None else np.asarray(groups))
+    units = _units(tests, np.arange(len(y)) if groups is None else flat(groups))
     metric = _metric(job, recorder)
     return [
         FoldScores(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
+from skrobustbo.model_selection._softly import Attempt
 
 Array = NDArray[np.float64]
 
@@ -22,14 +24,14 @@ _ACCENT, _FAILURE = "#3a86c8", "#d1603d"
 _CUT = 6.0
 
 
-def account(found: Findings) -> str:
+def account(found: Findings, attempt: Attempt) -> str:
     """Return the report and the curve of a fitted search as HTML.
 
     It has no style sheet and no script: text keeps the colour of the page, light or
     dark.
     """
-    picture = curve(found.scores, found.n_initial, found.metric_name)
-    text = html.escape(report(found))
+    picture = attempt("the curve of scores", partial(_curve_of, found), "")
+    text = html.escape(report(found, attempt))
     return (
         '<details open="" class="skrobustbo-report"><summary>Report</summary>'
         '<pre style="color: inherit; background: none; white-space: pre-wrap; '
@@ -38,6 +40,10 @@ def account(found: Findings) -> str:
 
 
 # The curve ----------------------------------------------------------------------------
+
+
+def _curve_of(found: Findings) -> str:
+    return curve(found.scores, found.n_initial, found.metric_name)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,11 @@ class MemoryJournal(NoJournal):
         self._turns: dict[FoldId, int] = {}
 
     @property
+    def described(self) -> Parts:
+        """What the first run described the search by."""
+        return {} if self._begun is None else self._begun[0]
+
+    @property
     def n_read(self) -> int:
         """Folds read from a file: none."""
         return 0

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._gain import has_settled, left_to_gain
+from skrobustbo.model_selection._softly import Attempt
 from skrobustbo.model_selection._wording import (
     clipped,
     count,
@@ -34,31 +36,29 @@ _ENDS = {
 }
 
 
-def report(found: Findings) -> str:
-    """Return the account of a search, lines without a final line break."""
+def report(found: Findings, attempt: Attempt) -> str:
+    """Return the account of a search, lines without a final line break.
+
+    A section that cannot be written says so, and leaves the others as they are.
+    """
     # Differences of scores near the largest number are infinite.
     with np.errstate(over="ignore", invalid="ignore"):
-        sections = _sections(found)
-    written = [_section(name, lines) for name, lines in sections if lines]
-    return "\n".join([_title(found), "", *written])
+        title = attempt("its title", partial(_title, found), _kind(found.search))
+        sections = [
+            attempt(
+                f"the section {name!r} of the report",
+                partial(_written, name, lines, found),
+                _section(name, ["could not be written"]),
+            )
+            for name, lines in _SECTIONS.items()
+        ]
+    return "\n".join([title, "", *filter(None, sections)])
 
 
-def _sections(found: Findings) -> list[tuple[str, list[str]]]:
-    return [
-        ("Best", _best(found)),
-        ("Honest", _honest(found)),
-        ("Model", _model(found)),
-        ("Branches", _branches(found)),
-        ("At an edge", [_edge(edge, found) for edge in found.edges]),
-        ("Failures", _failures(found)),
-        ("Races", _races(found)),
-        ("Resource", _resource(found)),
-        ("Read", _read(found)),
-        ("Previous", [found.notes.previous] if found.notes.previous else []),
-        ("Time", _time(found)),
-        ("Ended", [_end(found)]),
-        ("Next", [f"- {line}" for line in advice(found)]),
-    ]
+def _written(name: str, lines: Callable[[Findings], list[str]], found: Findings) -> str:
+    """Return a section, "" if there is nothing to say."""
+    says = lines(found)
+    return _section(name, says) if says else ""
 
 
 def _title(found: Findings) -> str:
@@ -377,3 +377,20 @@ def _smaller_space(found: Findings) -> list[str]:
 
 def _kind(thing: Any) -> str:
     return type(thing).__name__
+
+
+_SECTIONS: dict[str, Callable[[Findings], list[str]]] = {
+    "Best": _best,
+    "Honest": _honest,
+    "Model": _model,
+    "Branches": _branches,
+    "At an edge": lambda found: [_edge(edge, found) for edge in found.edges],
+    "Failures": _failures,
+    "Races": _races,
+    "Resource": _resource,
+    "Read": _read,
+    "Previous": lambda found: list(filter(None, [found.notes.previous])),
+    "Time": _time,
+    "Ended": lambda found: [_end(found)],
+    "Next": lambda found: [f"- {line}" for line in advice(found)],
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +14,7 @@ from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import record_of, table_of
 from skrobustbo.model_selection._report import report
+from skrobustbo.model_selection._softly import Attempt, softly
 
 
 class ReportMixin(HTMLReprMixin):
@@ -26,6 +29,7 @@ class ReportMixin(HTMLReprMixin):
         It shows the best candidate and the uncertainty of its score, the parameters at
         an end of their range, what failed and why, where the time went, why the search
         ended, and what to do next. Notebooks show it below the estimator's diagram.
+        If a section cannot be written, it says so, and a warning names the cause.
 
         Returns
         -------
@@ -57,13 +61,18 @@ class ReportMixin(HTMLReprMixin):
         ...
         """
         check_is_fitted(self, "_notes")
-        missing = missing_columns(self, self._notes)
-        if missing:
-            raise ValueError(
-                "The 'cv_results_' of a search must have all its columns for a report. "
-                f"Got none for {missing}; fit again, and drop them from a copy."
-            )
-        return report(Findings(self, self._notes))
+        with softly() as attempt:
+            nothing = f"{type(self).__name__}: no report could be written"
+            missing: list[str] | None = attempt("the report", self._missing, None)
+            if missing is None:
+                return nothing
+            if missing:
+                raise ValueError(
+                    "The 'cv_results_' of a search must have all its columns for a "
+                    f"report. Got none for {missing}; fit again, and drop them from a "
+                    "copy."
+                )
+            return attempt("the report", partial(self._told, report, attempt), nothing)
 
     def trials_dataframe(self) -> Any:
         """Return a table of the candidates, as a pandas DataFrame.
@@ -101,7 +110,21 @@ class ReportMixin(HTMLReprMixin):
         notes = self._notes
         return table_of(record_of(trial, notes.metric) for trial in notes.trials)
 
+    def _html_repr(self) -> str:
+        with softly() as attempt:
+            name = f"<pre>{type(self).__name__}</pre>"
+            return attempt("the HTML", super()._html_repr, name)
+
     def _more_html(self) -> str:
-        if not hasattr(self, "_notes") or missing_columns(self, self._notes):
+        if not hasattr(self, "_notes"):
             return ""
-        return account(Findings(self, self._notes))
+        with softly() as attempt:
+            if attempt("the report", self._missing, ["every column"]):
+                return ""
+            return attempt("the report", partial(self._told, account, attempt), "")
+
+    def _missing(self) -> list[str]:
+        return missing_columns(self, self._notes)
+
+    def _told(self, how: Callable[[Findings, Attempt], str], attempt: Attempt) -> str:
+        return how(Findings(self, self._notes), attempt)

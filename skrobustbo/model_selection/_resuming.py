@@ -25,14 +25,16 @@ from skrobustbo.evaluation import (
     Stops,
     run_search,
 )
-from skrobustbo.model_selection._before import score_metric
+from skrobustbo.model_selection._before import keeps_predictions, score_metric
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._memory import MemoryJournal
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._rung_source import RungSource
+from skrobustbo.model_selection._softly import softly
 from skrobustbo.model_selection._source import OptimizerSource
+from skrobustbo.model_selection._winner import Honest
 from skrobustbo.optimizer import Optimizer
 
 Params = dict[str, Any]
@@ -202,7 +204,7 @@ class ResumeMixin:
         stops = Stops(search.max_time, search.fit_timeout, interruptible=True)
         with self._open_journal(resuming) as journal:
             source = self._source(journal, data, n_iter)
-            kept = collector(self, source.optimizer.space, data["y"])
+            kept = collector(self, source.optimizer.space, data["y"], journal)
             # On resuming, the earlier results stay until there are new ones.
             on_start = None if resuming else partial(self._forget, source)
             how = source.schedule(), kept, source.resource
@@ -212,10 +214,6 @@ class ResumeMixin:
         """Set the fitted attributes that `run_search` does not."""
         source = run.source
         self._memory = run.journal if isinstance(run.journal, MemoryJournal) else None
-        if self._memory is not None:
-            self._memory.note_data(data["X"])
-        if self.honest_score:
-            self._set_honest_score(source, run.predictions, data.get("groups"))
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         if run.resource is not None:
@@ -223,6 +221,16 @@ class ResumeMixin:
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
         self._notes = source.notes()
+        # The search is complete by now, whatever becomes of the rest.
+        with softly() as attempt:
+            if self._memory is not None:
+                note = partial(self._memory.note_data, data["X"])
+                attempt("the shape of X, for 'resume'", note, None)
+            if self.honest_score:
+                self._set_honest_score(Honest())
+                groups = data.get("groups")
+                compute = partial(self._honest, source, run.predictions, groups)
+                self._set_honest_score(attempt("honest_score_", compute, Honest()))
 
     def _set_resources(self, source: OptimizerSource) -> None:
         """Set the attributes that scikit-learn's halving searches also have."""
@@ -253,19 +261,21 @@ class ResumeMixin:
             self.__dict__.pop(name, None)
         self.optimizer_ = source.optimizer
 
-    def _set_honest_score(
+    def _honest(
         self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
-    ) -> None:
+    ) -> Honest:
         search: Any = self
-        metrics = source.trials[0].metrics
-        found = honest(
+        return honest(
             source.trials,
-            kept,
-            metric=score_metric(self, metrics),
+            kept if keeps_predictions(self) else None,
+            metric=score_metric(self, source.trials[0].metrics),
             error_score=search.error_score,
             groups=groups,
             seed=source.optimizer._seed,
+            verbose=search.verbose,
         )
+
+    def _set_honest_score(self, found: Honest) -> None:
         self.honest_score_, self.honest_interval_ = found.score, found.interval
         if hasattr(self, "best_score_"):
             self.honest_optimism_ = float(self.best_score_ - found.score)

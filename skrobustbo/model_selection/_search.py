@@ -81,7 +81,8 @@ class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
         the best by more than the margin. It holds for the whole search, under the
         models that the policy considers plausible.
     racing_margin : float, default=0.25
-        The margin, in standard errors of the best candidate's mean score.
+        The margin, in standard errors of a mean score. They do not include what makes
+        a fold easier or harder for all candidates.
     resource : str, default=None
         Evaluate candidates with a part of this resource first, and only the better ones
         with all of it: "n_samples", or an integer parameter of the estimator such as
@@ -185,7 +186,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         Seconds spent choosing candidates.
     honest_score_ : float
         With `honest_score`: the estimated score of the winner's models on new rows.
-        nan if it cannot be computed.
+        nan if it cannot be computed, with a warning that names the cause.
     honest_interval_ : tuple of two floats
         With `honest_score`: the ends of its 95% interval; nan with "folds".
     honest_optimism_ : float
@@ -236,7 +237,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     as many rows as in one fold. With True, rows are drawn, or whole groups if you pass
     `groups` to `fit`. Sample weights count if the metric accepts them. The user guide
     explains the estimate and how much memory the predictions take. A checkpoint
-    stores them, so you may not switch True on or off there.
+    stores them, so you may only set True there if its first call did. Metrics other
+    than the common ones can take a minute; with `verbose`, you see how far they are.
 
     Examples
     --------
@@ -380,7 +382,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ------
         ValueError
             Before any fit if the space, the policy, a metric or an initial point is
-            invalid, or if `honest_score=True` has no predictions to use. If all fits
+            invalid, or if `honest_score=True` has no predictions to use or the splits
+            are in the order of time. If all fits
             fail: after three candidates if all raise the same, otherwise after the
             initial design (with a numeric `error_score`, the search continues). As
             `skrobustbo.checkpoint.CheckpointError` if the checkpoint cannot be read or

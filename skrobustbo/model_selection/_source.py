@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 from warnings import warn
 
@@ -25,6 +26,7 @@ from skrobustbo.model_selection._records import (
     write_record,
 )
 from skrobustbo.model_selection._refit import best_standard_error
+from skrobustbo.model_selection._softly import softly
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.surrogate._cholesky import NUMERICAL
 
@@ -323,8 +325,10 @@ class OptimizerSource:
         mean = std = np.full(len(self.trials), np.nan)
         if self.found:
             points = [trial.params for trial in self.trials]
-            with self._timed():
-                mean, std = self.optimizer.predict(points, return_std=True)
+            predict = partial(self.optimizer.predict, points, return_std=True)
+            what = "posterior_mean and posterior_std"
+            with self._timed(), softly() as attempt:
+                mean, std = attempt(what, predict, (mean, std))
         chosen = {c: [getattr(t, v) for t in self.trials] for c, v in COLUMNS.items()}
         columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
         return columns | (self._race_columns() if self._search.racing else {})

@@ -99,9 +99,59 @@ def test_what_may_change_from_call_to_call(tmp_path):
     make(other, **several, refit="accuracy").fit(X, y)
     with pytest.raises(CheckpointError, match="honest_score was 'True for accuracy'"):
         make(other, **several, refit="roc_auc").fit(X, y)
-    for setting in (False, "folds"):
-        with pytest.raises(CheckpointError, match="another search"):
-            make(other, **several, refit="accuracy", honest_score=setting).fit(X, y)
+
+
+SEVERAL = {"scoring": ["accuracy", "roc_auc"], "search_metric": "accuracy"}
+SETTINGS = {
+    "one metric": ({}, {}),
+    "another refit": (
+        {**SEVERAL, "refit": "roc_auc"},
+        {**SEVERAL, "refit": "accuracy"},
+    ),
+    "no refit": ({**SEVERAL, "refit": False}, {**SEVERAL, "refit": "roc_auc"}),
+    "a list of one": (
+        {"scoring": ["roc_auc"], "refit": "roc_auc"},
+        {"scoring": ["roc_auc"], "search_metric": "roc_auc", "refit": False},
+    ),
+}
+
+
+def timeless(results):
+    return str({key: value for key, value in results.items() if "time" not in key})
+
+
+@pytest.mark.parametrize("off", [False, "folds"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_it_may_be_turned_off_and_on_again(name, off, tmp_path):
+    path, (settings, later) = tmp_path / "search.ckpt", SETTINGS[name]
+    same = {"policy": "random", "n_initial_points": 3}
+    settings, later = {**settings, **same}, {**later, **same}
+    whole = make(n_iter=8, **settings).fit(X, y)
+    make(path, 4, **settings).fit(X, y)
+    Counted.n_fits = 0
+    without = make(path, 6, honest_score=off, **later).fit(X, y)
+    assert Counted.n_fits == 2 * 3 + (later.get("refit") is not False)
+    assert hasattr(without, "honest_score_") == (off == "folds")
+    if off:
+        assert np.isnan(without.honest_interval_).all()
+    assert all("predictions" in json.loads(body) for _, body in rows_of(path))
+    again = make(path, 8, **settings).fit(X, y)
+    assert again.honest_score_ == whole.honest_score_
+    assert again.honest_interval_ == whole.honest_interval_
+
+
+@pytest.mark.parametrize("off", [False, "folds"])
+def test_resume_may_turn_it_off_and_on_again(off):
+    whole = make(n_iter=6, n_initial_points=2).fit(X, y)
+    search = make(n_iter=4, n_initial_points=2).fit(X, y)
+    search.set_params(honest_score=off).resume(X, y, n_iter=1)
+    assert timeless(search.cv_results_).count("predictions") == 0
+    search.set_params(honest_score=True).resume(X, y, n_iter=1)
+    assert np.isfinite(search.honest_score_)
+    assert len(search.cv_results_["params"]) == len(whole.cv_results_["params"])
+    plain = make(n_iter=4, n_initial_points=2, honest_score=off).fit(X, y)
+    with pytest.raises(ValueError, match="honest_score was absent and is now True"):
+        plain.set_params(honest_score=True).resume(X, y, n_iter=1)
 
 
 ONE = base64.b64encode(bytes(20)).decode()

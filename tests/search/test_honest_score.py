@@ -3,14 +3,17 @@
 import itertools
 import math
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn import config_context
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification, make_regression
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     accuracy_score,
@@ -32,22 +35,29 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     LeaveOneOut,
+    PredefinedSplit,
     RepeatedKFold,
     ShuffleSplit,
     StratifiedKFold,
+    TimeSeriesSplit,
 )
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import (
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    RadiusNeighborsClassifier,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import all_estimators
 
 from fake_estimators import Fake
-from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
+from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo.model_selection._bootstrap import FoldScores, Metric
-from skrobustbo.model_selection._honest import corrected
+from skrobustbo.model_selection._honest import _scorer_like_own, corrected
 from skrobustbo.model_selection._winner import score_of_winner
 
 X, y = make_classification(90, 6, n_informative=3, flip_y=0.2, random_state=0)
@@ -706,6 +716,144 @@ def test_weights_are_routed_to_the_scorer():
     assert (routed.honest_score_ == plain.honest_score_) == scores_are_weighted
 
 
+class Nearest(KNeighborsClassifier):
+    """A class of a user that leaves the score as it is."""
+
+
+NEAREST = {"n_neighbors": Integer(1, 20)}
+STEPS = make_pipeline(StandardScaler(), KNeighborsClassifier())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "space", "scoring"),
+    [
+        (KNeighborsClassifier(), NEAREST, "accuracy"),
+        (Nearest(), NEAREST, "accuracy"),
+        (
+            RadiusNeighborsClassifier(outlier_label=0),
+            {"radius": Real(1, 9)},
+            "accuracy",
+        ),
+        (
+            DummyClassifier(random_state=0),
+            {"strategy": ["prior", "uniform"]},
+            "accuracy",
+        ),
+        (DummyRegressor(), {"strategy": ["mean", "median"]}, "r2"),
+        (STEPS, {"kneighborsclassifier__n_neighbors": Integer(1, 20)}, "accuracy"),
+        (
+            make_pipeline(StandardScaler(), STEPS),
+            {"pipeline__kneighborsclassifier__n_neighbors": Integer(1, 20)},
+            "accuracy",
+        ),
+        (
+            STEPS,
+            {"kneighborsclassifier": [KNeighborsClassifier(), SVC()]},
+            "accuracy",
+        ),
+    ],
+)
+def test_scores_of_estimators_that_are_those_of_scikit_learns_mixins(
+    estimator, space, scoring
+):
+    own, named, off = (
+        make(estimator, space, n_iter=2, scoring=name, honest_score=on).fit(X, y)
+        for name, on in ((None, True), (scoring, True), (None, False))
+    )
+    assert own.honest_score_ == named.honest_score_
+    assert own.honest_interval_ == named.honest_interval_
+    assert own.best_score_ == off.best_score_
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_every_score_that_is_taken_for_a_metric_is_one(kind):
+    metric, mixin, answers = {
+        "classifier": (accuracy_score, ClassifierMixin, y),
+        "regressor": (r2_score, RegressorMixin, y + 1.0),
+    }[kind]
+    taken = set()
+    for name, estimator_class in all_estimators(type_filter=kind):
+        if getattr(estimator_class, "score", mixin.score) is mixin.score:
+            continue
+        with suppress(TypeError):  # of those that need other estimators
+            estimator = estimator_class()
+            scorer = _scorer_like_own(estimator, Space({"a": [1, 2]}))
+            if scorer is not None:
+                found = estimator.fit(X, answers)
+                assert found.score(X, answers) == metric(answers, found.predict(X))
+                taken.add(name)
+    near = {"KNeighborsClassifier", "RadiusNeighborsClassifier"}
+    assert taken - near == {f"Dummy{kind.title()}"}
+    # In some versions of scikit-learn, their score is that of the mixin itself.
+    for estimator_class in (KNeighborsClassifier, RadiusNeighborsClassifier):
+        assert _scorer_like_own(estimator_class(), Space({"a": [1, 2]})) is not None
+
+
+def test_catboost_scores_by_accuracy():
+    catboost = pytest.importorskip("catboost")
+    model = catboost.CatBoostClassifier(
+        iterations=4, verbose=0, thread_count=1, allow_writing_files=False
+    )
+    three = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 1)]
+    for answers in (y, three):
+        own, named = (
+            make(model, {"depth": Integer(1, 4)}, n_iter=2, scoring=scoring)
+            for scoring in (None, "accuracy")
+        )
+        assert own.fit(X, answers).honest_score_ == named.fit(X, answers).honest_score_
+        scores = own.set_params(honest_score=False).fit(X, answers).best_score_
+        assert scores == named.best_score_
+
+
+# Targets in a single column -----------------------------------------------------------
+
+
+def in_a_frame(values):
+    return pytest.importorskip("pandas").DataFrame({"target": values})
+
+
+LINES = {"alpha": Real(1, 100)}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.parametrize("shaped", [lambda y: y[:, None], in_a_frame])
+@pytest.mark.parametrize(
+    ("estimator", "space", "scoring"),
+    [
+        *[(None, None, name) for name in ("accuracy", "balanced_accuracy", "f1")],
+        *[(None, None, name) for name in ("roc_auc", "neg_log_loss", None)],
+        (None, None, "matthews_corrcoef"),
+        (KNeighborsClassifier(), NEAREST, None),
+        (Ridge(), LINES, "r2"),
+        (Ridge(), LINES, "neg_root_mean_squared_error"),
+        (Ridge(), LINES, "neg_median_absolute_error"),
+    ],
+)
+def test_targets_in_one_column_change_nothing(estimator, space, scoring, shaped):
+    settings = {"scoring": scoring, "policy": "random", "cv": GroupKFold(3)}
+    flat, column = (make(estimator, space, n_iter=2, **settings) for _ in range(2))
+    groups = np.repeat(np.arange(30), 3)
+    flat.fit(X, y, groups=groups)
+    column.fit(X, shaped(y), groups=groups)
+    assert column.best_score_ == pytest.approx(flat.best_score_)
+    assert column.honest_score_ == pytest.approx(flat.honest_score_)
+    # As many bags as for a metric with a rule show that it was used.
+    assert column.honest_interval_ == pytest.approx(flat.honest_interval_)
+
+
+def test_predictions_in_one_column_change_nothing():
+    alone = DecisionTreeClassifier(random_state=0)
+    several = MultiOutputClassifier(alone)
+    column, flat = (
+        make(estimator, {name: Integer(1, 8)}, scoring="accuracy", policy="random")
+        for estimator, name in ((several, "estimator__max_depth"), (alone, "max_depth"))
+    )
+    column.fit(X, y[:, None])
+    flat.fit(X, y)
+    assert column.honest_score_ == flat.honest_score_
+    assert column.honest_interval_ == flat.honest_interval_
+
+
 # Refusals -----------------------------------------------------------------------------
 
 
@@ -746,6 +894,64 @@ def test_without_predictions_of_rows(estimator, space, y, scoring, got, monkeypa
     with pytest.raises(ValueError, match=r"honest_score='folds'") as error:
         search.fit(X, y)
     assert got in str(error.value)
+
+
+def walk_forward(masks=False, negative=False, backwards=False):
+    """Return splits that train on the rows before those they test."""
+    for start in (30, 50, 70):
+        train, test = np.arange(start), np.arange(start, start + 20)
+        if masks:
+            yield np.isin(np.arange(90), train), np.isin(np.arange(90), test)
+        else:
+            order = slice(None, None, -1 if backwards else 1)
+            yield train[order], (test - 90 * negative)[order]
+
+
+class Panel(KFold):
+    """A splitter of a user."""
+
+    def split(self, X, y=None, groups=None):
+        return walk_forward()
+
+
+IN_TIME = {
+    "sklearn": TimeSeriesSplit(4),
+    "gap": TimeSeriesSplit(3, gap=5, max_train_size=20, test_size=10),
+    "predefined": PredefinedSplit(np.repeat([-1, 0], 45)),
+    "iterable": list(walk_forward()),
+    "generator": walk_forward,
+    "lists": [(a.tolist(), b.tolist()) for a, b in walk_forward()],
+    "masks": list(walk_forward(masks=True)),
+    "negative": list(walk_forward(negative=True)),
+    "backwards": list(walk_forward(backwards=True)),
+    "custom": Panel(3),
+}
+
+
+@pytest.mark.parametrize("name", IN_TIME)
+def test_splits_in_the_order_of_time(name, tmp_path):
+    cv, path = IN_TIME[name], tmp_path / "search.ckpt"
+    Counted.n_fits = 0
+    search = make(Counted(), cv=cv() if callable(cv) else cv, checkpoint=path)
+    with pytest.raises(ValueError, match=r"'honest_score'.*honest_score='folds'"):
+        search.fit(X, y)
+    assert Counted.n_fits == 0
+    assert not path.exists()
+    search.set_params(cv=cv() if callable(cv) else cv, honest_score="folds").fit(X, y)
+    assert math.isnan(search.honest_score_) == (search.n_splits_ == 1)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        KFold(3),
+        PredefinedSplit(np.repeat([0, 1], 45)),
+        [*walk_forward(), (np.arange(20, 90), np.arange(20))],
+        [(test, train) for train, test in walk_forward()],
+    ],
+)
+def test_other_splits_are_not_in_the_order_of_time(cv):
+    assert math.isfinite(make(cv=cv, n_iter=2).fit(X, y).honest_score_)
 
 
 def test_a_setting_that_is_none():

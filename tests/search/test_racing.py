@@ -141,8 +141,7 @@ def test_there_is_no_race_before_three_candidates_are_complete():
     races.complete(None, scores[2])
     race = races.race(Trial({}))
     means = scores[:3].mean(axis=1)
-    best = scores[means.argmax()]
-    margin = 0.25 * best.std(ddof=1) / math.sqrt(K)
+    margin = 0.25 * math.sqrt(FoldEffects.of(scores[:3]).variance / K)
     assert race.to_beat == pytest.approx(means.max() + margin)
 
 
@@ -190,6 +189,22 @@ def test_better_candidates_are_rarely_stopped():
         stopped += np.count_nonzero(dropped)
     assert stopped > n_searches * n / 4
     assert wrong <= stats.binom(n_searches, 0.05).ppf(0.99)
+
+
+@pytest.mark.parametrize("times", [10, 30, 1000])
+def test_the_winner_is_not_lost_where_folds_differ(times):
+    """What all candidates share in a fold changes no race."""
+    rng, n, n_searches, lost, stopped = np.random.default_rng(0), 40, 100, 0, 0
+    for _ in range(n_searches):
+        alike = rng.normal(size=(n, 1)) + rng.normal(size=(n, K))
+        apart = alike + times * rng.normal(size=K)
+        both = (racing(n), alike), (racing(n), apart)
+        fates = [[run(races, row) for row in scores] for races, scores in both]
+        assert fates[0] == fates[1]
+        lost += fates[1][int(np.argmax(apart.mean(axis=1)))] != 0
+        stopped += np.count_nonzero(fates[1])
+    assert lost <= 0.02 * n_searches
+    assert stopped > n_searches * n / 4
 
 
 def run(races, scores):

@@ -1,0 +1,51 @@
+"""What is computed after the last fold: nothing of it is worth the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from traceback import format_exception_only
+from typing import Protocol, TypeVar
+from warnings import warn
+
+from skrobustbo.model_selection._wording import clipped
+
+T = TypeVar("T")
+
+
+class Attempt(Protocol):
+    """Computes something by name; `otherwise` is what it returns if that fails."""
+
+    def __call__(self, what: str, compute: Callable[[], T], otherwise: T) -> T: ...
+
+
+@contextmanager
+def softly() -> Iterator[Attempt]:
+    """Give a function that computes what may fail; a single warning tells what did.
+
+    An exception costs the thing that was computed, and nothing else. Ctrl-C is none.
+    """
+    failed: dict[str, list[str]] = {}
+
+    def attempt(what: str, compute: Callable[[], T], otherwise: T) -> T:
+        try:
+            return compute()
+        except Exception as error:  # whatever it is, the search is paid for
+            failed.setdefault(cause_of(error), []).append(what)
+            return otherwise
+
+    yield attempt
+    if failed:
+        told = [f"{' and '.join(what)} ({cause})" for cause, what in failed.items()]
+        warn(
+            f"RobustBayesSearchCV could not compute {'; '.join(told)}. All other "
+            "results of the search are intact.",
+            stacklevel=4,
+        )
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the type and the first line of an exception, and of what caused it."""
+    line = "".join(format_exception_only(error)).split("\n")[0]
+    cause = error.__cause__
+    return clipped(line, 200) + (f", from {cause_of(cause)}" if cause else "")
