@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -18,6 +18,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fake_estimators import Fake, search_of
 from skrobustbo import Integer, Real, Space
+from skrobustbo._names import did_you_mean, slip_of
 from skrobustbo.previous import PreviousCandidates
 
 X, y = load_iris(return_X_y=True)
@@ -403,6 +404,29 @@ def test_a_name_that_looks_misspelt_gets_one_warning(estimator, space, near):
 )
 def test_other_names_get_none(estimator, space):
     search(estimator, space).fit(X, y)  # warnings are errors
+
+
+NAMES = ["num_leaves", "max_depth", "learning_rate", "n_estimators", "subsample"]
+
+
+@given(st.sampled_from(NAMES), st.integers(0, 99), st.sampled_from("ltsd"))
+@settings(deadline=None)
+def test_slips_of_one_letter_are_seen(name, place, kind):
+    word = max(name.split("_"), key=len)
+    i = place % (len(word) - 1)
+    slip = {
+        "l": word[:i] + word[i + 1 :],  # left out
+        "t": word[:i] + word[i] + word[i:],  # twice
+        "s": word[:i] + word[i + 1] + word[i] + word[i + 2 :],  # swapped
+        "d": word[:i] + "q" + word[i + 1 :],  # a different one
+    }[kind]
+    assume(slip != word)
+    misspelt = name.replace(word, slip)
+    assert slip_of(misspelt, NAMES) == name
+    assert did_you_mean(misspelt, [f"clf__{n}" for n in NAMES]) == (
+        f"did you mean 'clf__{name}'?"
+    )
+    assert slip_of(name, NAMES) is None
 
 
 # Partial initial points ---------------------------------------------------------------
