@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+#: Names in a hint, at most.
+_MOST = 3
+#: How alike names are of which one may be meant for the other.
+_NEAR_ENOUGH = 0.6
+#: How alike names of other numbers of words are, and words, of which one is misspelt.
+_NEAR, _NEAR_WORD = 0.92, 0.7
+_DIGITS = re.compile(r"\d")
 
 
 def canonical(name: str) -> str:
@@ -15,14 +24,65 @@ def canonical(name: str) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return "did you mean ...?" with the name nearest to `name`, "" if none is near.
+    """Return "did you mean ...?" with the names nearest to `name`, "" if none is near.
 
     A nested name without its prefix, ``C`` for ``svc__C``, is near.
     """
-    known = list(names)
-    near = [other for other in known if other.endswith(f"__{name}")]
-    near = near or difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else ""
+    nearness = {other: _nearness(name, other) for other in names}
+    best = max(nearness.values(), default=0.0)
+    near = [other for other in nearness if nearness[other] == best >= _NEAR_ENOUGH]
+    return f"did you mean {' or '.join(map(repr, near[:_MOST]))}?" if near else ""
+
+
+def _nearness(name: str, other: str) -> float:
+    """Return how alike two names are; prefixes that are the same do not count."""
+    prefix, _, last = name.rpartition("__")
+    owner, _, its_last = other.rpartition("__")
+    of_last, of_all = _alike(last, its_last), _alike(name, other)
+    if prefix == owner:
+        return of_last
+    return min(of_last, of_all) if prefix else max(of_last, of_all)
+
+
+def slip_of(name: str, names: Iterable[str]) -> str | None:
+    """Return that of some names which `name` is a misspelling of; None if of none.
+
+    Nearness counts in each word, as ``max_leaves`` is not meant as ``num_leaves``.
+    """
+    known = set(names)
+    if name in known:
+        return None
+    near = [other for other in known if _is_slip(name, other)]
+    return max(near, key=lambda other: (_alike(name, other), other), default=None)
+
+
+def _is_slip(name: str, other: str) -> bool:
+    if _letters(name) == _letters(other):
+        return True
+    prefix, _, a = name.rpartition("__")
+    owner, _, b = other.rpartition("__")
+    if prefix != owner or _DIGITS.sub("", a) == _DIGITS.sub("", b):
+        return False  # as units1 and units2 are not
+    one, two = a.lower().split("_"), b.lower().split("_")
+    if len(one) != len(two):
+        return _alike(_letters(a), _letters(b)) >= _NEAR
+    return all(
+        _alike(x, y) >= _NEAR_WORD or (len(one) > 1 and _is_short_for(x, y))
+        for x, y in zip(one, two, strict=True)
+    )
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _alike(a: str, b: str) -> float:
+    return difflib.SequenceMatcher(None, b, a).ratio()
+
+
+def _is_short_for(a: str, b: str) -> bool:
+    short, long = sorted((a, b), key=len)
+    return short != "" and long.startswith(short)
 
 
 def unknown_name(kind: str, name: str, names: Iterable[str]) -> ValueError:

@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-
-from skrobustbo._names import canonical, did_you_mean
+from skrobustbo._names import canonical
 from skrobustbo.checkpoint import describe
+from skrobustbo.model_selection._parameters import settings_in
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 
@@ -106,68 +104,6 @@ def check_pre_dispatch(pre_dispatch: int | str) -> None:
         )
 
 
-def check_names(space: Space, estimator: Any) -> None:
-    """Raise a ValueError if a parameter is none of the estimator's.
-
-    What `set_params` takes is one, listed by `get_params` or not. A parameter of a
-    component that is searched, too, must be one of all its values.
-    """
-    valid = estimator.get_params(deep=True)
-    for branch in space.branches:
-        for name in branch.names:
-            component = _component(name, branch)
-            if component is not None:
-                _check_inside(name, component, branch)
-            elif name not in valid and not _takes(estimator, name, branch):
-                raise _unknown(name, valid, type(estimator).__name__)
-
-
-def _takes(estimator: Any, name: str, branch: Space) -> bool:
-    """Return whether a copy of the estimator takes a value of a parameter."""
-    dimension = branch.dimensions[name]
-    (value,) = dimension.decode(dimension.from_uniform(np.zeros(1)))
-    try:
-        clone(estimator).set_params(**{name: clone(value, safe=False)})
-    except Exception:  # whatever it raises, it does not take it
-        return False
-    return True
-
-
-def _unknown(name: str, valid: Mapping[str, Any], owner: str) -> ValueError:
-    hint = did_you_mean(name, valid)
-    return ValueError(
-        f"Invalid parameter {name!r} in 'param_space' for {owner}; "
-        f"{hint + ' The' if hint else 'the'} valid parameters are {sorted(valid)}."
-    )
-
-
-def _component(name: str, branch: Space) -> str | None:
-    """Return the innermost searched parameter whose values bring `name` along."""
-    above = [other for other in branch.names if name.startswith(f"{other}__")]
-    return max(above, key=len, default=None)
-
-
-def _check_inside(name: str, component: str, branch: Space) -> None:
-    inside, values = name[len(component) + 2 :], _choices(branch, component)
-    for value in values:
-        valid = value.get_params(deep=True) if hasattr(value, "get_params") else {}
-        if inside in valid:
-            continue
-        kind = type(value).__name__ if valid else repr(value)
-        if len(values) == 1:
-            raise _unknown(name, {f"{component}__{key}": 0 for key in valid}, kind)
-        raise ValueError(
-            f"Invalid parameter {name!r} in 'param_space': {kind}, a value of "
-            f"{component!r}, has no {inside!r}. Write a list of dicts, one for each "
-            "kind of value, with the parameters of that kind."
-        )
-
-
-def _choices(branch: Space, name: str) -> Sequence[Any]:
-    """Return the values of a parameter, none where they are not a list."""
-    return getattr(branch.dimensions.get(name), "choices", ())
-
-
 def policy_of(policy: str | Policy, tol: float | str | None) -> Policy:
     """Return the policy: for a search that a bound shall end, one of bounds."""
     by_default = isinstance(policy, str) and canonical(policy) == "robust"
@@ -182,11 +118,18 @@ def initial_points(search: Any, space: Space) -> list[Params] | None:
     Raises
     ------
     ValueError
-        If a setting of the estimator that completes a point is outside the space.
+        If a setting of the estimator that completes a point is outside the space, or is
+        not known.
     """
     given, branches = search.initial_params, space.branches
     points = completed(given, space, search.estimator)
     for params, point in zip(given or (), points or (), strict=True):
+        unknown = missing(point, space)
+        if unknown is not None:
+            raise ValueError(
+                f"In 'initial_params', {dict(params)!r} has no {unknown!r}, and "
+                f"{not_listed(unknown)}; give {unknown!r} a value in the space."
+            )
         for name in [name for name in point if name not in params]:
             among = [b.dimensions[name] for b in branches if name in b.names]
             if not any(dimension.contains(point[name]) for dimension in among):
@@ -196,6 +139,21 @@ def initial_points(search: Any, space: Space) -> list[Params] | None:
                     f"give {name!r} a value in the space."
                 )
     return points
+
+
+def missing(point: Mapping[str, Any], space: Space) -> str | None:
+    """Return a parameter without which a completed point fits no branch, if any."""
+    fitting = [branch for branch in space.branches if set(point) <= set(branch.names)]
+    lacking = [[n for n in branch.names if n not in point] for branch in fitting]
+    return lacking[0][0] if lacking and all(lacking) else None
+
+
+def not_listed(name: str) -> str:
+    """Return why a point has no value of a parameter, as a clause."""
+    return (
+        f"the estimator's own value of {name!r} is not known, as its get_params does "
+        "not list it"
+    )
 
 
 def completed(
@@ -213,37 +171,29 @@ def completed(
                 "The 'initial_params' of RobustBayesSearchCV must be a list of dicts. "
                 f"Got {params!r} in it instead."
             )
-    present = [_present(branch, estimator) for branch in space.branches]
-    return [_complete(params, space.branches, present) for params in initial_params]
-
-
-def _present(branch: Space, estimator: Any) -> Params:
-    """Return the estimator's settings as they are in a branch."""
-    settings = estimator.get_params(deep=True)
-    for name in sorted(branch.names, key=len):
-        choices = _choices(branch, name)
-        if len(choices) != 1:
-            continue
-        settings[name] = value = choices[0]
-        if hasattr(value, "get_params"):
-            inside = value.get_params(deep=True)
-            settings.update({f"{name}__{key}": inside[key] for key in inside})
-    return {name: settings[name] for name in branch.names if name in settings}
+    listed = estimator.get_params(deep=True)
+    return [_complete(params, space.branches, listed) for params in initial_params]
 
 
 def _complete(
-    params: Mapping[str, Any], branches: Sequence[Space], present: Sequence[Params]
+    params: Mapping[str, Any], branches: Sequence[Space], listed: Mapping[str, Any]
 ) -> Params:
-    fitting = [
-        {**settings, **params}
-        for branch, settings in zip(branches, present, strict=True)
-        if set(params) <= set(branch.names)
-    ]
+    likely = [branch for branch in branches if set(params) <= set(branch.names)]
+    points = [_in_branch(params, branch, listed) for branch in likely or branches[:1]]
     found = (
-        point for point in fitting if any(branch.contains(point) for branch in branches)
+        point for point in points if any(branch.contains(point) for branch in branches)
     )
     # Where nothing fits, the optimizer says what is wrong with the likeliest reading.
-    return next(found, fitting[0] if fitting else {**present[0], **params})
+    return next(found, points[0])
 
 
-# What tells one search from another, in words, for its checkpoint --------------------
+def _in_branch(
+    params: Mapping[str, Any], branch: Space, listed: Mapping[str, Any]
+) -> Params:
+    """Return a point with those settings it leaves out that the estimator lists."""
+    given = {name: params[name] for name in branch.names if name in params}
+    present = given
+    if len(given) < len(branch.names):
+        present = settings_in(branch, listed, given)
+    own = {name: present[name] for name in branch.names if name in present}
+    return {**own, **params}

@@ -13,7 +13,6 @@ from skrobustbo.checkpoint import NoJournal, describe, describe_data, shortened
 from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection._before import (
     check_estimator,
-    check_names,
     check_pre_dispatch,
     check_scoring,
     initial_points,
@@ -22,6 +21,7 @@ from skrobustbo.model_selection._before import (
     policy_of,
 )
 from skrobustbo.model_selection._outline import outline
+from skrobustbo.model_selection._parameters import check_names
 from skrobustbo.model_selection._resource import search_resource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space

@@ -17,11 +17,21 @@ from skrobustbo.checkpoint import (
     describe_data,
     read_contents,
 )
-from skrobustbo.model_selection._before import completed, metric_of
+from skrobustbo.model_selection._before import (
+    completed,
+    metric_of,
+    missing,
+    not_listed,
+)
 from skrobustbo.model_selection._memory import shape_of
+from skrobustbo.model_selection._parameters import (
+    constants,
+    first_refusal,
+    settings_in,
+)
 from skrobustbo.model_selection._preparing import of_dimension
 from skrobustbo.previous import PreviousCandidates, from_cv_results
-from skrobustbo.space import Constraint, Space, from_json
+from skrobustbo.space import Categorical, Constraint, Space, from_json
 
 Params = dict[str, Any]
 
@@ -162,40 +172,60 @@ def _fitting(given: PreviousCandidates, space: Space, estimator: Any) -> _Fittin
     that is what they were evaluated with. For the same reason, one that the space does
     not have is left out if its value is the estimator's.
     """
-    settings = estimator.get_params(deep=True)
-    names = {name for branch in space.branches for name in branch.names}
-    ours = [_searched(params, names, settings) for params in given.params]
+    listed = estimator.get_params(deep=True)
+    ours = [_searched(params, space, listed) for params in given.params]
     known = {name for params in ours for name in params}
     full = completed(ours, space, estimator) or []
     points, reason = [], ""
     for params, whole, score in zip(ours, full, given.scores, strict=True):
-        missing = (whole.keys() - params.keys()) & known
-        if missing and len(space.branches) == 1:
+        absent = (whole.keys() - params.keys()) & known
+        if absent and len(space.branches) == 1:
             # A table has the choice None as a missing value.
-            params = {**params, **dict.fromkeys(missing)}
+            params = {**params, **dict.fromkeys(absent)}
         try:
-            points.append(_point(space, params if missing else whole, score))
+            points.append(_point(space, params if absent else whole, score))
         except ValueError as error:
-            reason = reason or f" The first that does not: {error}"
+            if not reason:
+                why = _unlisted(whole, space, estimator) or error
+                reason = f" The first that does not: {why}"
     return _Fitting(points, reason)
 
 
-def _searched(params: Params, names: set[str], settings: Params) -> Params:
+def _searched(params: Params, space: Space, listed: Params) -> Params:
     """Return the parameters of a candidate that are searched.
 
     If another one is not as the estimator has it, all are returned.
     """
+    names = {name for branch in space.branches for name in branch.names}
+    ours = {name: value for name, value in params.items() if name in names}
     fixed = params.keys() - names
-    if all(_is_same(params[name], settings.get(name, _UNREADABLE)) for name in fixed):
-        return {name: value for name, value in params.items() if name in names}
+    for branch in space.branches if fixed else ():
+        if ours.keys() <= set(branch.names):
+            settings = settings_in(branch, listed, ours)
+            if all(_is_same(params[n], settings.get(n, _UNREADABLE)) for n in fixed):
+                return {**constants(branch), **ours}
     return params
 
 
 def _is_same(one: Any, other: Any) -> bool:
     try:
-        return bool(one == other)
-    except (TypeError, ValueError):  # such as arrays
+        return Categorical([other]).contains(one)
+    except (TypeError, ValueError):  # what cannot be a choice
         return False
+
+
+def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
+    """Return that the estimator's value of a parameter is not known, if that is so."""
+    listed = estimator.get_params(deep=True)
+    names = {name for branch in space.branches for name in branch.names}
+    fixed = {n: v for n, v in params.items() if n not in names and n not in listed}
+    taken = (
+        name
+        for name, value in fixed.items()
+        if first_refusal(estimator, space.branches[0], {name: value}) is None
+    )
+    name = missing(params, space) or next(taken, None)
+    return None if name is None else f"{not_listed(name)}; set it in the estimator."
 
 
 def _point(space: Space, params: Params, score: float) -> _Point:

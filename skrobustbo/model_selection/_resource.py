@@ -14,12 +14,19 @@ from sklearn.utils.multiclass import type_of_target
 from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.evaluation import ROWS, ResourceAxis
+from skrobustbo.model_selection._parameters import (
+    first_refusal,
+    present_values,
+    slips,
+)
 from skrobustbo.space import Space
 
 #: Rungs below the full resource, where `min_resources` does not say otherwise.
 _BELOW = 2
 #: Rows at least of each class at the lowest rung, where it does not.
 _ROWS = 20
+#: How far warnings are from the line that calls `fit`.
+_TO_FIT = 9
 
 
 class SearchResource:
@@ -48,9 +55,14 @@ class SearchResource:
     def __init__(self, search: Any, space: Space, data: Mapping[str, Any]) -> None:
         self.name, self._data = search.resource, data
         self._is_classifier = is_classifier(search.estimator)
+        slip = None
         if self.name != ROWS:
-            _check_parameter(self.name, space, search.estimator)
-        self.full = self._full(search)
+            _check_parameter(search, space)
+            found = slips(search.estimator, space, {self.name: 1}, also=[ROWS])
+            slip = found.get(self.name)
+        self.full = self._full(search, space, slip)
+        if slip:
+            warn(f"In 'resource', {slip}", stacklevel=_TO_FIT)
         least = self._least(search)
         amounts = [self.full]
         while (lower := -(-self.full // search.factor ** len(amounts))) >= least:
@@ -76,7 +88,7 @@ class SearchResource:
             groups = np.unique(np.asarray(groups), return_inverse=True)[1]
         return ResourceAxis(self.name, self.full, n, seed, strata, groups)
 
-    def _full(self, search: Any) -> int:
+    def _full(self, search: Any, space: Space, slip: str | None) -> int:
         """Return the full amount: all rows, or what the estimator has, by default."""
         given = search.max_resources
         if self.name == ROWS:
@@ -87,14 +99,14 @@ class SearchResource:
                     f"number of rows, {n}. Got {given!r} instead."
                 )
             return int(given or n)
-        present = search.estimator.get_params(deep=True).get(self.name)
-        full = present if given is None else given
-        whole = isinstance(full, Integral) and not isinstance(full, bool)
-        if not whole or full < 1:
+        present = present_values(search.estimator, space, self.name)
+        full: Any = given or (present[0] if len(present) == 1 else None)
+        if not _is_amount(full):
+            shown = " or ".join("not set" if v is None else repr(v) for v in present)
             raise ValueError(
                 "The 'max_resources' of RobustBayesSearchCV must be given where the "
-                f"estimator's {self.name!r} is not a positive integer. It is "
-                f"{present!r}; set it, or max_resources."
+                f"estimator's {self.name!r} is not a positive integer. It is {shown}; "
+                f"set it, or max_resources.{' Note that ' + slip if slip else ''}"
             )
         return int(full)
 
@@ -142,17 +154,32 @@ def search_resource(
     return None
 
 
-def _check_parameter(name: str, space: Space, estimator: Any) -> None:
+def _check_parameter(search: Any, space: Space) -> None:
     """Raise a ValueError unless a parameter of the estimator can be the resource."""
-    valid = estimator.get_params(deep=True)
-    if name not in valid:
-        hint = did_you_mean(name, [ROWS, *valid])
-        raise ValueError(
-            "The 'resource' of RobustBayesSearchCV must be 'n_samples' or a parameter "
-            f"of the estimator. Got {name!r} instead; {hint or 'see get_params()'}"
-        )
+    name, estimator = search.resource, search.estimator
     if any(name in branch.names for branch in space.branches):
         raise ValueError(
             "The 'resource' of RobustBayesSearchCV must not be searched for. Got "
             f"{name!r}, which is in 'param_space'; take it out there."
         )
+    extra = {name: search.max_resources or 1}
+    for branch in space.branches:
+        refusal = first_refusal(estimator, branch, extra)
+        if refusal is not None:
+            hint = did_you_mean(name, _amounts(refusal.valid))
+            raise ValueError(
+                "The 'resource' of RobustBayesSearchCV must be 'n_samples' or a "
+                f"parameter of the estimator. Got {name!r} instead"
+                f"{'; ' + hint if hint else '.'} {refusal.says}"
+            )
+
+
+def _amounts(settings: Mapping[str, Any]) -> list[str]:
+    """Return the names of parameters that could be a resource."""
+    named = [n for n, value in settings.items() if value is None or _is_amount(value)]
+    return [ROWS, *named]
+
+
+def _is_amount(value: Any) -> bool:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and value >= 1

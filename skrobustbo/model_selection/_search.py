@@ -54,7 +54,7 @@ class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
         least 3, at most a third of `n_iter`.
     initial_params : list of dict, default=None
         Candidates to try first. Parameters missing from a dict keep the current values
-        of the estimator.
+        of the estimator, or of the component that the dict sets.
     previous : search, str, dict, DataFrame or PreviousCandidates, default=None
         Candidates of an earlier search, for example of a narrower space: a fitted
         search, the path of a checkpoint, a ``cv_results_`` (also of `GridSearchCV`), a
@@ -92,7 +92,8 @@ class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
         The smallest amount of the resource. Default: a ninth of the full amount (with
         ``factor=3``), and at least 20 rows of each class for "n_samples".
     max_resources : int, default=None
-        The full amount. Default: all rows, or the value in the estimator.
+        The full amount. Default: all rows, or the value in the estimator. Required if
+        its `get_params` does not list the resource.
     factor : int, default=3
         Each amount of the resource is this many times the amount below it.
     constraints : callable, default=None

@@ -162,7 +162,7 @@ def test_what_joblib_understands_is_left_to_it(pre_dispatch):
         ([], "got []"),
         ([{}], "at least one parameter"),
         ({"aa": Real(0, 1)}, "did you mean 'a'?"),
-        ({"svc__C": Real(0, 1)}, "valid parameters are ['a', 'b']"),
+        ({"svc__C": Real(0, 1)}, "Valid parameters are: ['a', 'b']"),
         ({"a": (0, 1)}, "write Real(0, 1) or Integer(0, 1) for a range, [0, 1]"),
         ({"a": ()}, "the tuple ()"),
         ({"a": []}, "empty sequence"),

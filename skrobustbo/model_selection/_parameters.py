@@ -1,0 +1,315 @@
+"""Which parameters an estimator takes, and which values it has at present.
+
+A parameter is valid if a clone's `set_params` takes it, listed by `get_params` or not,
+for every value of the searched components that it belongs to.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, product
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skrobustbo._names import did_you_mean, slip_of
+from skrobustbo._sklearn_compat import nested_params
+from skrobustbo.model_selection._wording import short
+from skrobustbo.space import Space, distinct
+
+Params = dict[str, Any]
+
+#: How far warnings are from the line that calls `fit`.
+_TO_FIT = 8
+#: Where in the unit cube parameters are set together: at low, high and middle values.
+_PLACES = 0.0, 1.0, 0.5
+#: A section of a docstring up to the next one, and the names that lines begin with.
+_SECTION = re.compile(r"^Parameters\n-{3,}\n(.*?)(?=^\S.*\n-{3,}$|\Z)", re.M | re.S)
+_STARS = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+_ENTRY = re.compile(r"^(\w+(?: *, *\w+)*) *(?::|$)", re.M)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What `set_params` says of a parameter that it refuses.
+
+    Attributes
+    ----------
+    name : str
+        The parameter.
+    above : dict
+        The searched components that it belongs to, and their values at the time.
+    owner : estimator or other value
+        The innermost of these values, or the estimator.
+    error : Exception
+        What `set_params` raised.
+    always : bool
+        Whether it refuses the parameter for all values of the components.
+    valid : dict
+        What is listed or documented, and its values; None where they are not known.
+    """
+
+    name: str
+    above: Params
+    owner: Any
+    error: Exception
+    always: bool
+    valid: Params
+
+    @property
+    def kind(self) -> str:
+        """The owner in words."""
+        return _kind(self.owner)
+
+    @property
+    def says(self) -> str:
+        """The message of `set_params` as a sentence."""
+        kind, text = type(self.error).__name__, str(self.error)
+        if getattr(self.error, "name", None) == "set_params":
+            for above in _prefixes(self.name):
+                if above in self.valid and not _has_params(self.valid[above]):
+                    value = short(self.valid[above])
+                    return f"The value of {above!r}, {value}, has no parameters."
+        if not isinstance(self.error, ValueError) or not text:
+            text = f"{kind}: {text}" if text else kind
+        return f"Its set_params says: {text}{'' if text[-1] in '.?!' else '.'}"
+
+
+def check_names(space: Space, estimator: Any) -> None:
+    """Raise a ValueError if a parameter is none of the estimator's.
+
+    A parameter of a component that is searched, too, must be one of all its values.
+    What cannot be cloned raises what `clone` raises.
+
+    Warns
+    -----
+    UserWarning
+        If a parameter is taken, but looks like a misspelling of another one.
+    """
+    for branch in space.branches:
+        for value in chain.from_iterable(_choices(branch, n) for n in branch.names):
+            if _has_params(value):
+                clone(value)
+        refusal = first_refusal(estimator, branch)
+        if refusal is not None:
+            raise _invalid(refusal)
+    for slip in slips(estimator, space).values():
+        warnings.warn(f"In 'param_space', {slip}", stacklevel=_TO_FIT)
+
+
+def _invalid(refusal: Refusal) -> ValueError:
+    name, above = refusal.name, refusal.above
+    if refusal.always:
+        hint = did_you_mean(name, refusal.valid)
+        return ValueError(
+            f"Invalid parameter {name!r} in 'param_space' for {refusal.kind}"
+            f"{'; ' + hint if hint else '.'} {refusal.says}"
+        )
+    component = max(above, key=len)
+    verb = "refuses" if name in refusal.valid else "has no"
+    return ValueError(
+        f"Invalid parameter {name!r} in 'param_space': {refusal.kind}, a value of "
+        f"{component!r}, {verb} {name[len(component) + 2 :]!r}. Write a list of dicts, "
+        "one for each kind of value, with the parameters of that kind. "
+        f"{refusal.says}"
+    )
+
+
+def first_refusal(
+    estimator: Any, branch: Space, extra: Mapping[str, Any] | None = None
+) -> Refusal | None:
+    """Return the first parameter that an estimator refuses; None if it takes all.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It stays as it is, as do the values of the space.
+    branch : Space
+        What is searched.
+    extra : dict, default=None
+        Other parameters, and a value of each. Only these are then asked for.
+    """
+    extra = dict(extra or {})
+    points = _points(branch)
+    one = {**points[0], **extra}
+    for names, settings in _placed(extra or branch.names, branch):
+        refused: dict[str, list[tuple[Params, Exception]]] = {}
+        for above in settings:
+            # As `set_params` may depend on the values, one set of them is enough.
+            together = ({**point, **extra, **above} for point in points)
+            if any(_error(estimator, params) is None for params in together):
+                continue
+            for name in names:
+                error = _error(estimator, {**above, name: one[name]})
+                if error is not None:
+                    refused.setdefault(name, []).append((above, error))
+        for name, found in refused.items():
+            above, error = found[0]
+            listed = with_settings(estimator.get_params(deep=True), above)
+            owner = above[max(above, key=len)] if above else estimator
+            valid = {**_all_documented(estimator, listed), **listed}
+            always = len(found) == len(settings)
+            return Refusal(name, above, owner, error, always, valid)
+    return None
+
+
+def slips(
+    estimator: Any,
+    space: Space,
+    extra: Mapping[str, Any] | None = None,
+    also: Iterable[str] = (),
+) -> dict[str, str]:
+    """Return, of parameters that are taken, what to say of those that look misspelt.
+
+    Those are not listed by `get_params` nor documented, but close to one that is, or to
+    one of other names that are known (`also`).
+    """
+    found = {}
+    listed = estimator.get_params(deep=True)
+    for branch in space.branches:
+        for names, settings in _placed(extra or branch.names, branch):
+            for above in settings:
+                known = with_settings(listed, above)
+                for name in names:
+                    if name in known:
+                        continue
+                    owner, prefix = _owner(name, known, estimator)
+                    valid = {*owner.get_params(deep=True), *_documented(owner)}
+                    valid |= set() if prefix else set(also)
+                    near = slip_of(name.removeprefix(prefix), valid)
+                    if near is not None:
+                        found[name] = (
+                            f"{_kind(owner)} takes {name!r}, but neither lists nor "
+                            f"documents it; did you mean {prefix + near!r}?"
+                        )
+    return found
+
+
+def with_settings(listed: Mapping[str, Any], given: Mapping[str, Any]) -> Params:
+    """Return what `get_params` would list after some parameters are set.
+
+    The parameters of a component are those of the value that it is set to.
+    """
+    found = dict(listed)
+    for name in sorted(given, key=len):
+        before, value = found.get(name), given[name]
+        if _has_params(before):
+            found = {k: v for k, v in found.items() if not k.startswith(f"{name}__")}
+        found |= {name: value, **nested_params({name: value})}
+    return found
+
+
+def settings_in(
+    branch: Space, listed: Mapping[str, Any], given: Mapping[str, Any]
+) -> Params:
+    """Return the settings with parameters of a branch set, its constants among them."""
+    return with_settings(listed, {**constants(branch), **given})
+
+
+def constants(branch: Space) -> Params:
+    """Return the parameters that have a single value in a branch."""
+    choices = {name: _choices(branch, name) for name in branch.names}
+    return {name: values[0] for name, values in choices.items() if len(values) == 1}
+
+
+def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
+    """Return what a parameter is now, for the values of searched components above it.
+
+    None where that is not known.
+    """
+    listed = estimator.get_params(deep=True)
+    return distinct(
+        with_settings(listed, above).get(name)
+        for branch in space.branches
+        for _, settings in _placed([name], branch)
+        for above in settings
+    )
+
+
+def _placed(
+    names: Iterable[str], branch: Space
+) -> Iterator[tuple[list[str], list[Params]]]:
+    """Return groups of names, and all values of the searched components above them."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name in names:
+        above = tuple(n for n in branch.names if name.startswith(f"{n}__"))
+        groups.setdefault(above, []).append(name)
+    table = getattr(branch, "points", None)
+    for above in sorted(groups, key=len):
+        if table is None:
+            one = _points(branch)[0]
+            rows = list(product(*(_choices(branch, n) or [one[n]] for n in above)))
+        else:
+            rows = distinct(tuple(point[n] for n in above) for point in table)
+        yield groups[above], [dict(zip(above, row, strict=True)) for row in rows]
+
+
+def _choices(branch: Space, name: str) -> Sequence[Any]:
+    """Return the values of a parameter, none where they are not a list."""
+    return getattr(branch.dimensions[name], "choices", ())
+
+
+def _points(branch: Space) -> list[Params]:
+    places = np.outer(_PLACES, np.ones(branch.n_uniform))
+    return branch.decode_many(branch.from_uniform(places))
+
+
+def _error(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
+    """Return what a copy raises when copies of parameters are set, None if nothing."""
+    copy = clone(estimator)
+    values = {name: clone(value, safe=False) for name, value in params.items()}
+    try:
+        copy.set_params(**values)
+    except Exception as error:  # whatever it raises, it does not take it
+        return error
+    return None
+
+
+def _owner(name: str, listed: Mapping[str, Any], estimator: Any) -> tuple[Any, str]:
+    """Return what a parameter is set on, and the beginning of the name up to there."""
+    for above in _prefixes(name):
+        if _has_params(listed.get(above)):
+            return listed[above], f"{above}__"
+    return estimator, ""
+
+
+def _prefixes(name: str) -> list[str]:
+    """Return what a nested name may be a parameter of, the innermost first."""
+    return [name[: match.start()] for match in re.finditer("__", name)][::-1]
+
+
+def _documented(owner: Any) -> set[str]:
+    """Return the parameters in the signatures and docstrings of an object's classes."""
+    found: set[str] = set()
+    for cls in type(owner).__mro__[:-1]:
+        try:
+            signature = inspect.signature(vars(cls).get("__init__", lambda self: None))
+            found |= {
+                p.name for p in signature.parameters.values() if p.kind not in _STARS
+            }
+        except (TypeError, ValueError):  # not written in Python
+            pass
+        section = _SECTION.search(inspect.cleandoc(cls.__doc__ or ""))
+        entries = _ENTRY.findall(section[1]) if section else []
+        found |= {name.strip() for entry in entries for name in entry.split(",")}
+    return found - {"self"}
+
+
+def _all_documented(estimator: Any, listed: Mapping[str, Any]) -> Params:
+    """Return the documented parameters of an estimator and of those inside it."""
+    inside = {f"{name}__": v for name, v in listed.items() if _has_params(v)}
+    owners = {"": estimator, **inside}
+    return {f"{k}{name}": None for k, v in owners.items() for name in _documented(v)}
+
+
+def _has_params(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__ if _has_params(value) else repr(value)
