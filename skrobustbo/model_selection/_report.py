@@ -378,8 +378,9 @@ def _go_on(found: Findings) -> list[str]:
 
 def _less_noise(found: Findings) -> list[str]:
     left = left_to_gain(found)
-    nothing_left = left is not None and left <= rounding(found.scores[found.best])
-    if not found.noisy or nothing_left:
+    if left is not None and left <= rounding(found.so_far[-1]):
+        return []  # nothing is
+    if not found.noisy:
         return []
     return [
         "use more folds or repeat them (RepeatedKFold): on the same folds, most "
