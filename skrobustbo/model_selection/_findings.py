@@ -186,7 +186,7 @@ class Findings:
     def _noise(self) -> Noise:
         """The noise of the scores, as far as their folds tell."""
         whole = np.isfinite(self.folds).all(axis=1) & np.isfinite(self.scores)
-        return noise_of(self.folds[whole])
+        return noise_of(self.folds[whole], int(whole[: self.n_initial].sum()))
 
     @cached_property
     def differ(self) -> bool:
@@ -374,14 +374,21 @@ class Noise:
     p_equal: float = 0.0
 
 
-def noise_of(folds: Array) -> Noise:
+def noise_of(folds: Array, n_initial: int) -> Noise:
     """Return the noise of candidates, by what is left of the scores of their folds.
 
     Parameters
     ----------
     folds : array of shape (n, n_splits)
         Scores, all finite. What makes a fold easy is common to the candidates, and is
-        subtracted. The error is that of the better half, as bad ones err more.
+        subtracted.
+    n_initial : int
+        Number of the first ones that fill the space.
+
+    Notes
+    -----
+    The error is that of the better half, as bad candidates err more; or of the better
+    half of the initial ones if that is larger, as later ones are often nearly the same.
     """
     n, k = folds.shape
     if n < 3 or k < 2:
@@ -391,11 +398,19 @@ def noise_of(folds: Array) -> Noise:
     p_equal = 0.0
     if within > 0:
         p_equal = float(f.sf(between / within, n - 1, (n - 1) * (k - 1)))
-    means = folds.mean(axis=1)
-    better = folds[means >= np.median(means)]
-    error = math.sqrt(_variances(better)[0] / k)
-    luck = float(t.isf(_ALPHA / n, (len(better) - 1) * (k - 1)))
+    halves = [_better(folds)]
+    if n_initial > 2:
+        halves.append(_better(folds[:n_initial]))
+    error = math.sqrt(max(_variances(half)[0] for half in halves) / k)
+    luck = float(t.isf(_ALPHA / n, (len(halves[0]) - 1) * (k - 1)))
     return Noise(error, luck * error, p_equal)
+
+
+def _better(folds: Array) -> Array:
+    """Return the better half of the candidates."""
+    means = folds.mean(axis=1)
+    half: Array = folds[means >= np.median(means)]
+    return half
 
 
 def _variances(folds: Array) -> tuple[float, float]:

@@ -71,8 +71,8 @@ def paired(
     values = list(value) if _lists(value) else [value]
     if len(points) != len(values):
         raise ValueError(
-            f"Expected one value for each of {count(len(points), 'point')}, got "
-            f"{count(len(values), 'value')}; give as many."
+            f"Expected one value for each of the {len(points)} points, got "
+            f"{len(values)} values; give as many."
         )
     return list(zip(points, map(checked_value, values), strict=True))
 

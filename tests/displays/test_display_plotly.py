@@ -189,7 +189,7 @@ class TestFigures:
         (2, 9),
         (0.5, 5),
         (3e-9, 4e-9),
-        (1e-200, 1e200),
+        (1e-200, 1),
     ],
 )
 def test_ticks_of_log_axes_are_whole_numbers(low, high):
