@@ -170,8 +170,12 @@ def _all_failed(
     if n_read:
         read = f", {n_read} of them in the checkpoint {journal.path!r},"
         again = ", and repeat the call with retry_failed=True"
+    settings = "a number as error_score lets the search go on"
+    if FRAME in errors[-1]:
+        settings = (
+            "error_score='raise' shows the traceback, a number lets the search go on"
+        )
     return (
         f"{every(len(errors), 'fit')} of the first {first} failed{read} the last "
-        f"with {exception_line(errors[-1])!r}: {fix}{again}; error_score='raise' shows "
-        "the traceback, a number lets the search go on."
+        f"with {exception_line(errors[-1])!r}: {fix}{again}; {settings}."
     )

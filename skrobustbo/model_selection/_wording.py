@@ -20,7 +20,10 @@ def with_error(value: float, error: float, *, both: bool = True) -> str:
         return f"{value:.5g}"
     digits = max(0, 1 - math.floor(math.log10(error)))
     if digits > 12 or abs(value) >= 1e9:
-        return f"{value:.5g} ± {error:.2g}" if both else f"{value:.5g}"
+        size = max(abs(value), error)
+        telling = 2 + math.floor(math.log10(size)) - math.floor(math.log10(error))
+        text = f"{value:.{max(5, telling)}g}"
+        return f"{text} ± {error:.2g}" if both else text
     text = f"{value:.{digits}f}"
     return f"{text} ± {error:.{digits}f}" if both else text
 

@@ -484,6 +484,9 @@ def test_rounding_is_no_error():
     assert with_error(0.0, 7.9e-17) == "0 ± 7.9e-17"
     assert with_error(0.7, 0.0123) == "0.700 ± 0.012"
     assert with_error(math.nan, 1.0) == "nan"
+    assert with_error(-1e9 - 0.0479, 0.0012) == "-1000000000.0479 ± 0.0012"
+    assert with_error(1.234567e12, 1e10) == "1.2346e+12 ± 1e+10"
+    assert with_error(1e-320, 1e-321) == "9.9999e-321 ± 1e-321"
 
 
 def test_a_mean_that_is_constant_up_to_rounding_has_no_shares():
