@@ -25,7 +25,13 @@ from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
 from sklearn.utils import estimator_html_repr
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import _check_method_params as check_method_params
@@ -49,6 +55,7 @@ __all__ = [
     "Interval",
     "SilentTask",
     "StrOptions",
+    "allows",
     "check_method_params",
     "clone_parametrized",
     "fit_and_score",
@@ -157,6 +164,29 @@ def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
         if hasattr(owner, "get_params") and not isinstance(owner, type)
         for inner, value in owner.get_params().items()
     }
+
+
+def allows(estimator: Any, name: str, value: Any) -> bool | None:
+    """Return whether an estimator's own checks accept a value, None if it has none.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The owner of the parameter.
+    name : str
+        The parameter's name, without a prefix.
+    value : object
+        The value.
+    """
+    constraints = getattr(estimator, "_parameter_constraints", None)
+    known = constraints.get(name) if isinstance(constraints, Mapping) else None
+    if known is None or isinstance(known, str):  # "no_validation"
+        return None
+    try:
+        validate_parameter_constraints({name: known}, {name: value}, "")
+    except InvalidParameterError:
+        return False
+    return True
 
 
 # Scorers ------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
+from skrobustbo._words import be, every
 from skrobustbo.acquisition._ascent import ascend
 from skrobustbo.acquisition._distance import Uncovered, Within
 from skrobustbo.acquisition._exhausted import SpaceExhausted
@@ -240,8 +241,9 @@ class Maximizer:
         for x in itertools.chain(self._draws(), self._listing()):
             if self.free(x):
                 return x
+        n = self.domain.size
         raise SpaceExhausted(
-            f"All {self.domain.size:.0f} points of the space have been proposed; "
+            f"{every(n, 'point')} of the space {be(n, 'has', 'have')} been proposed; "
             "widen the space to continue."
         )
 

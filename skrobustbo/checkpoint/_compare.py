@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from warnings import warn
 
+from skrobustbo._words import be, count
+
 #: For each part of a search, its items and their descriptions.
 Parts = Mapping[str, Mapping[str, str]]
 
@@ -90,9 +92,9 @@ def resumption(
     again: bool,
 ) -> str:
     """Return in words what a run goes on from, and what differs from the last call."""
-    held = f"{n_candidates} candidates, {n_folds} folds"
+    held = f"{count(n_candidates, 'candidate')}, {count(n_folds, 'fold')}"
     held += f", {n_failed} of them failed" if n_failed else ""
-    held += " and are fitted again" if again else ""
+    held += f" and {be(n_failed)} fitted again" if again else ""
     return "; ".join([f"Resumed from the checkpoint {path!r}: {held}", *changed])
 
 

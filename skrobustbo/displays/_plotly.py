@@ -23,6 +23,8 @@ _WRAP, _HOVER = 14, 60
 #: Where the lines of parallel coordinates leave a parameter, below its ticks.
 _BELOW = 0.42
 _DOT = 7
+#: Ticks of a log axis at most, about.
+_POWERS = 8
 
 
 def modules() -> tuple[Any, Any]:
@@ -89,15 +91,26 @@ def _axis(scale: Scale) -> dict[str, Any]:
     ends = [float(end) for end in scale.limits]
     axis: dict[str, Any] = {"title": {"text": _label(scale.short, 30)}, "range": ends}
     if scale.kind == "log":
-        axis |= {
-            "type": "log",
-            "exponentformat": "power",
-            "range": [math.log10(end) for end in ends],
-        }
+        axis |= {"type": "log", "range": [math.log10(end) for end in ends]}
+        axis |= _log_ticks(scale)
     if scale.kind == "category":
         places, labels = scale.ticks(len(scale.labels))
         axis |= {"tickvals": places, "ticktext": [_label(text) for text in labels]}
     return axis
+
+
+def _log_ticks(scale: Scale) -> dict[str, Any]:
+    """Return ticks at powers of ten; round numbers where there are too few of them.
+
+    Left to itself, Plotly labels the numbers between powers by their first digit, which
+    reads as a part of the power before.
+    """
+    first, last = (math.log10(end) for end in (scale.low, scale.high))
+    if math.floor(last) > math.ceil(first):
+        step = math.ceil((last - first) / _POWERS)
+        return {"exponentformat": "power", "tick0": 0, "dtick": step}
+    places, _ = scale.ticks(_POWERS)
+    return {"tickvals": places, "ticktext": [f"{place:.6g}" for place in places]}
 
 
 # Convergence --------------------------------------------------------------------------

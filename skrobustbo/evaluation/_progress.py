@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
+from skrobustbo._words import count
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
@@ -26,11 +27,12 @@ def announce(
     """Print how many fits there are to be, and what a checkpoint has of them."""
     most = "at most " if raced else ""
     if in_part:
-        print(f"Fitting {n_splits} folds, with the resource of {n} full evaluations")
+        full = count(n, "full evaluation")
+        print(f"Fitting {count(n_splits, 'fold')}, with the resource of {full}")
     else:
         print(
-            f"Fitting {n_splits} folds for each of {n} candidates, "
-            f"totalling {most}{n_splits * n} fits"
+            f"Fitting {count(n_splits, 'fold')} for each of {count(n, 'candidate')}, "
+            f"totalling {most}{count(n_splits * n, 'fit')}"
         )
     if journal.resumed is not None:
         print(journal.resumed)
@@ -114,7 +116,8 @@ class Progress:
         if name is None:
             name = self._scoring if isinstance(self._scoring, str) else "score"
         score = f"no {name} yet" if best is None else f"best {name} {best:.5g}"
-        return f"{len(source.trials)} of {source.n_planned} candidates, {score}"
+        planned = count(source.n_planned, "candidate")
+        return f"{len(source.trials)} of {planned}, {score}"
 
     def _left(self, now: float) -> str:
         """Say how much time is left, and what ends the search then."""

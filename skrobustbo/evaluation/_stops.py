@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
+from skrobustbo._words import count
+
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -214,8 +216,9 @@ class Stops:
         """Warn of an interruption."""
         if self._n_signals:
             warnings.warn(
-                f"The search was interrupted after {n_done} of {n_planned} candidates "
-                "and continues with the best of these; interrupt again to abort.",
+                f"The search was interrupted after {n_done} of "
+                f"{count(n_planned, 'candidate')} and continues with the best of "
+                "these; interrupt again to abort.",
                 UserWarning,
                 stacklevel=5,
             )

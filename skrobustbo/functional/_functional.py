@@ -12,6 +12,7 @@ from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo._words import be, every
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import Schedule, Stops
 from skrobustbo.evaluation._flight import Candidate, Flight, KnownResult
@@ -261,7 +262,8 @@ class _Run:
     ) -> None:
         self._optimizer, self._n_left, self._n_at_once = optimizer, n_iter, n_at_once
         self._callback, self._sign, self._is_stopped = callback, sign, False
-        self.message = f"All {n_iter} evaluations were made."
+        made = be(n_iter, "was made", "were made")
+        self.message = f"{every(n_iter, 'evaluation')} {made}."
 
     def ask(self) -> list[Trial]:
         """Return the next points; none when it is over."""

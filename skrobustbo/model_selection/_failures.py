@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skrobustbo._trials import Trial
+from skrobustbo._words import count, every
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
@@ -164,12 +165,17 @@ def _all_failed(
     amounts = [trial.resource for trial in trials if trial.resource is not None]
     if len(amounts) == n:
         fix += f", or raise 'min_resources' (at most {max(amounts):g} so far)"
+    first = count(n, "candidate") if n > 1 else "candidate"
     read, again, n_read = ",", "", journal.n_read_failed
     if n_read:
         read = f", {n_read} of them in the checkpoint {journal.path!r},"
         again = ", and repeat the call with retry_failed=True"
+    settings = "a number as error_score lets the search go on"
+    if FRAME in errors[-1]:
+        settings = (
+            "error_score='raise' shows the traceback, a number lets the search go on"
+        )
     return (
-        f"All {len(errors)} fits of the first {n} candidates failed{read} the last "
-        f"with {exception_line(errors[-1])!r}: {fix}{again}; error_score='raise' shows "
-        "the traceback, a number lets the search go on."
+        f"{every(len(errors), 'fit')} of the first {first} failed{read} the last "
+        f"with {exception_line(errors[-1])!r}: {fix}{again}; {settings}."
     )

@@ -10,17 +10,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import f, rankdata, t
 
 from skrobustbo.model_selection._failures import Notes
+from skrobustbo.model_selection._limits import goes_on
 from skrobustbo.model_selection._refit import standard_error
+from skrobustbo.model_selection._wording import rounding
 from skrobustbo.space import Categorical, Space
 from skrobustbo.surrogate._cholesky import NUMERICAL
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
-#: Distances in the encoded unit: at the edge, and near it.
-_AT, _NEAR = 0.01, 0.1
+#: Distances in the encoded unit: at the edge, and inside, where scores are compared.
+_AT, _INSIDE = 0.01, 0.25
+#: How often equal candidates may be called different, and one of them ahead.
+_ALPHA = 0.02
 #: Share of the variance below which a parameter does not matter; points to tell by.
 _IDLE, _POINTS = 0.01, 128
 
@@ -33,6 +38,8 @@ class Edge:
     side: str
     bound: Any
     listed: bool
+    #: Whether values beyond are known to be legal.
+    legal: bool
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,10 @@ class Findings:
     @cached_property
     def standard_error(self) -> float:
         """Standard error of the best candidate's mean over its folds; nan of one."""
-        return math.nan if self.best is None else standard_error(self.folds[self.best])
+        if self.best is None:
+            return math.nan
+        error, score = standard_error(self.folds[self.best]), self.scores[self.best]
+        return 0.0 if error <= rounding(score) else error
 
     @property
     def honest(self) -> tuple[float, tuple[float, float]] | None:
@@ -122,10 +132,6 @@ class Findings:
         if not hasattr(self.search, "honest_score_"):
             return None
         return self.search.honest_score_, self.search.honest_interval_
-
-    @property
-    def _known_error(self) -> float:
-        return self.standard_error if self.standard_error > 0 else 0.0
 
     # Progress and noise ---------------------------------------------------------------
 
@@ -165,8 +171,27 @@ class Findings:
         if n < 8 or n - n // 4 < self.n_initial or self.highest is None:
             return False
         before = self.so_far[n - n // 4 - 1]
-        least = max(self._known_error / 4, 0.01 * self.typical)
-        return not math.isfinite(before) or bool(self.so_far[-1] - before > least)
+        if not math.isfinite(before):
+            return True
+        least = max(self._noise.error, 0.01 * self.typical)
+        return self.differ and bool(self.so_far[-1] - before > least)
+
+    @cached_property
+    def all_equal(self) -> bool:
+        """Whether there are several scores, and all are equal up to rounding."""
+        finite = self.scores[np.isfinite(self.scores)]
+        return len(finite) > 1 and _constant(finite)
+
+    @cached_property
+    def _noise(self) -> Noise:
+        """The noise of the scores, as far as their folds tell."""
+        whole = np.isfinite(self.folds).all(axis=1) & np.isfinite(self.scores)
+        return noise_of(self.folds[whole], int(whole[: self.n_initial].sum()))
+
+    @cached_property
+    def differ(self) -> bool:
+        """Whether the candidates differ by more than the noise of their folds."""
+        return not self.all_equal and self._noise.p_equal <= _ALPHA
 
     @cached_property
     def noisy(self) -> bool:
@@ -214,33 +239,50 @@ class Findings:
 
     @cached_property
     def edges(self) -> list[Edge]:
-        """Parameters at an end of their range, where that may be more than luck."""
-        if self.best is None or type(self.branch) is not Space:
-            return []  # of a list of points, no range can be widened
+        """Parameters that are best at an end of their range that may be extended.
+
+        An end counts if the candidates' scores differ by more than their noise, and if
+        the model expects a score there that is clearly better than the one of the same
+        candidate a quarter of the range inside: by more than the luckiest of as many
+        equal candidates would be ahead of their mean in one search of fifty, and by
+        more than twice the deviation of the model's prediction inside.
+        """
+        # Of a list of points, no range can be widened.
+        if self.best is None or type(self.branch) is not Space or not self.differ:
+            return []
         names = [name for name in self.branch.names if _has_ends(self.branch, name)]
-        found = [self._edge(name) for name in names]
+        found = [self._edge(name) for name in names if name not in self.idle]
         return [edge for edge in found if edge is not None]
 
     def _edge(self, name: str) -> Edge | None:
-        best: int = self.best  # type: ignore[assignment]
-        rows = np.flatnonzero(np.array(self.owners) == self._winner)
+        best = self.params[self.best]  # type: ignore[index]
         dimension = self.branch.dimensions[name]
-        units = np.array([dimension.encode(self.params[int(i)][name])[0] for i in rows])
-        unit = units[rows == best][0]
+        unit = float(dimension.encode(best[name])[0])
         end = round(unit)
-        near = (abs(units - end) <= _NEAR) & (rows != best)
-        if abs(unit - end) > _AT or self._clearly_worse(rows[near]):
+        if abs(unit - end) > _AT:
+            return None
+        legal = goes_on(self.search, self.branch, name, "high" if end else "low")
+        if legal is False or not self._is_better_at(name, float(end)):
             return None
         bound = dimension.decode(np.array([[float(end)]]))[0]
         listed = isinstance(dimension, Categorical)
-        return Edge(name, "upper" if end else "lower", bound, listed)
+        side = "upper" if end else "lower"
+        return Edge(name, side, bound, listed, legal is True)
 
-    def _clearly_worse(self, rows: NDArray[np.intp]) -> bool:
-        """Whether some candidates, if there are any, all fall far short of the best."""
-        scores = self.scores[rows]
-        scores = scores[np.isfinite(scores)]
-        least = self.scores[self.best] - max(2 * self._known_error, 0.2 * self.typical)
-        return len(scores) > 0 and bool(scores.max() < least)
+    def _is_better_at(self, name: str, end: float) -> bool:
+        """Whether the model expects clearly more at an end than inside."""
+        best = self.params[self.best]  # type: ignore[index]
+        dimension = self.branch.dimensions[name]
+        places = np.array([[end], [abs(end - _INSIDE)], [0.5]])
+        bound, *inside = dimension.decode(dimension.snap(places))
+        other = next(value for value in inside if value != bound)
+        points = [{**best, name: value} for value in (bound, other)]
+        try:
+            mean, std = self.notes.optimizer.predict(points, return_std=True)
+        except NUMERICAL:  # no model, no verdict
+            return False
+        ahead = float(mean[0] - mean[1])
+        return ahead > max(self._noise.luck, 2 * float(std[1]))
 
     @cached_property
     def idle(self) -> list[str]:
@@ -253,7 +295,8 @@ class Findings:
         names = [n for n, d in self.branch.dimensions.items() if d.size > 1]
         seen = self.scores[np.array(self.owners) == self._winner]
         seen = seen[np.isfinite(seen)]
-        if type(self.branch) is not Space or len(seen) < max(15, 5 * len(names)):
+        enough = len(seen) >= max(15, 5 * len(names)) and self.differ
+        if type(self.branch) is not Space or not enough:
             return []
         floor = float(np.median(seen[: max(5, self.n_initial)]))
         try:
@@ -305,6 +348,81 @@ class Findings:
         return np.asarray(self.results.get("n_splits_evaluated", every), dtype=float)
 
 
+def _constant(values: Array) -> bool:
+    """Return whether numbers are equal up to rounding."""
+    low, high = values.min(), values.max()
+    # Halves keep the difference finite.
+    return bool(high / 2 - low / 2 <= rounding(max(abs(low), abs(high))))
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What the folds tell of the noise of mean scores, on the same folds.
+
+    Attributes
+    ----------
+    error : float
+        Standard error of a candidate's mean, 0 where it is not known.
+    luck : float
+        How far the luckiest of as many equal candidates is ahead of their mean at most.
+    p_equal : float
+        Probability of differences such as these between equal candidates; 1 where the
+        noise is not known.
+    """
+
+    error: float = 0.0
+    luck: float = 0.0
+    p_equal: float = 1.0
+
+
+def noise_of(folds: Array, n_initial: int) -> Noise:
+    """Return the noise of candidates, by what is left of the scores of their folds.
+
+    Parameters
+    ----------
+    folds : array of shape (n, n_splits)
+        Scores, all finite. What makes a fold easy is common to the candidates, and is
+        subtracted.
+    n_initial : int
+        Number of the first ones that fill the space.
+
+    Notes
+    -----
+    The error is that of the better half, as bad candidates err more; or of the better
+    half of the initial ones if that is larger, as later ones are often nearly the same.
+    """
+    n, k = folds.shape
+    if n < 3 or k < 2:
+        return Noise()
+    # Of ranks, which no diverged candidate distorts.
+    within, between = _variances(rankdata(folds, axis=0))
+    p_equal = 0.0
+    if within > 0:
+        p_equal = float(f.sf(between / within, n - 1, (n - 1) * (k - 1)))
+    halves = [_better(folds)]
+    if n_initial > 2:
+        halves.append(_better(folds[:n_initial]))
+    error = math.sqrt(max(_variances(half)[0] for half in halves) / k)
+    luck = float(t.isf(_ALPHA / n, (len(halves[0]) - 1) * (k - 1)))
+    return Noise(error, luck * error, p_equal)
+
+
+def _better(folds: Array) -> Array:
+    """Return the better half of the candidates."""
+    means = folds.mean(axis=1)
+    half: Array = folds[means >= np.median(means)]
+    return half
+
+
+def _variances(folds: Array) -> tuple[float, float]:
+    """Return the variance of a score by what is left of it, and by the means."""
+    n, k = folds.shape
+    means = folds.mean(axis=1, keepdims=True)
+    rest = folds - means - folds.mean(axis=0) + folds.mean()
+    within = float((rest**2).sum()) / ((n - 1) * (k - 1))
+    return within, k * float(np.var(means, ddof=1))
+
+
 def _has_ends(branch: Space, name: str) -> bool:
     """Return whether a parameter has a range or a list of numbers to extend."""
     dimension = branch.dimensions[name]
@@ -324,9 +442,9 @@ def _total_effects(
     points = branch.sample(_POINTS, random_state=0)
     others = branch.sample(_POINTS, random_state=1)
     mean = np.maximum(optimizer.predict(points), floor)
-    variance = float(np.var(mean))
-    if not variance > 0:
+    if _constant(mean):  # its variance may still be rounding
         return {}
+    variance = float(np.var(mean))
     shares = {}
     for name in names:
         changed = [{**a, name: b[name]} for a, b in zip(points, others, strict=True)]

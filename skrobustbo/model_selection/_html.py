@@ -10,9 +10,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._words import count
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._softly import Attempt
+from skrobustbo.model_selection._wording import rounding
 
 Array = NDArray[np.float64]
 
@@ -20,6 +22,10 @@ _WIDTH, _HEIGHT = 560, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 20, 180
 #: Readable on white and on black; all else has the colour of the text.
 _ACCENT, _FAILURE = "#3a86c8", "#d1603d"
+#: Scores beyond are drawn there; differences below are drawn as none.
+_HUGE, _TINY = 1e300, 1e-290
+#: Digits of a label at most.
+_DIGITS = 11
 #: Scores farther below the middle than so many times its distance to the best are cut.
 _CUT = 6.0
 
@@ -81,12 +87,12 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     svg : str
         Text and axes have the colour of the text around them.
     """
-    frame = Frame(len(scores), *limits(scores))
+    frame, drawn = Frame(len(scores), *limits(scores)), np.clip(scores, -_HUGE, _HUGE)
     parts = [
         _initial(frame, n_initial),
         *_axes(frame, name),
-        *[_mark(frame, i, score) for i, score in enumerate(scores, 1)],
-        _line(frame, np.fmax.accumulate(scores)),
+        *[_mark(frame, i, score) for i, score in enumerate(drawn, 1)],
+        _line(frame, np.fmax.accumulate(drawn)),
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -100,20 +106,25 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
 
 
 def _title(scores: Array, name: str) -> str:
-    best = np.nanmax(scores) if np.isfinite(scores).any() else math.nan
-    says = f"best {name} {best:.4g} after {len(scores)} candidates"
+    found = np.isfinite(scores).any()
+    best = f"best {name} {np.nanmax(scores):.4g}" if found else f"no {name}"
+    says = f"{best} after {count(len(scores), 'candidate')}"
     return html.escape(says, quote=True)
 
 
 def limits(scores: Array) -> tuple[float, float]:
     """Return the range drawn; a few values far below do not stretch it."""
-    finite = scores[np.isfinite(scores)]
+    finite = np.clip(scores[np.isfinite(scores)], -_HUGE, _HUGE)
     if not len(finite):
         return 0.0, 1.0
     low, middle, high = finite.min(), float(np.median(finite)), finite.max()
     if high > middle:
         low = max(low, middle - _CUT * (high - middle))
-    extra = 0.07 * (high - low) or 0.1 * abs(high) or 1.0
+    size = max(abs(low), abs(high))
+    if high - low > max(rounding(size), _TINY):
+        extra = 0.07 * (high - low)
+    else:
+        extra = 0.1 * size if size > _TINY else 1.0
     return float(low - extra), float(high + extra)
 
 
@@ -172,7 +183,11 @@ def _labelled(frame: Frame) -> list[tuple[float, str]]:
     digits = max(0, -math.floor(math.log10(step)))
     size = max(map(abs, values), default=0.0)
     plain = digits <= 4 and size < 1e6
-    return [(v, f"{v:.{digits}f}" if plain else f"{v:.3g}") for v in values]
+    if plain:
+        return [(v, f"{v:.{digits}f}") for v in values]
+    telling = 1 + math.floor(math.log10(size)) - math.floor(math.log10(step))
+    digits = min(max(telling, 1), _DIGITS)
+    return [(v, f"{v:.{digits}g}") for v in values]
 
 
 def _numbers(n: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -235,6 +236,8 @@ def _of_branch(space: Space) -> dict[str, str]:
 
 def of_dimension(dimension: Any) -> str:
     """Return the description of a dimension."""
+    if getattr(dimension, "hard", False):  # which changes no search
+        dimension = replace(dimension, hard=False)
     if not hasattr(dimension, "choices"):
         return repr(dimension)
     # Values of parameters stand as they are: candidates show them, too.

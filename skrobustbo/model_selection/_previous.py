@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._words import be, count
 from skrobustbo.checkpoint import (
     CheckpointError,
     describe,
@@ -128,7 +129,8 @@ def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
 def _account(given: PreviousCandidates, fitting: _Fitting, n_first: int) -> str:
     """Return what the report says of earlier candidates; warn if few are of use."""
     n_fitting = len(fitting.points)
-    says = f"{n_fitting} of {len(given)} earlier candidates fit the space"
+    of = count(len(given), "earlier candidate")
+    says = f"{n_fitting} of {of} {be(n_fitting, 'fits', 'fit')} the space"
     if not n_fitting:
         warnings.warn(
             "The 'previous' of RobustBayesSearchCV has no candidate that fits the "
@@ -139,11 +141,12 @@ def _account(given: PreviousCandidates, fitting: _Fitting, n_first: int) -> str:
     if not given.same_data:
         warnings.warn(
             f"The 'previous' of RobustBayesSearchCV has candidates of other data: the "
-            f"best {n_first} that fit the space are tried first, and their scores are "
-            "not used.",
+            f"best {n_first} that {be(n_first, 'fits', 'fit')} the space "
+            f"{be(n_first)} tried first, and their scores are not used.",
             stacklevel=_TO_FIT,
         )
-        return f"{says}; as they are of other data, only {n_first} were tried first"
+        tried = f"{n_first} {be(n_first, 'was', 'were')} tried first"
+        return f"{says}; as they are of other data, only {tried}"
     best = ", the best of them was tried first" if n_first else ""
     return f"{says}: the model learnt from them{best}.{fitting.reason}"
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._words import be, count, every
+from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._gain import has_settled, left_to_gain
 from skrobustbo.model_selection._softly import Attempt
 from skrobustbo.model_selection._wording import (
     clipped,
-    count,
     duration,
+    rounding,
     short,
     with_error,
 )
@@ -27,7 +29,6 @@ _POSTERIOR = ("mean", "std")
 #: Candidates from which on it can be told whether a search has settled.
 _TELLING = 8
 _ENDS = {
-    "n_iter": "all {n} candidates of n_iter were evaluated",
     "space_exhausted": "every point of the space was tried",
     "max_time": "max_time was reached",
     "tol": "no more than tol is left to gain",
@@ -154,8 +155,10 @@ def _model(found: Findings) -> list[str]:
         and_more = f" and {more} more" if more > 0 else ""
         lines.append(f"{says}: {', '.join(labels[:_LABELS])}{and_more}")
     if found.n_fallbacks:
-        n = count(found.n_fallbacks, "time")
-        lines.append(f"failed {n}: points of the initial design were used instead")
+        n = found.n_fallbacks
+        a, was = be(n, "a point", "points"), be(n, "was", "were")
+        points = f"{a} of the initial design {was}"
+        lines.append(f"failed {count(n, 'time')}: {points} used instead")
     return lines
 
 
@@ -189,14 +192,12 @@ def _branch_name(found: Findings, share: Share) -> str:
     return ", ".join(fixed or dimensions) or f"branch {share.number + 1}"
 
 
-def _edge(edge: Edge, found: Findings) -> str:
-    idle = edge.name in _irrelevant(found)
+def _edge(edge: Edge) -> str:
     if edge.listed:
         side = "largest" if edge.side == "upper" else "smallest"
         place, advice = f"the {side} of its values,", "add more"
     else:
         place, advice = f"at its {edge.side} bound", "widen it"
-    advice = "which matters little" if idle else advice
     return f"{edge.name} is {place} {short(edge.bound)}: {advice}"
 
 
@@ -211,7 +212,7 @@ def _failures(found: Findings) -> list[str]:
         times = count(failure.n_folds, "fold")
         lines.append(f"  {times} {where}: {clipped(failure.cause, 150)}")
     if len(causes) > _CAUSES:
-        lines.append(f"  and {len(causes) - _CAUSES} other causes")
+        lines.append(f"  and {count(len(causes) - _CAUSES, 'other cause')}")
     return lines
 
 
@@ -222,8 +223,8 @@ def _races(found: Findings) -> list[str]:
     fitted, n_raced = int(found.n_fitted.sum()), int(found.results["raced"].sum())
     return [
         f"{n_raced} of {count(n, 'candidate')} stopped early: "
-        f"{fitted} of {count(n * k, 'fold')} were needed ({1 - fitted / (n * k):.0%} "
-        "saved)"
+        f"{fitted} of {count(n * k, 'fold')} {be(fitted, 'was', 'were')} needed "
+        f"({1 - fitted / (n * k):.0%} saved)"
     ]
 
 
@@ -235,7 +236,7 @@ def _resource(found: Findings) -> list[str]:
     told = ", ".join(f"{n} with {amount:g}" for n, amount in counts)
     lines = [
         f"evaluations by {search.resource}: {told}",
-        f"as much as {found.notes.n_used:.3g} full evaluations",
+        f"as much as {count(found.notes.n_used, 'full evaluation', '.3g')}",
     ]
     little = "the scores with it say too little about those with all"
     given_up = [k for k in range(ladder.top) if k not in ladder.in_use]
@@ -271,11 +272,12 @@ def _time(found: Findings) -> list[str]:
 def _end(found: Findings) -> str:
     reason = found.search.stop_reason_
     n = len(found.scores)
-    says = _ENDS.get(reason, str(reason)).format(n=n)
+    says = _ENDS.get(reason, str(reason))
     if reason == "n_iter" and found.notes.optimizer._rungs is not None:
         says = "the resource of n_iter full evaluations was used"
-    elif reason == "n_iter" and found.notes.is_resumed:
-        says = f"all {n} candidates were evaluated"
+    elif reason == "n_iter":
+        of = "" if found.notes.is_resumed else " of n_iter"
+        says = f"{every(n, 'candidate').lower()}{of} {be(n, 'was', 'were')} evaluated"
     left = found.notes.n_planned - len(found.scores)
     return f"{says}, {left} short of n_iter" if left > 0 else says
 
@@ -285,9 +287,16 @@ def _end(found: Findings) -> str:
 
 def advice(found: Findings) -> list[str]:
     """Return what is worth doing next, the most telling first; at least one line."""
+    first = [*_finish(found), *_look_at_failures(found)]
+    if found.all_equal:
+        n = int(np.isfinite(found.scores).sum())
+        return [
+            *first,
+            f"all {n} scores are equal: they do not tell the candidates apart; search "
+            "other parameters, or use a metric that distinguishes more",
+        ]
     lines = [
-        *_finish(found),
-        *_look_at_failures(found),
+        *first,
         *_widen(found),
         *_go_on(found),
         *_less_noise(found),
@@ -323,22 +332,34 @@ def _look_at_failures(found: Findings) -> list[str]:
     again = ""
     if found.notes.n_read_failed:
         again = "; retry_failed=True fits those of the checkpoint again"
-    return [
-        "look at the failures: fix the error, or exclude such candidates by the space "
-        f"or constraints; error_score='raise' shows the traceback{again}"
-    ]
+    exclude = "exclude such candidates by the space or constraints"
+    errors = [error for trial in found.notes.trials for error in trial.errors]
+    if any(FRAME in error for error in errors):
+        says = f"fix the error, or {exclude}; error_score='raise' shows the traceback"
+    elif errors:  # of folds that took too long, or took their worker down
+        says = f"make the fits cheaper, or {exclude}"
+    else:
+        says = f"no fit failed, but scores are not finite; fix the metric, or {exclude}"
+    return [f"look at the failures: {says}{again}"]
 
 
 def _widen(found: Findings) -> list[str]:
-    lines = [
-        f"{edge.name}: try {'larger' if edge.side == 'upper' else 'smaller'} values "
-        f"than {short(edge.bound)}, if they make sense"
-        for edge in found.edges
-        if edge.name not in _irrelevant(found)
-    ]
+    lines = [_beyond(edge, found) for edge in found.edges]
     if lines:
         lines[-1] += "; with previous=, the next search learns from these candidates"
     return lines
+
+
+def _beyond(edge: Edge, found: Findings) -> str:
+    more, end = ("larger", "high") if edge.side == "upper" else ("smaller", "low")
+    says = f"{edge.name}: try {more} values than {short(edge.bound)}"
+    if edge.legal:
+        return says
+    dimension = found.branch.dimensions[edge.name]
+    if not hasattr(dimension, "hard"):
+        return f"{says}, if they make sense"
+    hard = True if dimension.hard else end
+    return f"{says}, if they make sense (if not, state it by hard={hard!r})"
 
 
 def _irrelevant(found: Findings) -> list[str]:
@@ -356,6 +377,9 @@ def _go_on(found: Findings) -> list[str]:
 
 
 def _less_noise(found: Findings) -> list[str]:
+    left = left_to_gain(found)
+    if left is not None and left <= rounding(found.so_far[-1]):
+        return []  # nothing is
     if not found.noisy:
         return []
     return [
@@ -384,7 +408,7 @@ _SECTIONS: dict[str, Callable[[Findings], list[str]]] = {
     "Honest": _honest,
     "Model": _model,
     "Branches": _branches,
-    "At an edge": lambda found: [_edge(edge, found) for edge in found.edges],
+    "At an edge": lambda found: [_edge(edge) for edge in found.edges],
     "Failures": _failures,
     "Races": _races,
     "Resource": _resource,

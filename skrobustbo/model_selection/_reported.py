@@ -46,18 +46,18 @@ class ReportMixin(HTMLReprMixin):
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
+        >>> from sklearn.linear_model import LogisticRegression
         >>> from skrobustbo import Real, RobustBayesSearchCV
         >>> X, y = load_iris(return_X_y=True)
-        >>> space = {"C": Real(1e-3, 0.3, log=True)}
-        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
+        >>> model, space = LogisticRegression(), {"C": Real(1e-4, 0.1, log=True)}
+        >>> search = RobustBayesSearchCV(model, space, n_iter=8, random_state=0)
         >>> print(search.fit(X, y).report())
-        RobustBayesSearchCV of SVC: 8 candidates, 5 folds each
+        RobustBayesSearchCV of LogisticRegression: 8 candidates, 5 folds each
         <BLANKLINE>
-        Best        score 0.953 ± 0.013, candidate 2
-                      C = 0.3
+        Best        score 0.947 ± 0.023, candidate 3
+                      C = 0.1
         ...
-        At an edge  C is at its upper bound 0.3: widen it
+        At an edge  C is at its upper bound 0.1: widen it
         ...
         """
         check_is_fitted(self, "_notes")

@@ -5,14 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+
+def rounding(value: float) -> float:
+    """Return what is not told from 0 beside a finite value: some last digits of it."""
+    return 8 * float(np.spacing(abs(value)))
+
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:
     """Return a value to the digits that its error allows, with it if `both`."""
-    if not (math.isfinite(value) and 0 < error < math.inf):
+    known = math.isfinite(value) and rounding(value) < error < math.inf
+    if not known:
         return f"{value:.5g}"
     digits = max(0, 1 - math.floor(math.log10(error)))
     if digits > 12 or abs(value) >= 1e9:
-        return f"{value:.5g} ± {error:.2g}" if both else f"{value:.5g}"
+        size = max(abs(value), error)
+        telling = 2 + math.floor(math.log10(size)) - math.floor(math.log10(error))
+        text = f"{value:.{max(5, telling)}g}"
+        return f"{text} ± {error:.2g}" if both else text
     text = f"{value:.{digits}f}"
     return f"{text} ± {error:.{digits}f}" if both else text
 
@@ -37,7 +48,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.3g} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.3g} h"
-
-
-def count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"

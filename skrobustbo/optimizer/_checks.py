@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_flag
+from skrobustbo._words import be, count
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.space import is_finite, is_listing, is_number, plain
 
@@ -249,8 +250,10 @@ def fitting(found: Found, encode: Callable[[Params], Any]) -> Found:
             kept.append((params, value))
     if refused:
         warnings.warn(
-            f"Of {len(found)} earlier candidates, {len(kept)} fit the space and are "
-            f"used; {len(refused)} do not. The first that does not: {refused[0]}",
+            f"Of {count(len(found), 'earlier candidate')}, {len(kept)} "
+            f"{be(len(kept), 'fits', 'fit')} the space and {be(len(kept))} used; "
+            f"{len(refused)} {be(len(refused), 'does', 'do')} not. The first that does "
+            f"not: {refused[0]}",
             stacklevel=3,
         )
     return kept

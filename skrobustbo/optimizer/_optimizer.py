@@ -14,6 +14,7 @@ from skrobustbo._arguments import (
     optional_count,
 )
 from skrobustbo._trials import Trial, Trials
+from skrobustbo._words import count
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._branch import Branch, forget
 from skrobustbo.optimizer._checks import (
@@ -176,8 +177,8 @@ class Optimizer(Written, Views):
             raise about("'initial_params'", error) from None
 
     def __repr__(self) -> str:
-        told = len(self._trials)
-        return f"Optimizer({self.space!r}, {self.policy!r}) with {told} values told"
+        told = count(len(self._trials), "value")
+        return f"Optimizer({self.space!r}, {self.policy!r}) with {told} told"
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_lock"}

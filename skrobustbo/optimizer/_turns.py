@@ -8,6 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from skrobustbo._trials import Trial, Trials
+from skrobustbo._words import be, count, every
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchBalancer, OptimisticBound
 from skrobustbo.optimizer._branch import Branch, warn_of_failure
@@ -115,10 +116,10 @@ class InitialDesign:
 
     def exhausted(self) -> SpaceExhausted:
         """Return the error for a space of which all points have been asked."""
-        size = sum(branch.region.size for branch in self._branches)
+        n = sum(branch.region.size for branch in self._branches)
         return SpaceExhausted(
-            f"All {size:.0f} points of the space have been proposed; widen the space "
-            "to continue."
+            f"{every(n, 'point')} of the space {be(n, 'has', 'have')} been proposed; "
+            "widen the space to continue."
         )
 
 
@@ -144,8 +145,8 @@ def check_feasible(branches: Sequence[Branch]) -> None:
     tried = sum(branch.design.n_tried for branch in branches)
     raise ValueError(
         "The 'constraints' of Optimizer must allow some point of the space. Got "
-        f"none among {tried} points tried; loosen them, widen the space or give a "
-        "feasible point in 'initial_params'."
+        f"none among {count(tried, 'point')} tried; loosen them, widen the space or "
+        "give a feasible point in 'initial_params'."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skrobustbo._words import count
 from skrobustbo.optimizer._checks import paired
 
 
@@ -72,4 +73,4 @@ class PreviousCandidates:
         finite = [score for score in self.scores if abs(score) < float("inf")]
         best = f", the best score {max(finite):.6g}" if finite else ""
         other = "" if self.same_data else ", of other data"
-        return f"PreviousCandidates of {n} candidate{'s' * (n != 1)}{best}{other}"
+        return f"PreviousCandidates of {count(n, 'candidate')}{best}{other}"

@@ -108,6 +108,13 @@ def _checked_bound(cls: str, name: str, value: Any) -> float | int:
 def _check_range(dimension: Real | Integer) -> None:
     cls, low, high = type(dimension).__name__, dimension.low, dimension.high
     object.__setattr__(dimension, "log", checked_flag("log", dimension.log, cls))
+    if dimension.hard not in ("low", "high"):
+        if not isinstance(dimension.hard, bool | np.bool_):
+            raise ValueError(
+                f"The 'hard' of {cls} must be True, False, 'low' or 'high'. Got "
+                f"{dimension.hard!r} instead."
+            )
+        object.__setattr__(dimension, "hard", bool(dimension.hard))
     if not low < high:
         raise ValueError(
             f"{cls}({low!r}, {high!r}) is empty: 'low' must be below 'high'; swap the "
@@ -118,6 +125,25 @@ def _check_range(dimension: Real | Integer) -> None:
             f"{cls}({low!r}, {high!r}, log=True) has no logarithm at its lower end: "
             "'low' must be positive on a log scale; raise it or drop log=True."
         )
+
+
+class _Range:
+    """What `Real` and `Integer` write of themselves; `hard` only where it is set."""
+
+    low: float
+    high: float
+    log: bool
+    hard: bool | str
+
+    def __repr__(self) -> str:
+        hard = f", hard={self.hard!r}" if self.hard else ""
+        ends = f"low={self.low!r}, high={self.high!r}, log={self.log!r}"
+        return f"{type(self).__name__}({ends}{hard})"
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {name: getattr(self, name) for name in ("low", "high", "log")}
+        hard = {"hard": self.hard} if self.hard else {}
+        return {"type": type(self).__name__, **found, **hard}
 
 
 def on_grid(u: ArrayLike, steps: float | Rows) -> Rows:
@@ -188,8 +214,8 @@ def checked_number(value: Any, low: float, high: float) -> float | int:
     return value  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class Real(Continuous):
+@dataclass(frozen=True, repr=False)
+class Real(_Range, Continuous):
     """A continuous range of floats.
 
     Parameters
@@ -198,6 +224,10 @@ class Real(Continuous):
         Ends of the range, both included, in the parameter's own units.
     log : bool, default=False
         Whether distances are measured on a log scale (`low` must then be positive).
+    hard : bool or {"low", "high"}, default=False
+        Which end is a natural limit of the parameter, beyond which no value makes
+        sense: True for both. It changes no search. The report does not advise to widen
+        the range there.
 
     Raises
     ------
@@ -216,6 +246,7 @@ class Real(Continuous):
     low: float
     high: float
     log: bool = field(default=False, kw_only=True)
+    hard: bool | str = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -269,12 +300,9 @@ class Real(Continuous):
         values = np.where(u == 0, self.low, np.where(u == 1, self.high, values))
         return values.tolist()  # type: ignore[no-any-return]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"type": "Real", "low": self.low, "high": self.high, "log": self.log}
 
-
-@dataclass(frozen=True)
-class Integer(Dimension):
+@dataclass(frozen=True, repr=False)
+class Integer(_Range, Dimension):
     """A range of integers.
 
     Parameters
@@ -283,6 +311,10 @@ class Integer(Dimension):
         Ends of the range, **both included**.
     log : bool, default=False
         Whether distances are measured on a log scale (`low` must then be positive).
+    hard : bool or {"low", "high"}, default=False
+        Which end is a natural limit of the parameter, beyond which no value makes
+        sense: True for both. It changes no search. The report does not advise to widen
+        the range there.
 
     Raises
     ------
@@ -299,6 +331,7 @@ class Integer(Dimension):
     low: int
     high: int
     log: bool = field(default=False, kw_only=True)
+    hard: bool | str = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -371,6 +404,3 @@ class Integer(Dimension):
 
     def table(self) -> Rows:
         return self._unit(np.arange(self.low, self.high + 1, dtype=float))[:, None]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"type": "Integer", "low": self.low, "high": self.high, "log": self.log}

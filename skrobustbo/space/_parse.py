@@ -192,7 +192,8 @@ def dimension_from_dict(state: dict[str, Any]) -> Dimension:
     kind = state["type"]
     if kind in ("Real", "Integer"):
         cls = Real if kind == "Real" else Integer
-        return cls(state["low"], state["high"], log=bool(state["log"]))
+        hard = state.get("hard", False)
+        return cls(state["low"], state["high"], log=bool(state["log"]), hard=hard)
     if kind == "Categorical":
         choices = [from_json(choice) for choice in state["choices"]]
         return Categorical(choices, ordered=bool(state["ordered"]))

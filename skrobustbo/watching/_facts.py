@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from skrobustbo._words import count
 from skrobustbo.model_selection._loading import LoadedSearch
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
@@ -81,9 +82,10 @@ def counts(found: LoadedSearch) -> str:
     n = len(found.trials)
     # With a resource, n_iter counts full evaluations, and there are more.
     in_parts = number["partial"] > 0
+    planned = count(found.n_iter, "candidate")
     parts = [
-        f"{n} evaluations" if in_parts else f"{n} of {found.n_iter} candidates",
-        f"{found.n_folds} folds",
+        count(n, "evaluation") if in_parts else f"{n} of {planned}",
+        count(found.n_folds, "fold"),
         *[f"{number[kind]} {kind}" for kind in _KINDS if number[kind]],
     ]
     if found.n_unfinished:

@@ -16,6 +16,8 @@ from skrobustbo.displays import (
     ObjectiveDisplay,
     ParallelCoordinatesDisplay,
 )
+from skrobustbo.displays._plotly import _axis
+from skrobustbo.displays._scales import scale_of
 
 pytest.importorskip("matplotlib")
 
@@ -176,3 +178,29 @@ class TestFigures:
         found = json.loads(figure.to_json())
         assert found["layout"]["paper_bgcolor"] == "rgba(0,0,0,0)"
         assert found["layout"]["font"]["color"] == "#7a7a7a"
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (1e-3, 1e3),
+        (0.01, 100),
+        (2, 30),
+        (2, 9),
+        (0.5, 5),
+        (3e-9, 4e-9),
+        (1e-200, 1),
+    ],
+)
+def test_ticks_of_log_axes_are_whole_numbers(low, high):
+    scale = scale_of("a", "a", Real(low, high, log=True))
+    axis = _axis(scale)
+    assert axis["type"] == "log"
+    if "dtick" in axis:  # powers of ten only
+        assert axis["dtick"] == int(axis["dtick"]) >= 1
+        assert 1 <= math.log10(high / low) / axis["dtick"] <= 9
+    else:
+        places = list(map(float, axis["ticktext"]))
+        assert places == pytest.approx(axis["tickvals"])
+        assert 2 <= len(places) <= 9
+    assert ("dtick" in axis) is (high > 10 * low and (low, high) != (2, 30))

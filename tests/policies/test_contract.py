@@ -249,7 +249,7 @@ def test_a_space_of_one_point(once):
     optimizer = Optimizer({"c": ["only"]}, once, random_state=0)
     assert optimizer.ask() == {"c": "only"}
     optimizer.tell({"c": "only"}, 1.0)
-    with pytest.raises(SpaceExhausted, match="All 1 points"):
+    with pytest.raises(SpaceExhausted, match="The only point"):
         optimizer.ask()
 
 

@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_html_repr
@@ -131,7 +133,20 @@ def test_line_is_the_best_so_far():
 
 @pytest.mark.parametrize(
     "scores",
-    [[1.0], [2.0, 2.0], [math.nan], [1e300, -1e300], [1e-12, 2e-12], [-1e7, -2e7]],
+    [
+        [1.0],
+        [2.0, 2.0],
+        [math.nan],
+        [1e300, -1e300],
+        [1e-12, 2e-12],
+        [-1e7, -2e7],
+        [5e-324],
+        [5e-324, -5e-324, 0.0],
+        [1e-310, 3e-309],
+        [2.3e-308, 1e-300],
+        [1.7e308, -1.7e308, math.nan],
+        [1.0, 1.0 + 2e-16],
+    ],
     ids=str,
 )
 def test_any_scores_can_be_drawn(scores):
@@ -140,6 +155,27 @@ def test_any_scores_can_be_drawn(scores):
     assert len(labels) > 3
     numbers = [float(v) for e in svg.iter() for k, v in e.items() if k in ("x", "y")]
     assert all(-1 <= number <= 560 for number in numbers)
+
+
+@given(
+    st.lists(st.floats(allow_infinity=False) | st.floats(-1e-300, 1e-300), min_size=1)
+)
+def test_any_floats_can_be_drawn(scores):
+    svg = parsed(scores)
+    places = [float(c.get("cy")) for c in svg.iter(f"{SVG}circle")]
+    assert all(0 <= place <= 220 for place in places)
+
+
+@pytest.mark.parametrize("scores", [[0.99991, 0.99993], [1e7, 1.2e7], [1e-6, 1.1e-6]])
+def test_labels_are_told_apart(scores):
+    labels = texts(parsed(scores))
+    numbers = labels[: labels.index("1")]
+    assert len(numbers) >= 3
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_without_a_score_none_is_told():
+    assert parsed([math.nan]).get("aria-label") == "no score after 1 candidate"
 
 
 def test_names_are_escaped():

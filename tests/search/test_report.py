@@ -1,29 +1,40 @@
 """The words that a fitted search has for its user."""
 
+import hashlib
 import math
 import pickle
+import re
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import loguniform, uniform
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Ridge
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import ElasticNet, Ridge
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo._trials import Trial
 from skrobustbo.model_selection._failures import Failure, Notes
-from skrobustbo.model_selection._findings import Findings, _has_ends
+from skrobustbo.model_selection._findings import Findings, _has_ends, _total_effects
 from skrobustbo.model_selection._gain import (
     has_settled,
     largest_score,
     left_to_gain,
 )
+from skrobustbo.model_selection._limits import goes_on
+from skrobustbo.model_selection._wording import with_error
+from skrobustbo.watching import main as watch
+
+TREE = DecisionTreeRegressor(random_state=0)
 
 X, y = np.arange(40.0)[:, None], np.tile([0, 1], 20)
 
@@ -188,19 +199,195 @@ def _parts(search):
     return search, search._notes
 
 
-def test_a_lucky_candidate_at_an_edge_is_no_reason_to_widen():
-    search = fitted(Shaped(kind="inside"), {"a": Real(0, 1), "b": [5]}, n_iter=20)
-    results = search.cv_results_
-    edge = int(np.argmax([params["a"] for params in results["params"]]))
-    results["params"][edge]["a"] = 1.0
-    results["params"][edge - 1]["a"] = 0.97  # a neighbour, clearly worse
-    for name in [f"split{i}_test_score" for i in range(4)] + ["mean_test_score"]:
-        results[name][edge], results[name][edge - 1] = 1.0, -0.4
-    search.best_index_ = edge
-    assert Findings(*_parts(search)).edges == []
-    for name in [f"split{i}_test_score" for i in range(4)] + ["mean_test_score"]:
-        results[name][edge - 1] = 0.99
-    assert [e.bound for e in Findings(*_parts(search)).edges] == [1.0]
+class Noisy(Fake):
+    """Scores noise of its own for each fold and parameters, on top of a slope."""
+
+    def __init__(self, a=0.0, b=0.0, c=0, slope=0.0, seed=0):
+        self.a = a
+        self.b = b
+        self.c = c
+        self.slope = slope
+        self.seed = seed
+
+    def score(self, X, y):
+        told = repr((self.a, self.b, self.c, self.seed, float(X[0, 0]))).encode()
+        seed = int.from_bytes(hashlib.blake2b(told, digest_size=8).digest(), "little")
+        noise = np.random.default_rng(seed).normal()
+        return self.slope * self.a + 3 * math.sin(X[0, 0]) + noise
+
+
+def noisy(seed, slope=0.0, **settings):
+    space = {"a": Real(0, 1), "b": Real(0, 1), "c": Integer(0, 9)}
+    settings = {"n_iter": 20, "cv": 5, "random_state": seed, **settings}
+    search = fitted(Noisy(slope=slope, seed=seed), space, refit=False, **settings)
+    return Findings(*_parts(search))
+
+
+@pytest.mark.slow
+def test_noise_is_no_reason_for_advice():
+    every = [noisy(seed) for seed in range(40)]
+    assert sum(bool(found.edges) for found in every) <= 1
+    assert sum(found.improving for found in every) <= 1
+    assert sum(bool(found.idle) for found in every) <= 1
+
+
+def test_noise_in_a_few_searches_is_no_reason_for_advice():
+    every = [noisy(seed) for seed in range(6)]
+    assert not any(found.edges or found.improving or found.idle for found in every)
+
+
+def test_an_effect_at_an_end_is_told_from_noise_elsewhere():
+    every = [noisy(seed, slope=20.0) for seed in range(6)]
+    found = [edge.name for one in every for edge in one.edges]
+    assert set(found) == {"a"}
+    assert len(found) >= 4
+
+
+# What is legal beyond an end ----------------------------------------------------------
+
+TEXTS = np.array(["an old cat", "old cats sit", "cats do sit", "an do cat"] * 6)
+
+
+def _value(sign, name):
+    def scoring(estimator, X, y):
+        return sign * estimator.get_params()[name]
+
+    return scoring
+
+
+def advised(estimator, name, dimension, side, rows=None, **space):
+    """Return what is advised on a parameter that is best at an end."""
+    scoring = _value(1 if side == "high" else -1, name)
+    rows = np.random.default_rng(0).normal(size=(24, 4)) if rows is None else rows
+    search = RobustBayesSearchCV(
+        estimator,
+        {name: dimension, **space},
+        n_iter=9,
+        cv=2,
+        scoring=scoring,
+        initial_params=[{name: dimension.low if side == "low" else dimension.high}]
+        if hasattr(dimension, "low")
+        else None,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = search.fit(rows, np.tile([0, 1], 12)).report()
+    return section(text, "At an edge"), section(text, "Next")
+
+
+TEXT_MODEL = Pipeline([("v", TfidfVectorizer()), ("c", Ridge())])
+SCALED = Pipeline([("p", PCA()), ("c", Ridge())])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "dimension", "side", "rows", "legal"),
+    [
+        (Ridge(), "alpha", Real(1, 2), "high", None, True),
+        (Ridge(), "alpha", Real(0, 2), "low", None, False),
+        (Ridge(), "alpha", Real(1e-3, 2, log=True), "low", None, True),
+        (Ridge(), "alpha", [0.1, 0.5, 1.0], "low", None, True),
+        (Ridge(), "alpha", [0, 1, 10], "low", None, False),
+        (Ridge(), "alpha", uniform(0, 1), "low", None, False),
+        (Ridge(), "alpha", loguniform(1e-3, 1e3), "low", None, True),
+        (ElasticNet(), "l1_ratio", Real(0, 1), "low", None, False),
+        (ElasticNet(), "l1_ratio", Real(0, 1), "high", None, False),
+        (ElasticNet(), "l1_ratio", Real(0, 0.999), "high", None, False),
+        (ElasticNet(), "l1_ratio", Real(0, 0.8), "high", None, True),
+        (ElasticNet(), "l1_ratio", [0.1, 0.5, 1.0], "high", None, False),
+        (TREE, "max_depth", Integer(1, 5), "low", None, False),
+        (TREE, "max_depth", Integer(2, 5), "low", None, True),
+        (TREE, "max_features", Real(0.1, 1), "high", None, False),
+        (TREE, "max_features", Integer(1, 4), "high", None, False),
+        (TREE, "min_samples_split", Integer(2, 9), "low", None, False),
+        (TEXT_MODEL, "v__min_df", Integer(1, 4), "low", TEXTS, False),
+        (TEXT_MODEL, "v__max_df", Real(0.5, 1), "high", TEXTS, False),
+        (TEXT_MODEL, "c__alpha", Real(0.5, 1), "high", TEXTS, True),
+        (SCALED, "p__n_components", Integer(1, 4), "high", None, False),
+    ],
+    ids=lambda value: str(value)[:20].replace("\n", ""),
+)
+def test_only_legal_values_are_advised(estimator, name, dimension, side, rows, legal):
+    edge, then = advised(estimator, name, dimension, side, rows)
+    assert (f"{name} is " in edge) is legal
+    more = "larger" if side == "high" else "smaller"
+    assert (f"- {name}: try {more} values than" in then) is legal
+    assert "make sense" not in then
+
+
+def test_a_list_over_decades_goes_on_by_factors():
+    search = RobustBayesSearchCV(Ridge(), {})
+    space = Space({"alpha": [0.001, 1.0, 1000.0]})
+    assert goes_on(search, space, "alpha", "low")
+    assert goes_on(search, space, "alpha", "high")
+
+
+def test_every_value_of_a_searched_component_is_asked():
+    def told(*parts):
+        pipe = Pipeline([("c", parts[0])])
+        return advised(pipe, "c__alpha", Real(0, 2), "low", c=list(parts))
+
+    assert told(Ridge(), Alpha())[0] == ""
+    edge, then = told(Alpha())
+    assert edge == "c__alpha is at its lower bound 0: widen it"
+    assert "if they make sense (if not, state it by hard='low')" in then
+
+
+class Alpha(Fake):
+    """Has a parameter that nothing is known of."""
+
+    def __init__(self, alpha=1.0):
+        self.alpha = alpha
+
+
+@pytest.mark.parametrize(
+    ("hard", "side", "says"),
+    [
+        (True, "low", None),
+        (True, "high", None),
+        ("low", "low", None),
+        ("high", "high", None),
+        ("low", "high", "hard=True"),
+        ("high", "low", "hard=True"),
+        (False, "high", "hard='high'"),
+    ],
+)
+@pytest.mark.parametrize("cls", [Real, Integer])
+def test_a_natural_limit_can_be_stated(hard, side, says, cls):
+    edge, then = advised(Alpha(), "alpha", cls(0, 9, hard=hard), side)
+    assert ("alpha is at its" in edge) is (says is not None)
+    if says:
+        assert f"state it by {says}" in then
+
+
+@pytest.mark.parametrize(
+    ("package", "cls", "name"),
+    [
+        ("lightgbm", "LGBMRegressor", "colsample_bytree"),
+        ("lightgbm", "LGBMRegressor", "subsample"),
+        ("xgboost", "XGBRegressor", "colsample_bylevel"),
+        ("catboost", "CatBoostRegressor", "rsm"),
+    ],
+)
+def test_shares_of_the_boosting_libraries_end_at_one(package, cls, name):
+    model = getattr(pytest.importorskip(package), cls)()
+    space, search = Space({name: Real(0.3, 1)}), RobustBayesSearchCV(model, {})
+    assert goes_on(search, space, name, "high") is False
+    assert goes_on(search, Space({name: Real(0.3, 0.8)}), name, "high") is None
+
+
+def test_a_range_that_was_hard_is_still_the_same_search(tmp_path):
+    def search(hard, n_iter=4):
+        return fitted(
+            Alpha(),
+            {"alpha": Real(0, 1, hard=hard)},
+            n_iter=n_iter,
+            checkpoint=tmp_path / "search.ckpt",
+            scoring=_value(1, "alpha"),
+        )
+
+    first = search(False).cv_results_["params"]
+    assert search(True).cv_results_["params"] == first
 
 
 # Failures -----------------------------------------------------------------------------
@@ -251,6 +438,100 @@ def test_failures_with_a_number_as_error_score():
     says = section(search.report(), "Failures")
     assert "0 of 15 candidates got no score" in says
     assert "KeyError" in says
+
+
+def test_scores_that_are_nan_are_no_errors():
+    def scoring(estimator, X, y):
+        return math.nan if estimator.a > 0.5 else estimator.a
+
+    then = section(fitted(scoring=scoring).report(), "Next")
+    assert "- look at the failures: no fit failed, but scores are not finite" in then
+    assert "error_score" not in then
+    then = section(fitted(Shaped(fails="above")).report(), "Next")
+    assert "error_score='raise' shows the traceback" in then
+
+
+def test_folds_that_took_too_long_have_no_traceback():
+    search = fitted(Shaped(fails="above"))
+    for trial in search._notes.trials:
+        for fold in trial.folds:
+            if fold["fit_error"]:
+                fold["fit_error"] = "The fold took longer than fit_timeout=1.0 s."
+    then = section(search.report(), "Next")
+    assert "- look at the failures: make the fits cheaper" in then
+    assert "error_score" not in then
+
+
+# Numbers ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.7, 1 / 3, -1e9 / 7, 5e-324, 0.0])
+def test_scores_that_are_all_equal(value):
+    def scoring(estimator, X, y):
+        return value
+
+    text = fitted(scoring=scoring, n_iter=16).report()
+    assert "±" not in text
+    assert section(text, "Next").startswith("- all 16 scores are equal: ")
+    assert "At an edge" not in sections(text)
+    found = Findings(*_parts(fitted(scoring=scoring, n_iter=16)))
+    assert not found.edges + found.idle
+    assert not found.improving
+
+
+def test_rounding_is_no_error():
+    assert with_error(0.7, 7.9e-17) == "0.7"
+    assert with_error(0.0, 7.9e-17) == "0 ± 7.9e-17"
+    assert with_error(0.7, 0.0123) == "0.700 ± 0.012"
+    assert with_error(math.nan, 1.0) == "nan"
+    assert with_error(-1e9 - 0.0479, 0.0012) == "-1000000000.0479 ± 0.0012"
+    assert with_error(1.234567e12, 1e10) == "1.2346e+12 ± 1e+10"
+    assert with_error(1e-320, 1e-321) == "9.9999e-321 ± 1e-321"
+
+
+def test_a_mean_that_is_constant_up_to_rounding_has_no_shares():
+    class Flat:
+        def predict(self, points):
+            rows = np.arange(len(points))
+            return 0.1 + np.where(rows % 2, 1e-17, -1e-17) + 1e-16 * (rows % 3 == 0)
+
+    space = Space({"a": Real(0, 1), "b": Real(0, 1)})
+    for floor in (0.3, 0.0):
+        assert _total_effects(Flat(), space, ["a", "b"], floor) == {}
+
+
+#: A one, then a plural: no verb and no unit.
+WRONG = re.compile(r"(?<![\d.])\b1 (?!(?:s|is|was|has|does|ms)\b)\w+s\b")
+
+
+def test_one_of_anything_is_singular(capsys, tmp_path):
+    path = tmp_path / "one.ckpt"
+    one = [(np.arange(20), np.arange(20, 40))]
+    for settings in ({}, {"racing": "confident"}, {"max_time": 1e6}):
+        search = fitted(n_iter=1, cv=one, checkpoint=path, verbose=1, **settings)
+        text = search.report() + search._more_html() + repr(search.optimizer_)
+        assert not WRONG.findall(text)
+        path.unlink()
+    search = fitted(n_iter=1, cv=one, checkpoint=path, verbose=1)
+    watch(["watch", str(path), "--once"])
+    page = tmp_path / "page.html"
+    watch(["watch", str(path), "--once", "--html", str(page)])
+    again = fitted(n_iter=1, cv=one, verbose=1, previous=search)
+    said = capsys.readouterr().out + page.read_text() + again.report()
+    assert "1 fold" in said
+    assert not WRONG.findall(said)
+
+
+def test_causes_that_are_left_out_are_counted():
+    def failing(n):
+        search = fitted(n_iter=8)
+        for i, trial in enumerate(search._notes.trials[:n]):
+            trial.folds[0]["fit_error"] = f"ValueError: no {i}"
+        return section(search.report(), "Failures")
+
+    assert failing(6).endswith("and 1 other cause")
+    assert failing(7).endswith("and 2 other causes")
+    assert "other cause" not in failing(5)
 
 
 # Advice -------------------------------------------------------------------------------

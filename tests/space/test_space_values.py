@@ -22,6 +22,51 @@ def only(value):
     return Space({"a": value}).dimensions["a"]
 
 
+# Natural limits ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [Real, Integer])
+@pytest.mark.parametrize("hard", [True, "low", "high", np.True_])
+def test_a_hard_end_survives_all_copies(cls, hard):
+    made = cls(1, 9, log=True, hard=hard)
+    space = Space({"a": made})
+    copies = [
+        eval(repr(made)),
+        clone(made, safe=False),
+        pickle.loads(pickle.dumps(made)),
+        Space.from_dict(space.to_dict()).dimensions["a"],
+    ]
+    assert all(copy == made and copy.hard == hard for copy in copies)
+    assert made != cls(1, 9, log=True)
+
+
+@pytest.mark.parametrize("cls", [Real, Integer])
+def test_a_hard_end_changes_no_point(cls):
+    one, other = (
+        Space({"a": cls(1, 90, log=True, hard=hard)}) for hard in (True, 0 > 1)
+    )
+    assert one.sample(5, random_state=0) == other.sample(5, random_state=0)
+
+
+@pytest.mark.parametrize("cls", [Real, Integer])
+def test_without_hard_ends_texts_are_as_ever(cls):
+    made = cls(1, 9)
+    assert made == cls(1, 9, hard=False)
+    assert repr(made) == f"{cls.__name__}(low={made.low}, high={made.high}, log=False)"
+    written = {"type": cls.__name__, "low": 1, "high": 9, "log": False}
+    assert made.to_dict() == written
+    assert list(made.to_dict()) == list(written)
+    old = {"dimensions": [["a", written]]}
+    assert Space.from_dict(old).dimensions["a"] == made
+
+
+@pytest.mark.parametrize("hard", [None, 1, 0, "both", "upper", ["low"], np.array([1])])
+@pytest.mark.parametrize("cls", [Real, Integer])
+def test_hard_is_one_of_four(cls, hard):
+    with pytest.raises(ValueError, match=f"The 'hard' of {cls.__name__} must be True,"):
+        cls(1, 9, hard=hard)
+
+
 # Columns ---------------------------------------------------------------------------
 
 

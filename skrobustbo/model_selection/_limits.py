@@ -1,0 +1,141 @@
+"""Which values beyond the end of a range an estimator would take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skrobustbo._sklearn_compat import allows
+from skrobustbo.space import Categorical, Space
+
+#: The boosting libraries check parameters in compiled code, and cannot be asked: the
+#: least and the largest values of those that have any.
+_NONE = (None, None)
+_LIMITS: dict[str, tuple[float | None, float | None]] = {
+    **dict.fromkeys(
+        (
+            "bagging_fraction",
+            "colsample_bylevel",
+            "colsample_bynode",
+            "colsample_bytree",
+            "feature_fraction",
+            "feature_fraction_bynode",
+            "other_rate",
+            "rate_drop",
+            "rsm",
+            "skip_drop",
+            "subsample",
+            "top_rate",
+        ),
+        (0, 1),
+    ),
+    **dict.fromkeys(
+        (
+            "bagging_temperature",
+            "eta",
+            "gamma",
+            "l2_leaf_reg",
+            "lambda_l1",
+            "lambda_l2",
+            "learning_rate",
+            "max_delta_step",
+            "min_child_samples",
+            "min_child_weight",
+            "min_gain_to_split",
+            "min_split_gain",
+            "min_split_loss",
+            "random_strength",
+            "reg_alpha",
+            "reg_lambda",
+        ),
+        (0, None),
+    ),
+    **dict.fromkeys(("iterations", "n_estimators", "min_data_in_leaf"), (1, None)),
+    "border_count": (1, 65535),
+    "depth": (1, 16),
+    "max_bin": (2, None),
+    "max_depth": (1, None),
+    "num_leaves": (2, None),
+}
+_BOOSTING = {"catboost", "lightgbm", "xgboost"}
+#: What cannot exceed the number of columns.
+_COLUMNS = {"k", "max_features", "n_components", "n_features_to_select"}
+#: How far beyond an end of a range is asked, as a share of it.
+_BEYOND = 0.01
+
+
+def goes_on(search: Any, branch: Space, name: str, side: str) -> bool | None:
+    """Return whether a range may be extended beyond one of its ends.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        Fitted.
+    branch : Space
+        A space with the parameter.
+    name : str
+        The parameter's full name.
+    side : {"low", "high"}
+        Which end.
+
+    Returns
+    -------
+    legal : bool or None
+        False if any estimator that the parameter may belong to refuses more, or the
+        dimension says that the end is hard; None if it is not known.
+    """
+    dimension = branch.dimensions[name]
+    if getattr(dimension, "hard", False) in (True, side):
+        return False
+    owner, _, short = name.rpartition("__")
+    low, middle, high = dimension.decode(np.array([[0.0], [0.5], [1.0]]))
+    n_columns = getattr(search, "n_features_in_", None)
+    if side == "high" and short in _COLUMNS and type(high) is int and high == n_columns:
+        return False
+    beyond = _beyond(low, middle, high, side, whole=_is_whole(dimension, middle))
+    owners = _owners(search.estimator, branch, owner)
+    answers = [_takes(estimator, short, beyond) for estimator in owners]
+    if False in answers:
+        return False
+    return None if None in answers or not answers else True
+
+
+def _is_whole(dimension: Any, value: Any) -> bool:
+    values = dimension.choices if isinstance(dimension, Categorical) else [value]
+    return all(isinstance(one, int) for one in values)
+
+
+def _beyond(low: Any, middle: Any, high: Any, side: str, *, whole: bool) -> Any:
+    """Return a value a little beyond an end."""
+    step = 1 if whole else _BEYOND * (high - low)
+    if side == "high":
+        return high + step
+    # As far from the others on a log scale.
+    is_log = low > 0 and not whole and middle < low + (high - low) / 4
+    return low * (1 - _BEYOND) if is_log else low - step
+
+
+def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
+    """Return the values of a component: each that is searched, or the only one."""
+    if not path:
+        return [estimator]
+    dimension = branch.dimensions.get(path)
+    if isinstance(dimension, Categorical):
+        found = list(dimension.choices)
+    else:
+        outer, _, name = path.rpartition("__")
+        outside = _owners(estimator, branch, outer)
+        found = [owner.get_params(deep=True).get(name) for owner in outside]
+    return [owner for owner in found if hasattr(owner, "get_params")]
+
+
+def _takes(estimator: Any, name: str, value: Any) -> bool | None:
+    """Return whether an estimator takes a value, None if that is not known."""
+    answer = allows(estimator, name, value)
+    modules = {str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__}
+    if answer is None and modules & _BOOSTING:
+        low, high = _LIMITS.get(name, _NONE)
+        if (low is not None and value < low) or (high is not None and value > high):
+            return False
+    return answer
