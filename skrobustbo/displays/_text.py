@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from skrobustbo._arguments import shown
+
 #: Texts of estimators longer than this are replaced by their class and a number.
 _LONG = 60
 #: Where a line may end: after a separator, and before a capital letter.
@@ -56,7 +58,7 @@ def full_text(value: Any) -> str:
     """Return a value as text on one line, nothing left out."""
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else shown(value)
     return re.sub(r"\s+", " ", text).strip() or "(empty)"
 
 

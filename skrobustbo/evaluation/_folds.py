@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
+from skrobustbo._arguments import shown
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
@@ -301,8 +302,8 @@ def leaves_cores(n_workers: int) -> bool:
 def death(fold: Fold) -> str:
     """Say that a fold kills its workers."""
     return (
-        f"The worker process died {LIVES} times or more while it fitted {fold.params}, "
-        "perhaps because it ran out of memory."
+        f"The worker process died {LIVES} times or more while it fitted "
+        f"{shown(fold.params)}, perhaps because it ran out of memory."
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skrobustbo._arguments import shown
 from skrobustbo._names import canonical, did_you_mean
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
@@ -134,7 +135,7 @@ def _check_inside(name: str, component: str, branch: Space) -> None:
         valid = value.get_params(deep=True) if hasattr(value, "get_params") else {}
         if inside in valid:
             continue
-        kind = type(value).__name__ if valid else repr(value)
+        kind = type(value).__name__ if valid else shown(value)
         if len(values) == 1:
             raise _unknown(name, {f"{component}__{key}": 0 for key in valid}, kind)
         raise ValueError(
@@ -172,9 +173,9 @@ def initial_points(search: Any, space: Space) -> list[Params] | None:
             among = [b.dimensions[name] for b in branches if name in b.names]
             if not any(dimension.contains(point[name]) for dimension in among):
                 raise ValueError(
-                    f"In 'initial_params', {dict(params)!r} has no {name!r}, and the "
-                    f"estimator's own value, {point[name]!r}, is outside the space; "
-                    f"give {name!r} a value in the space."
+                    f"In 'initial_params', {shown(dict(params))} has no {name!r}, and "
+                    f"the estimator's own value, {shown(point[name])}, is outside the "
+                    f"space; give {name!r} a value in the space."
                 )
     return points
 

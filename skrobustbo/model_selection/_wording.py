@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from skrobustbo._arguments import shown
+
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:
     """Return a value to the digits that its error allows, with it if `both`."""
@@ -21,7 +23,7 @@ def short(value: Any, most: int = 60) -> str:
     """Return a value of a parameter on one line."""
     if isinstance(value, float):
         return f"{value:.4g}"
-    return clipped(" ".join(repr(value).split()), most)
+    return clipped(" ".join(shown(value).split()), most)
 
 
 def clipped(text: str, most: int) -> str:

@@ -14,7 +14,7 @@ from skrobustbo.space._ball import Perturb, ball
 from skrobustbo.space._cube import Cube, Params, checked_name, checked_params
 from skrobustbo.space._dimensions import Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
-from skrobustbo.space._values import from_json
+from skrobustbo.space._values import from_json, same
 
 
 class Space(Cube):
@@ -177,6 +177,10 @@ class Space(Cube):
         except ValueError:
             return False
         return True
+
+    def has(self, params: Mapping[str, Any]) -> bool:
+        """Return whether a params dict is in the space, the types of its values too."""
+        return self.contains(params) and same(self.own(params), dict(params))
 
     def ball(
         self, eps: float | Mapping[str, float], metric: str = "max", units: str = "cube"
