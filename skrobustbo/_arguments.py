@@ -20,21 +20,6 @@ def about(where: str, error: ValueError) -> ValueError:
     return ValueError(f"In {where}, {text[:1].lower()}{text[1:]}")
 
 
-def shown(value: Any) -> str:
-    """Return the `repr` of a value, and something in its place where that raises."""
-    try:
-        return repr(value)
-    except Exception:  # of the value, or of one inside
-        if type(value) is dict:
-            items = (f"{shown(key)}: {shown(v)}" for key, v in value.items())
-            return f"{{{', '.join(items)}}}"
-        if type(value) is list:
-            return f"[{', '.join(map(shown, value))}]"
-        if type(value) is tuple:
-            return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
-        return f"<{type(value).__name__}>"
-
-
 def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
     """Return an integer, `least` or more, as it is; ValueError for anything else."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)

@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "optimizer": {
         "_arguments",
         "_forms",
+        "_names",
         "_sobol",
         "_threads",
         "_trials",
@@ -46,8 +47,8 @@ MAY_IMPORT = {
         "space",
     },
     "previous": {"optimizer", "space"},
-    "checkpoint": {"_trials"},
-    "evaluation": {"checkpoint", "_sklearn_compat", "_threads", "_trials"},
+    "checkpoint": {"_names", "_trials"},
+    "evaluation": {"checkpoint", "_names", "_sklearn_compat", "_threads", "_trials"},
     "functional": {
         "_arguments",
         "_trials",

@@ -16,7 +16,7 @@ from warnings import warn
 import numpy as np
 from scipy import sparse
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 #: Lists of so many of these at most stand as they are.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo.displays._base import Drawing, told_records, values_of
 from skrobustbo.displays._fit import Title
 from skrobustbo.displays._style import Look, pyplot

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 
 #: Texts of estimators longer than this are replaced by their class and a number.
 _LONG = 60

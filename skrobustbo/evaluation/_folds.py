@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult

@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 import sklearn
 from threadpoolctl import ThreadpoolController
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Work, death

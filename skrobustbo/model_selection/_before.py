@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skrobustbo._arguments import shown
-from skrobustbo._names import canonical, did_you_mean
+from skrobustbo._names import canonical, did_you_mean, shown
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 

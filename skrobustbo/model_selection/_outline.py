@@ -6,8 +6,7 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from skrobustbo._arguments import shown
-from skrobustbo._names import canonical
+from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import TEXT, describe
 from skrobustbo.space import Space, to_json
 

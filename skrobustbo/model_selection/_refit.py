@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo._trials import Trial
 
 Results = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._arguments import checked_flag, shown
+from skrobustbo._arguments import checked_flag
+from skrobustbo._names import shown
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.space import is_finite, is_listing, is_number, plain
 

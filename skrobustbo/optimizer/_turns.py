@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo._trials import Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchBalancer, OptimisticBound

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo.space._cube import COUNTED, Params, checked_params
 from skrobustbo.space._dimensions import Dimension, Rows
 from skrobustbo.space._space import Space

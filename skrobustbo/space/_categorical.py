@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._arguments import checked_flag, shown
+from skrobustbo._arguments import checked_flag
+from skrobustbo._names import shown
 from skrobustbo.space._dimensions import Listed, Rows
 from skrobustbo.space._values import distinct, is_listing, key_of, plain, same, to_json
 
@@ -113,9 +114,14 @@ class Categorical(Listed):
             lookup.setdefault(key_of(choice), []).append(i)
         return lookup
 
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(choice): i for i, choice in enumerate(self.choices)}
+
     def __getstate__(self) -> dict[str, Any]:
-        # Hashes of texts are others in the next process.
-        return {k: v for k, v in vars(self).items() if k != "_lookup"}
+        # Hashes of texts are others in the next process, and so are identities.
+        kept = vars(self).items()
+        return {k: v for k, v in kept if k not in ("_lookup", "_places")}
 
     def index(self, value: Any) -> int:
         """Return the position of a value among the choices; ValueError if absent.
@@ -123,6 +129,9 @@ class Categorical(Listed):
         A choice of the value's own type comes first. Without one, a number stands for
         an equal one of another type, if there is only one.
         """
+        place = self._places.get(id(value))
+        if place is not None:  # an object may have been changed since
+            return place
         equal = self._lookup.get(key_of(value), [])
         for i in equal:
             if same(self.choices[i], value):

@@ -13,8 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._arguments import shown
-from skrobustbo._names import did_you_mean
+from skrobustbo._names import did_you_mean, shown
 from skrobustbo.space._dimensions import Dimension, Real, Rows, on_grid
 
 Params = dict[str, Any]

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo.space._dimensions import (
     MAX_SWEEP,
     MIN_GAP,

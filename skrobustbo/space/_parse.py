@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._dimensions import Dimension, Integer, Real
 from skrobustbo.space._distributions import (

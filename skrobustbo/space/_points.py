@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from skrobustbo._arguments import shown
+from skrobustbo._names import shown
 from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._cube import Cube, Params, Predicate, checked_name
 from skrobustbo.space._dimensions import MIN_GAP, Dimension, Rows

@@ -119,14 +119,14 @@ def fresh(params: Mapping[str, Any], *, equal: bool = True) -> dict[str, Any]:
     ----------
     params : dict
     equal : bool, default=True
-        Whether values whose copies would not be the `same` stay as they are. They could
-        not be told back.
+        Whether estimators, and objects whose copies would not be the `same`, stay as
+        they are: their copies are not equal to them.
     """
     return {name: _copy(value, equal) for name, value in params.items()}
 
 
 def _copy(value: Any, equal: bool) -> Any:
-    if type(value) in _FIXED:
+    if type(value) in _FIXED or (equal and hasattr(value, "get_params")):
         return value
     try:
         copy = deepcopy(value)

@@ -162,7 +162,7 @@ def test_values_are_those_of_the_distributions():
     assert study.best_value < 0.3
     assert study.best_params["choice"] == "a"
     asked = joined(study.trials[-1].system_attrs)[0]["point"]
-    assert set(asked) == {"steps", "whole", "choice", "fine"}
+    assert set(asked) == {"steps", "whole", "choice", "fine", "huge"}
 
 
 def test_conditional_parameters_have_models_of_their_own():
