@@ -8,7 +8,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -323,6 +323,13 @@ def _nothing() -> None:
     """Show that a worker is there and has imported what folds need."""
 
 
+def _can_be_printed(params: dict[str, Any]) -> bool:
+    """Return whether all values have a text, as a line about each fold needs."""
+    with suppress(Exception):
+        return bool("".join(f"{name}={value}" for name, value in params.items()))
+    return False
+
+
 def _fit_fold(
     fold: Fold,
     nested: bool,
@@ -340,6 +347,8 @@ def _fit_fold(
     keeps = fold.amount is not None and resource != ROWS
     if fold.model is not None:
         kwargs["estimator"] = with_model(kwargs["estimator"], fold.model, resource)
+    if kwargs["verbose"] > 1 and not _can_be_printed(fold.params):
+        kwargs["verbose"] = 0
     inside = nullcontext() if nested else parallel_config(backend="sequential")
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
     with one_thread(ThreadpoolController(), openmp=True), inside:

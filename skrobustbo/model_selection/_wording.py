@@ -22,7 +22,8 @@ def with_error(value: float, error: float, *, both: bool = True) -> str:
 def short(value: Any, most: int = 60) -> str:
     """Return a value of a parameter on one line."""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        text = f"{value:.4g}"
+        return f"{text}.0" if text.lstrip("-").isdigit() else text  # 1.0 is not 1
     return clipped(" ".join(shown(value).split()), most)
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import shown
+
 _FLOAT, _TUPLE = "$float", "$tuple"
 #: What NumPy's numbers are in Python.
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
@@ -195,7 +197,7 @@ def to_json(value: Any) -> Any:
         return [to_json(item) for item in value]
     raise TypeError(
         f"Expected a number, a string, a boolean, None or a list of those to write as "
-        f"JSON, got {value!r}; pass the object again when the state is read back."
+        f"JSON, got {shown(value)}; pass the object again when the state is read back."
     )
 
 
