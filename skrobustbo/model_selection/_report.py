@@ -15,6 +15,7 @@ from skrobustbo.model_selection._wording import (
     clipped,
     count,
     duration,
+    setting,
     short,
     with_error,
 )
@@ -133,7 +134,7 @@ def _chosen(found: Findings) -> str:
 
 def _assignments(params: dict[str, Any]) -> list[str]:
     width = max(map(len, params), default=0)
-    return [f"  {name:<{width}} = {short(value)}" for name, value in params.items()]
+    return [f"  {name:<{width}} = {setting(value)}" for name, value in params.items()]
 
 
 def _model(found: Findings) -> list[str]:
@@ -182,7 +183,7 @@ def _branch_name(found: Findings, share: Share) -> str:
     """Name a branch by its constants, else by its parameters."""
     dimensions = found.notes.optimizer.space.branches[share.number].dimensions
     fixed = [
-        f"{name}={short(d.choices[0], 30)}"
+        f"{name}={setting(d.choices[0], 30)}"
         for name, d in dimensions.items()
         if d.size == 1 and hasattr(d, "choices")
     ]

@@ -22,9 +22,15 @@ def with_error(value: float, error: float, *, both: bool = True) -> str:
 def short(value: Any, most: int = 60) -> str:
     """Return a value of a parameter on one line."""
     if isinstance(value, float):
-        text = f"{value:.4g}"
-        return f"{text}.0" if text.lstrip("-").isdigit() else text  # 1.0 is not 1
+        return f"{value:.4g}"
     return clipped(" ".join(shown(value).split()), most)
+
+
+def setting(value: Any, most: int = 60) -> str:
+    """Return a value that a parameter has on one line, 1.0 unlike 1."""
+    text = short(value, most)
+    whole = isinstance(value, float) and text.lstrip("-").isdigit()
+    return f"{text}.0" if whole else text
 
 
 def clipped(text: str, most: int) -> str:

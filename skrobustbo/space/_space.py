@@ -24,9 +24,9 @@ class Space(Cube):
     ----------
     param_space : dict of str to dimension, or list of such dicts
         For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
-        of which only these are tried; a frozen `scipy.stats` distribution, whose
-        support is the range and whose shape sets the scale of distances; or a dimension
-        of scikit-optimize or a distribution of Optuna. The dicts of a list are the
+        of which only these are tried; a distribution, frozen if it is of `scipy.stats`,
+        whose support is the range and whose shape sets the scale of distances; or a
+        dimension of scikit-optimize, Optuna or skrub. The dicts of a list are the
         branches of one space. A point belongs to the first branch that contains it.
 
     Attributes

@@ -513,7 +513,7 @@ def test_a_choice_without_a_text():
     assert "{'a': <Mute>}" in repr(optimizer.space)
     with pytest.raises(ValueError, match=r"<Mute>.* got <Mute>; change the"):
         optimizer.tell({"c": Mute(), "x": 0.5}, 1.0)
-    with pytest.raises(ValueError, match="dict of parameters .* got <Mute>; write"):
+    with pytest.raises(ValueError, match=r"dict of parameters .* got <Mute>; write"):
         optimizer.tell([choices[0]], [1.0])
     result = maximize(lambda p: p["x"], optimizer.space, n_iter=6, random_state=0)
     assert result.nfev == 6
