@@ -41,7 +41,9 @@ def short_values(values: Sequence[Any]) -> list[str]:
     """
     kinds = [type(v).__name__ if is_estimator(v) else full_text(v) for v in values]
     if len(set(kinds)) < len(kinds):
-        pairs = zip(values, map(full_text, values), kinds, strict=True)
+        # To the last digit, and 1.0 is not 1.
+        texts = [repr(v) if isinstance(v, float) else full_text(v) for v in values]
+        pairs = zip(values, texts, kinds, strict=True)
         kinds = [
             kind if is_estimator(value) and len(text) > _LONG else text
             for value, text, kind in pairs
