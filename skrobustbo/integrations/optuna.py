@@ -158,6 +158,11 @@ class RobustSampler(_BaseSampler):
         Returns
         -------
         search_space : dict of str to distribution
+
+        Warns
+        -----
+        UserWarning
+            Once of a parameter that has no model, and is drawn at random.
         """
         known = known_distributions(_finished(study.get_trials(deepcopy=False)))
         for name in known.keys() - self._warned:
