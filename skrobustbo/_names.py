@@ -1,10 +1,11 @@
-"""Names that users type: spelling, and what to say of one that is unknown."""
+"""Names that users type, and values that they give, as messages show them."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 #: Names in a hint, at most.
 _MOST = 3
@@ -93,3 +94,18 @@ def unknown_name(kind: str, name: str, names: Iterable[str]) -> ValueError:
         f"The {kind} must be one of {', '.join(map(repr, known))}. Got {name!r} "
         f"instead{'; ' + hint if hint else '.'}"
     )
+
+
+def shown(value: Any) -> str:
+    """Return the `repr` of a value, and something in its place where that raises."""
+    try:
+        return repr(value)
+    except Exception:  # of the value, or of one inside
+        if type(value) is dict:
+            items = (f"{shown(key)}: {shown(v)}" for key, v in value.items())
+            return f"{{{', '.join(items)}}}"
+        if type(value) is list:
+            return f"[{', '.join(map(shown, value))}]"
+        if type(value) is tuple:
+            return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+        return f"<{type(value).__name__}>"

@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "optimizer": {
         "_arguments",
         "_forms",
+        "_names",
         "_sobol",
         "_threads",
         "_trials",
@@ -48,8 +49,15 @@ MAY_IMPORT = {
         "space",
     },
     "previous": {"_words", "optimizer", "space"},
-    "checkpoint": {"_trials", "_words"},
-    "evaluation": {"checkpoint", "_sklearn_compat", "_threads", "_trials", "_words"},
+    "checkpoint": {"_names", "_trials", "_words"},
+    "evaluation": {
+        "checkpoint",
+        "_names",
+        "_sklearn_compat",
+        "_threads",
+        "_trials",
+        "_words",
+    },
     "functional": {
         "_arguments",
         "_trials",

@@ -16,6 +16,8 @@ from warnings import warn
 import numpy as np
 from scipy import sparse
 
+from skrobustbo._names import shown
+
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 #: Lists of so many of these at most stand as they are.
 _FEW, _NUMBERS = 10, {bool, int, float, type(None)}
@@ -235,7 +237,7 @@ def _object(value: Any, inside: Inside) -> str:
         return _filled(value, sorted(held.items()), inside)
     if hasattr(value, "__array__"):
         return _array(np.asarray(value), inside)
-    text = repr(value)
+    text = shown(value)
     # An address is another one in the next process.
     return _name(type(value)) if re.search(r" at 0x[0-9a-fA-F]+", text) else text
 

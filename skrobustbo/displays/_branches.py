@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import shown
 from skrobustbo.displays._base import Drawing, told_records, values_of
 from skrobustbo.displays._fit import Title
 from skrobustbo.displays._style import Look, pyplot
@@ -164,7 +165,7 @@ def branch_names(space: Any) -> list[str]:
     telling = [
         name
         for name in dict.fromkeys(names)
-        if len({repr(one.get(name)) for one in fixed}) > 1
+        if len({shown(one.get(name)) for one in fixed}) > 1
     ]
     short, texts = short_names(telling), _value_texts(fixed, telling)
     found = []

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from skrobustbo._names import shown
+
 #: Texts of estimators longer than this are replaced by their class and a number.
 _LONG = 60
 #: Where a line may end: after a separator, and before a capital letter.
@@ -39,7 +41,9 @@ def short_values(values: Sequence[Any]) -> list[str]:
     """
     kinds = [type(v).__name__ if is_estimator(v) else full_text(v) for v in values]
     if len(set(kinds)) < len(kinds):
-        pairs = zip(values, map(full_text, values), kinds, strict=True)
+        # To the last digit, and 1.0 is not 1.
+        texts = [repr(v) if isinstance(v, float) else full_text(v) for v in values]
+        pairs = zip(values, texts, kinds, strict=True)
         kinds = [
             kind if is_estimator(value) and len(text) > _LONG else text
             for value, text, kind in pairs
@@ -56,7 +60,7 @@ def full_text(value: Any) -> str:
     """Return a value as text on one line, nothing left out."""
     if isinstance(value, float):
         return f"{value:.6g}"
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else shown(value)
     return re.sub(r"\s+", " ", text).strip() or "(empty)"
 
 

@@ -8,7 +8,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
+from skrobustbo._names import shown
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
@@ -301,8 +302,8 @@ def leaves_cores(n_workers: int) -> bool:
 def death(fold: Fold) -> str:
     """Say that a fold kills its workers."""
     return (
-        f"The worker process died {LIVES} times or more while it fitted {fold.params}, "
-        "perhaps because it ran out of memory."
+        f"The worker process died {LIVES} times or more while it fitted "
+        f"{shown(fold.params)}, perhaps because it ran out of memory."
     )
 
 
@@ -322,6 +323,13 @@ def _nothing() -> None:
     """Show that a worker is there and has imported what folds need."""
 
 
+def _can_be_printed(params: dict[str, Any]) -> bool:
+    """Return whether all values have a text, as a line about each fold needs."""
+    with suppress(Exception):
+        return bool("".join(f"{name}={value}" for name, value in params.items()))
+    return False
+
+
 def _fit_fold(
     fold: Fold,
     nested: bool,
@@ -339,6 +347,8 @@ def _fit_fold(
     keeps = fold.amount is not None and resource != ROWS
     if fold.model is not None:
         kwargs["estimator"] = with_model(kwargs["estimator"], fold.model, resource)
+    if kwargs["verbose"] > 1 and not _can_be_printed(fold.params):
+        kwargs["verbose"] = 0
     inside = nullcontext() if nested else parallel_config(backend="sequential")
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
     with one_thread(ThreadpoolController(), openmp=True), inside:

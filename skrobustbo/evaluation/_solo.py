@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 import sklearn
 from threadpoolctl import ThreadpoolController
 
+from skrobustbo._names import shown
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
@@ -230,7 +231,7 @@ class SoloPool:
     def _late(self, fold: Fold) -> FoldResult | Exception:
         reason = f"The fold took longer than fit_timeout={self._seconds!r} s."
         if self._job.settings["error_score"] == "raise":
-            return TimeoutError(f"{reason[:-1]} with {fold.params}.")
+            return TimeoutError(f"{reason[:-1]} with {shown(fold.params)}.")
         return self._job.failed(fold, reason)
 
     def _lost(

@@ -21,7 +21,7 @@ from skrobustbo.evaluation._joblib_pool import JoblibPool
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.optimizer._checks import checked_value
 from skrobustbo.policies import Policy
-from skrobustbo.space import Space
+from skrobustbo.space import Space, fresh
 
 Objective = Callable[[dict[str, Any]], float]
 Callback = Callable[[OptimizeResult], Any]
@@ -231,7 +231,7 @@ class _Evaluation:
     def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
         """Return the identity of a point, its value and the seconds that it took."""
         start = time.perf_counter()
-        value = self._func(dict(fold.params))
+        value = self._func(fresh(fold.params, equal=False))
         return fold.key, {"value": value}, time.perf_counter() - start
 
     def alone(self, fold: Fold) -> Self:

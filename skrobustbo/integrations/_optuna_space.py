@@ -8,12 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from skrobustbo.space import Categorical, Integer, Space
+import numpy as np
+
+from skrobustbo.space import Categorical, Integer, Real, Space
 from skrobustbo.space._parse import as_dimension
 
 Params = dict[str, Any]
 #: Names of the distributions that are searched.
 _KINDS = ("FloatDistribution", "IntDistribution", "CategoricalDistribution")
+#: What an `Integer` can hold.
+_LARGEST = 2**40
+#: Optuna refuses values that rounding has moved from a fine step; one of so many beside
+#: them is not.
+_NEAR = 64
 
 
 def single_value(distribution: Any) -> Any:
@@ -28,7 +35,8 @@ class Axis:
     """One parameter: an Optuna distribution and the dimension that is searched for it.
 
     Choices and stepped ranges are searched by the index of the value. A choice may be
-    any object then, and a range may have any number of steps.
+    any object then, and a range may have any number of steps. Optuna does not tell
+    choices apart that are equal, such as 1 and 1.0: the first stands for them.
     """
 
     distribution: Any
@@ -40,16 +48,19 @@ class Axis:
         if type(distribution).__name__ not in _KINDS or distribution.single():
             return None
         try:
-            return cls(distribution, _dimension(name, distribution))
-        except ValueError:  # such as integers of a range beyond 2**40
+            dimension = _dimension(name, distribution)
+        except ValueError:  # such as a range with too few floats
             return None
+        return cls(distribution, dimension) if dimension.size > 1 else None
 
     @property
     def step(self) -> Any:
         """The step of a range that is searched by index, None for others."""
         step = getattr(self.distribution, "step", None)
-        whole = type(self.distribution).__name__ == "IntDistribution"
-        return None if whole and step == 1 else step
+        if type(self.distribution).__name__ != "IntDistribution" or step != 1:
+            return step
+        large = max(-self.distribution.low, self.distribution.high) > _LARGEST
+        return step if large and not self.distribution.log else None
 
     def inside(self, value: Any) -> Any:
         """Return what is searched for a value of Optuna's."""
@@ -63,20 +74,37 @@ class Axis:
         """Return the value of Optuna's that was searched as `value`."""
         if hasattr(self.distribution, "choices"):
             return self.distribution.choices[value]
-        low, step = self.distribution.low, self.step
-        if step is None:
-            return value
-        found = low + value * step
-        return min(found, self.distribution.high)
+        low, high, step = self.distribution.low, self.distribution.high, self.step
+        whole = type(self.distribution).__name__ == "IntDistribution"
+        if step is not None:
+            i = round(value)
+            near = (i + k for j in range(_NEAR) for k in {j, -j})
+            values = (min(low + place * step, high) for place in near)
+            return next(filter(self.distribution._contains, values), low + i * step)
+        return min(max(round(value), low), high) if whole else value
+
+
+def can_be_searched(name: str, distribution: Any) -> bool:
+    """Return whether there is a model for a distribution, or no need of one."""
+    axis = Axis.of(name, distribution)
+    if axis is None:
+        return distribution.single() or hasattr(distribution, "choices")
+    some = axis.dimension.from_uniform(np.array([0.1, 1 / 3, 0.7]))
+    values = map(axis.outside, axis.dimension.decode(some))
+    return all(map(distribution._contains, map(distribution.to_internal_repr, values)))
 
 
 def _dimension(name: str, distribution: Any) -> Any:
     if hasattr(distribution, "choices"):
-        return Categorical(list(range(len(distribution.choices))))
-    axis = Axis(distribution, None)
-    if axis.step is not None:
-        n = (distribution.high - distribution.low) / axis.step
-        return Integer(0, math.floor(n + 1e-8))
+        places = map(distribution.to_internal_repr, distribution.choices)
+        return Categorical(sorted({int(place) for place in places}))
+    low, high, step = distribution.low, distribution.high, Axis(distribution, None).step
+    # More whole numbers than an Integer can hold are rounded ones of a Real.
+    if step is not None:
+        n = math.floor((high - low) / step + 1e-8)
+        return Integer(0, n) if n <= _LARGEST else Real(0, n)
+    if type(distribution).__name__ == "IntDistribution" and high > _LARGEST:
+        return Real(low, high, log=distribution.log)
     return as_dimension(name, distribution)
 
 

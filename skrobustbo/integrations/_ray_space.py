@@ -13,7 +13,7 @@ from typing import Any
 
 import scipy.stats
 
-from skrobustbo.space import Categorical, Integer, Real, Space, is_number
+from skrobustbo.space import Categorical, Integer, Real, Space, distinct, have_order
 from skrobustbo.space._parse import as_dimension
 
 Params = dict[str, Any]
@@ -53,7 +53,7 @@ class Choice(Axis):
     @classmethod
     def of(cls, values: list[Any]) -> Choice:
         """Return the axis of a choice; numbers are put in their order."""
-        numbers = all(map(is_number, values))
+        numbers = have_order(distinct(values))
         codes = Categorical(list(range(len(values))), ordered=numbers)
         return cls(codes, sorted(values) if numbers else values)
 

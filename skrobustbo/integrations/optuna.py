@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 import time
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.integrations._optuna_space import (
     Axis,
     Group,
+    can_be_searched,
     groups_of,
     known_distributions,
     single_value,
@@ -125,10 +127,11 @@ class RobustSampler(_BaseSampler):
         """Start without anything read or computed so far: it can all be made again."""
         self._lock = threading.RLock()
         self._reader = Reader()
+        self._warned: set[str] = set()
         self._memories: dict[tuple[str, ...], tuple[int, Memory]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("_lock", "_reader", "_memories")
+        left_out = ("_lock", "_reader", "_memories", "_warned")
         return {key: v for key, v in vars(self).items() if key not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -155,8 +158,22 @@ class RobustSampler(_BaseSampler):
         Returns
         -------
         search_space : dict of str to distribution
+
+        Warns
+        -----
+        UserWarning
+            Once of a parameter that has no model, and is drawn at random.
         """
         known = known_distributions(_finished(study.get_trials(deepcopy=False)))
+        for name in known.keys() - self._warned:
+            if not can_be_searched(name, known[name]):
+                self._warned.add(name)
+                warnings.warn(
+                    f"RobustSampler has no model for the parameter {name!r}, "
+                    f"{known[name]}: its values are drawn at random. Give it a wider "
+                    "range or a larger step.",
+                    stacklevel=2,
+                )
         return {name: d for name, d in known.items() if Axis.of(name, d) is not None}
 
     def sample_relative(

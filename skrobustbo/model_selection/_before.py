@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skrobustbo._names import canonical
+from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import describe
 from skrobustbo.model_selection._parameters import settings_in
 from skrobustbo.policies import Policy, RobustUCB, make_policy
@@ -134,9 +134,9 @@ def initial_points(search: Any, space: Space) -> list[Params] | None:
             among = [b.dimensions[name] for b in branches if name in b.names]
             if not any(dimension.contains(point[name]) for dimension in among):
                 raise ValueError(
-                    f"In 'initial_params', {dict(params)!r} has no {name!r}, and the "
-                    f"estimator's own value, {point[name]!r}, is outside the space; "
-                    f"give {name!r} a value in the space."
+                    f"In 'initial_params', {shown(dict(params))} has no {name!r}, and "
+                    f"the estimator's own value, {shown(point[name])}, is outside the "
+                    f"space; give {name!r} a value in the space."
                 )
     return points
 

@@ -9,6 +9,7 @@ from warnings import warn
 
 from skrobustbo._trials import Trial
 from skrobustbo.model_selection._failures import causes
+from skrobustbo.space import fresh
 
 Record = dict[str, Any]
 
@@ -32,7 +33,7 @@ def record_of(trial: Trial, metric: str | None) -> Record:
     return {
         "number": trial.number,
         "status": status,
-        "params": dict(trial.params),
+        "params": fresh(trial.params),
         "branch": int(trial.branch),
         "score": score,
         "split_scores": _split_scores(trial),
@@ -89,10 +90,12 @@ def table_of(records: Iterable[Record]) -> Any:
     lines = [_line(record) for record in sorted(records, key=lambda r: r["number"])]
     table = pd.DataFrame(lines)
     for name in table.columns:
-        values = [line.get(name, math.nan) for line in lines]
-        if name.startswith("param_") and None in values:
-            # pandas would take the choice None for a missing value.
-            table[name] = pd.Series(values, dtype=object)
+        if name.startswith("param_"):
+            values = [line.get(name, math.nan) for line in lines]
+            kinds = {type(line[name]) for line in lines if name in line}
+            # pandas would take the choice None for a missing value, and 1 for 1.0.
+            if type(None) in kinds or {int, float} <= kinds:
+                table[name] = pd.Series(values, dtype=object)
     return table.set_index("number")
 
 

@@ -6,7 +6,7 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from skrobustbo._names import canonical
+from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import TEXT, describe
 from skrobustbo.space import Space, to_json
 
@@ -58,6 +58,6 @@ def _choice(value: Any) -> Any:
     """Return a choice as it is where its description shows it, else described."""
     text = describe(value)
     with suppress(TypeError):  # for what JSON does not have
-        if text == repr(value):
+        if text == shown(value):
             return to_json(value)
     return {TEXT: text}

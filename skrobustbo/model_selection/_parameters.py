@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skrobustbo._names import did_you_mean, slip_of
+from skrobustbo._names import did_you_mean, shown, slip_of
 from skrobustbo._sklearn_compat import nested_params
 from skrobustbo.model_selection._wording import short
 from skrobustbo.space import Space, distinct
@@ -74,7 +74,7 @@ class Refusal:
             for above in _prefixes(self.name):
                 if above in self.valid and not _has_params(self.valid[above]):
                     value = short(self.valid[above])
-                    return f"The value of {above!r}, {value}, has no parameters."
+                    return f"The value of {above!r}, {shown(value)}, has no parameters."
         if not isinstance(self.error, ValueError) or not text:
             text = f"{kind}: {text}" if text else kind
         return f"Its set_params says: {text}{'' if text[-1] in '.?!' else '.'}"
@@ -312,4 +312,4 @@ def _has_params(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    return type(value).__name__ if _has_params(value) else repr(value)
+    return type(value).__name__ if _has_params(value) else shown(value)

@@ -32,7 +32,7 @@ from skrobustbo.model_selection._parameters import (
 )
 from skrobustbo.model_selection._preparing import of_dimension
 from skrobustbo.previous import PreviousCandidates, from_cv_results
-from skrobustbo.space import Categorical, Constraint, Space, from_json
+from skrobustbo.space import Constraint, Space, from_json, same
 
 Params = dict[str, Any]
 
@@ -211,10 +211,9 @@ def _searched(params: Params, space: Space, listed: Params) -> Params:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    try:
-        return Categorical([other]).contains(one)
-    except (TypeError, ValueError):  # what cannot be a choice
-        return False
+    """Return whether a setting is as it was; a table has 3.0 for 3."""
+    from_table = type(one) is float and type(other) is int and one == other
+    return from_table or same(one, other)
 
 
 def _unlisted(params: Params, space: Space, estimator: Any) -> str | None:
@@ -238,12 +237,8 @@ def _point(space: Space, params: Params, score: float) -> _Point:
     """
     i, x = space.place(params)
     branch = space.branches[i]
-    decoded, dimensions = branch.decode(x), branch.dimensions
-    spelt = {
-        name: decoded[name] if dimensions[name].size < math.inf else params[name]
-        for name in dimensions
-    }
-    return _Point(spelt, score, (i, x.tobytes()))
+    own = branch.own(params)
+    return _Point({name: own[name] for name in branch.names}, score, (i, x.tobytes()))
 
 
 # Reading ------------------------------------------------------------------------------

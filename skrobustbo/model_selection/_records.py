@@ -36,6 +36,7 @@ def read_record(record: Mapping[str, Any], space: Space) -> Trial:
         raise ValueError("not a point of the space")
     if record.keys() - {"resource"} != {"params", *COLUMNS}:
         raise ValueError("a record has other parts")
+    params = space.own(params)
     said = {name: from_json(record[c]) for c, name in COLUMNS.items()}
     if list(map(type, said.values())) != [str, float, float]:
         raise TypeError("the models said something else")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import shown
 from skrobustbo._trials import Trial
 
 Results = Mapping[str, Any]
@@ -165,7 +166,7 @@ class one_standard_error:
             raise ValueError(
                 "The 'simplest' of one_standard_error must name a parameter with "
                 f"numbers, or be a callable. Got {self.simplest!r}, which is "
-                f"{value!r} in {dict(params)!r}."
+                f"{value!r} in {shown(dict(params))}."
             ) from None
 
 

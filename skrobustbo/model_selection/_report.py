@@ -19,6 +19,7 @@ from skrobustbo.model_selection._wording import (
     clipped,
     duration,
     rounding,
+    setting,
     short,
     with_error,
 )
@@ -134,7 +135,7 @@ def _chosen(found: Findings) -> str:
 
 def _assignments(params: dict[str, Any]) -> list[str]:
     width = max(map(len, params), default=0)
-    return [f"  {name:<{width}} = {short(value)}" for name, value in params.items()]
+    return [f"  {name:<{width}} = {setting(value)}" for name, value in params.items()]
 
 
 def _model(found: Findings) -> list[str]:
@@ -185,7 +186,7 @@ def _branch_name(found: Findings, share: Share) -> str:
     """Name a branch by its constants, else by its parameters."""
     dimensions = found.notes.optimizer.space.branches[share.number].dimensions
     fixed = [
-        f"{name}={short(d.choices[0], 30)}"
+        f"{name}={setting(d.choices[0], 30)}"
         for name, d in dimensions.items()
         if d.size == 1 and hasattr(d, "choices")
     ]

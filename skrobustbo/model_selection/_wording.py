@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import shown
+
 
 def rounding(value: float) -> float:
     """Return what is not told from 0 beside a finite value: some last digits of it."""
@@ -32,7 +34,14 @@ def short(value: Any, most: int = 60) -> str:
     """Return a value of a parameter on one line."""
     if isinstance(value, float):
         return f"{value:.4g}"
-    return clipped(" ".join(repr(value).split()), most)
+    return clipped(" ".join(shown(value).split()), most)
+
+
+def setting(value: Any, most: int = 60) -> str:
+    """Return a value that a parameter has on one line, 1.0 unlike 1."""
+    text = short(value, most)
+    whole = isinstance(value, float) and text.lstrip("-").isdigit()
+    return f"{text}.0" if whole else text
 
 
 def clipped(text: str, most: int) -> str:

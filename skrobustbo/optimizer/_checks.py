@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_flag
+from skrobustbo._names import shown
 from skrobustbo._words import be, count
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.space import is_finite, is_listing, is_number, plain
@@ -24,8 +25,8 @@ def plain_params(params: Any, name: str = "params") -> Params:
     """Return a params dict in plain Python types; ValueError for anything else."""
     if not isinstance(params, Mapping):
         raise ValueError(
-            f"Expected a dict of parameters in '{name}', got {params!r}; write one, "
-            "such as {'C': 1.0}."
+            f"Expected a dict of parameters in '{name}', got {shown(params)}; write "
+            "one, such as {'C': 1.0}."
         )
     return {key: plain(value) for key, value in params.items()}
 
@@ -34,7 +35,7 @@ def listed_params(params: Any, name: str = "params") -> list[Params]:
     """Return params dicts in plain Python types; ValueError unless it lists some."""
     if not _lists(params) or isinstance(params, Mapping):
         raise ValueError(
-            f"Expected a list of dicts of parameters in '{name}', got {params!r}; "
+            f"Expected a list of dicts of parameters in '{name}', got {shown(params)}; "
             "write one, such as [{'C': 1.0}]."
         )
     return [plain_params(point, name) for point in params]

@@ -35,7 +35,7 @@ from skrobustbo.optimizer._turns import (
 from skrobustbo.optimizer._views import Views
 from skrobustbo.optimizer._written import Written
 from skrobustbo.policies import Policy, make_policy
-from skrobustbo.space import Constraint, Space
+from skrobustbo.space import Constraint, Space, fresh
 
 Params = dict[str, Any]
 
@@ -228,9 +228,9 @@ class Optimizer(Written, Views):
 
     def _ask_one(self, return_resource: bool) -> Params | tuple[Params, float]:
         if not return_resource:
-            return dict(self._ask_trial().params)
+            return fresh(self._ask_trial().params)
         trial, rung = self._ask_rung()
-        return dict(trial.params), self._ladder.amounts[rung]
+        return fresh(trial.params), self._ladder.amounts[rung]
 
     def _ask_rung(self) -> tuple[Trial, int]:
         """Return the next trial, which is new or promoted, and its rung."""

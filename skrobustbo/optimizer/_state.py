@@ -82,7 +82,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     """Return the trial that `trial_to_dict` wrote."""
     rest = from_json_state({k: v for k, v in record.items() if k != "params"})
     space = branches[int(rest["branch"])]
-    params = space.params_from_json(record["params"])
+    params = space.own(space.params_from_json(record["params"]))
     rest = {"value_std": 0.0, "rungs": [], **rest}
     others = {"x": space.encode(params), "number": -1, "folds": ()}
     others |= {"estimate": None, "resource": None}

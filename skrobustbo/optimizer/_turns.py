@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from skrobustbo._names import shown
 from skrobustbo._trials import Trial, Trials
 from skrobustbo._words import be, count, every
 from skrobustbo.acquisition import SpaceExhausted
@@ -134,7 +135,7 @@ def check_first(first: Sequence[Trial], constraint: Constraint | None) -> None:
         if constraint is not None and not constraint(trial.params):
             raise ValueError(
                 "The 'initial_params' of Optimizer must satisfy 'constraints'. Got "
-                f"{trial.params!r}, which does not; change it or leave it out."
+                f"{shown(trial.params)}, which does not; change it or leave it out."
             )
 
 

@@ -19,7 +19,7 @@ from skrobustbo.optimizer._regret_bound import regret_bound
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.optimizer._state import history_record
 from skrobustbo.policies import Policy
-from skrobustbo.space import Space
+from skrobustbo.space import Space, fresh
 from skrobustbo.surrogate import IncrementalGPR
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Views:
     def _place(self, params: Mapping[str, Any]) -> Trial:
         """Return a trial of a params dict; ValueError if it is not of the space."""
         branch, x = self.space.place(params)
-        return Trial(dict(params), x, branch)
+        return Trial(self.space.branches[branch].own(params), x, branch)
 
     def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
         """Return what each plausible model says of a pending trial's value."""
@@ -50,7 +50,7 @@ class Views:
     @property
     def best_params_(self) -> Params:
         """The point with the best value told."""
-        return dict(self._best().params)
+        return fresh(self._best().params)
 
     @property
     def best_value_(self) -> float:
@@ -104,7 +104,7 @@ class Views:
         with self._lock, one_blas_thread():
             found = [b for b in self._branches if b.history.best is not None]
             if not found:  # all full values have failed, and the others are forgotten
-                return dict(best.params)
+                return fresh(best.params)
             points = [branch.recommend(self._n_asked) for branch in found]
             i = 0
             if len(found) > 1:
@@ -268,4 +268,4 @@ def _as_told(branch: Branch, x: Array) -> Params:
     """Return a point as the user sees it, as it was told if it was."""
     trials = branch.history.trials
     known = next((t for t in trials if np.array_equal(t.x, x)), None)
-    return branch.space.decode(x) if known is None else dict(known.params)
+    return fresh(branch.space.decode(x) if known is None else known.params)

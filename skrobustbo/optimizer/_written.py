@@ -76,7 +76,7 @@ class Written:
         >>> from skrobustbo import Optimizer, Real
         >>> results = {"params": [{"C": 1}, {"C": 5}], "mean_test_score": [0.8, 0.9]}
         >>> Optimizer.from_cv_results(results, {"C": Real(0.1, 10)}).best_params_
-        {'C': 5}
+        {'C': 5.0}
         """
         found = read_results(cv_results, metric)
         made: Any = cls

@@ -7,11 +7,14 @@ from skrobustbo.space._dimensions import Integer, Real
 from skrobustbo.space._space import Space
 from skrobustbo.space._values import (
     distinct,
+    fresh,
     from_json,
+    have_order,
     is_finite,
     is_listing,
     is_number,
     plain,
+    same,
     to_json,
 )
 
@@ -22,10 +25,13 @@ __all__ = [
     "Real",
     "Space",
     "distinct",
+    "fresh",
     "from_json",
+    "have_order",
     "is_finite",
     "is_listing",
     "is_number",
     "plain",
+    "same",
     "to_json",
 ]

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import shown
 from skrobustbo.space._cube import COUNTED, Params, checked_params
 from skrobustbo.space._dimensions import Dimension, Rows
 from skrobustbo.space._space import Space
+from skrobustbo.space._values import same
 
 #: How a point says which branch it is of: one column each, as for a choice.
 _MARK = math.sqrt(0.5)
@@ -92,6 +94,7 @@ class BranchedSpace(Space, kind="branches"):
 
     def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
         errors: list[ValueError] = []
+        equal: tuple[int, Rows] | None = None
         checked_params(params)
         for i, branch in enumerate(self._branches):
             try:
@@ -100,15 +103,22 @@ class BranchedSpace(Space, kind="branches"):
                 if branch.dimensions.keys() == dict(params).keys():
                     errors.append(error)
             else:
-                return i, row
+                if same(branch.own(params), dict(params)):
+                    return i, row
+                equal = equal or (i, row)  # unless a later one has the very types
+        if equal is not None:
+            return equal
         if len(errors) == 1:  # the others have different parameters
             raise errors[0]
         names = "; ".join(str(branch.names) for branch in self._branches)
         raise ValueError(
             f"Expected a point of one of the {len(self._branches)} branches, of "
-            f"parameters {names}, got {dict(params)!r}; change a value or widen a "
-            "branch."
+            f"parameters {names}, got {shown(dict(params))}; change a value or widen "
+            "a branch."
         )
+
+    def own(self, params: Mapping[str, Any]) -> Params:
+        return self._branches[self.owner(params)].own(params)
 
     # Encoding ------------------------------------------------------------------------
 
@@ -191,8 +201,8 @@ class BranchedSpace(Space, kind="branches"):
 
 
 def _outside(spaces: Sequence[Space], params: Params) -> bool:
-    """Return whether no one of some spaces contains a params dict."""
-    return not any(space.contains(params) for space in spaces)
+    """Return whether no one of some spaces has a point, of the very types."""
+    return not any(space.has(params) for space in spaces)
 
 
 def _overlap(a: Space, b: Space) -> bool:
@@ -207,4 +217,4 @@ def _meet(a: Dimension, b: Dimension) -> bool:
         a, b = b, a
     if a.size > COUNTED:
         return True
-    return any(b.contains(value) for value in a.decode(a.table()))
+    return any(b.has(value) for value in a.decode(a.table()))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_flag
+from skrobustbo._names import shown
 from skrobustbo.space._dimensions import Listed, Rows
 from skrobustbo.space._values import distinct, is_listing, key_of, plain, same, to_json
 
@@ -21,14 +22,15 @@ MAX_ONE_HOT = 100
 _SHOWN = 20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Categorical(Listed):
     """A choice among given values; only these are ever tried.
 
     Parameters
     ----------
     choices : sequence
-        The values, at least one, all different. Any object may be a value.
+        The values, at least one, all different. Any object may be a value. The type
+        counts: 1, 1.0 and True are three choices.
     ordered : bool, default=False
         Whether the order of `choices` carries meaning. Ordered choices lie on one
         axis, evenly spaced; unordered ones are all equally far apart (distance 1).
@@ -54,7 +56,7 @@ class Categorical(Listed):
         if not is_listing(self.choices):
             raise ValueError(
                 f"The 'choices' of Categorical must be a list of values. Got "
-                f"{self.choices!r} instead; write a list, also for a single value."
+                f"{shown(self.choices)} instead; write a list, also for a single value."
             )
         choices = tuple(plain(choice) for choice in self.choices)
         if not choices:
@@ -68,8 +70,8 @@ class Categorical(Listed):
             pairs = zip(choices, [*once, object()], strict=False)
             twice = next(a for a, b in pairs if not same(a, b))
             raise ValueError(
-                f"The 'choices' of Categorical must differ. Got {twice!r} twice; drop "
-                "one of the two."
+                f"The 'choices' of Categorical must differ. Got {shown(twice)} twice; "
+                "drop one of the two."
             )
 
     def __eq__(self, other: object) -> bool:
@@ -78,6 +80,9 @@ class Categorical(Listed):
             and self.ordered == other.ordered
             and same(self.choices, other.choices)
         )
+
+    def __repr__(self) -> str:
+        return f"Categorical(choices={shown(self.choices)}, ordered={self.ordered})"
 
     def __hash__(self) -> int:
         return hash((type(self), len(self.choices), self.ordered))
@@ -109,18 +114,37 @@ class Categorical(Listed):
             lookup.setdefault(key_of(choice), []).append(i)
         return lookup
 
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(choice): i for i, choice in enumerate(self.choices)}
+
     def __getstate__(self) -> dict[str, Any]:
-        # Hashes of texts are others in the next process.
-        return {k: v for k, v in vars(self).items() if k != "_lookup"}
+        # Hashes of texts are others in the next process, and so are identities.
+        kept = vars(self).items()
+        return {k: v for k, v in kept if k not in ("_lookup", "_places")}
 
     def index(self, value: Any) -> int:
-        """Return the position of a value among the choices; ValueError if absent."""
-        for i in self._lookup.get(key_of(value), []):
+        """Return the position of a value among the choices; ValueError if absent.
+
+        A choice of the value's own type comes first. Without one, a number stands for
+        an equal one of another type, if there is only one.
+        """
+        place = self._places.get(id(value))
+        if place is not None:  # an object may have been changed since
+            return place
+        equal = self._lookup.get(key_of(value), [])
+        for i in equal:
             if same(self.choices[i], value):
                 return i
-        shown = [repr(choice) for choice in self.choices[:_SHOWN]]
+        alike = [i for i in equal if same(self.choices[i], value, typed=False)]
+        if len(alike) == 1:
+            return alike[0]
+        if alike:
+            texts = " or ".join(shown(self.choices[i]) for i in alike)
+            raise ValueError(f"expected {texts}, which differ in type only")
+        texts = ", ".join(map(shown, self.choices[:_SHOWN]))
         more = ", ..." if len(self.choices) > _SHOWN else ""
-        raise ValueError(f"expected one of [{', '.join(shown)}{more}]")
+        raise ValueError(f"expected one of [{texts}{more}]")
 
     @property
     def size(self) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._names import did_you_mean
+from skrobustbo._names import did_you_mean, shown
 from skrobustbo.space._dimensions import Dimension, Real, Rows, on_grid
 
 Params = dict[str, Any]
@@ -48,13 +48,14 @@ class Constraint:
         except Exception as error:
             raise ValueError(
                 "The 'constraints' of a search must answer for every point of the "
-                f"space. Got {error!r} at {dict(params)!r}; let it return True or "
+                f"space. Got {error!r} at {shown(dict(params))}; let it return True or "
                 "False there as well."
             ) from error
         if not isinstance(answer, bool | np.bool_):
             raise ValueError(
                 "The 'constraints' of a search must return True or False. Got "
-                f"{answer!r} at {dict(params)!r} instead; write bool(...) around it."
+                f"{answer!r} at {shown(dict(params))} instead; write bool(...) around "
+                "it."
             )
         return bool(answer)
 
@@ -183,9 +184,17 @@ class Cube:
             except ValueError as error:
                 raise ValueError(
                     f"Parameter {name!r} is outside the space: {error}, got "
-                    f"{params[name]!r}; change the value or widen the space."
+                    f"{shown(params[name])}; change the value or widen the space."
                 ) from None
         return row
+
+    def own(self, params: Mapping[str, Any]) -> Params:
+        """Return a params dict of the space with each value as its parameter has it.
+
+        Whole floats of an `Integer` become integers, integers of a `Real` floats, and a
+        value that equals a choice becomes that choice.
+        """
+        return {name: self.dimensions[name].own(v) for name, v in params.items()}
 
     def decode_many(self, X: Rows) -> list[Params]:
         """Return the params dicts of encoded points, shape (n, n_columns)."""
@@ -334,7 +343,7 @@ def checked_params(params: Any) -> Mapping[str, Any]:
     """Return a params dict as it is; ValueError for anything else."""
     if not isinstance(params, Mapping):
         raise ValueError(
-            f"Expected a dict of parameters, got {params!r}; write one, such as "
+            f"Expected a dict of parameters, got {shown(params)}; write one, such as "
             "{'C': 1.0}."
         )
     return params

@@ -19,7 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skrobustbo._arguments import checked_flag
-from skrobustbo.space._values import from_json, is_finite, is_number, plain, to_json
+from skrobustbo.space._values import (
+    from_json,
+    is_finite,
+    is_number,
+    plain,
+    same,
+    to_json,
+)
 
 Rows = NDArray[np.float64]
 
@@ -66,6 +73,14 @@ class Dimension(ABC):
         except ValueError:
             return False
         return True
+
+    def own(self, value: Any) -> Any:
+        """Return a value as the parameter has it, type included; ValueError if none."""
+        return self.decode(self.encode(value)[None, :])[0]
+
+    def has(self, value: Any) -> bool:
+        """Return whether a value is one of the parameter's, of the same type."""
+        return self.contains(value) and same(self.own(value), value)
 
     @abstractmethod
     def decode(self, rows: Rows) -> list[Any]:
@@ -168,6 +183,10 @@ class Continuous(Dimension):
     @property
     def size(self) -> float:
         return math.inf
+
+    def own(self, value: Any) -> float:
+        self.encode(value)
+        return float(plain(value))  # to the last digit, also off the grid
 
     def snap(self, rows: Rows) -> Rows:
         return on_grid(rows, self.steps)

@@ -1,16 +1,24 @@
-"""Frozen scipy distributions as dimensions: cdf encodes, ppf decodes."""
+"""Distributions as dimensions: cdf encodes, ppf decodes.
+
+The dimensions are of frozen scipy distributions. Others are put into that form: objects
+of newer scipy by other names of the same functions, and what can only be drawn from as
+the distribution of what it draws.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
+from copy import deepcopy
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.stats
 from numpy.typing import NDArray
 
+from skrobustbo._names import shown
 from skrobustbo.space._dimensions import (
     MAX_SWEEP,
     MIN_GAP,
@@ -21,11 +29,28 @@ from skrobustbo.space._dimensions import (
     Rows,
     checked_number,
 )
-from skrobustbo.space._values import from_json, plain, to_json
+from skrobustbo.space._values import (
+    distinct,
+    from_json,
+    have_order,
+    is_finite,
+    is_listing,
+    plain,
+    same,
+    to_json,
+)
 
 #: An unbounded law is searched between these quantiles.
 _TAIL = 0.001
 _MAX_SUPPORT = 100_000
+#: What can only be drawn from is drawn from so many times.
+_DRAWS = 2048
+#: Up to so many different values drawn are all there are.
+_MOST_VALUES = 100
+#: Of a law that draws more, each interval between so many quantiles is uniform.
+_QUANTILES = 129
+#: Longer lists are shown by a digest.
+_FEW = 10
 
 
 def is_frozen(value: Any) -> bool:
@@ -33,9 +58,126 @@ def is_frozen(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("dist", "cdf", "ppf", "support"))
 
 
+def is_law(value: Any) -> bool:
+    """Return whether a value is a distribution in another form, or a class of some."""
+    if is_frozen(value) or is_listing(value):
+        return False
+    return any(callable(getattr(value, name, None)) for name in ("rvs", "ppf", "icdf"))
+
+
+def as_frozen(law: Any) -> Any:
+    """Return a distribution in another form as a frozen one.
+
+    One of a few values that are not all numbers becomes the list of them.
+    """
+    generic = isinstance(law, scipy.stats.rv_continuous | scipy.stats.rv_discrete)
+    # Those of scipy by name have a location and a scale to be given at least.
+    whole = generic and not law.numargs
+    whole = whole and getattr(scipy.stats, str(law.name), None) is not law
+    if isinstance(law, type) or (generic and not whole):
+        name = getattr(law, "__name__", None) or law.name
+        raise ValueError(
+            f"expected a frozen distribution, got {name} without its parameters; call "
+            "it with its parameters"
+        )
+    if generic:
+        return law()
+    if all(hasattr(law, name) for name in ("icdf", "cdf", "support")):
+        return _renamed(law)
+    return _law_of(_drawn(law), law)
+
+
+def _renamed(law: Any) -> Any:
+    # Copies and pickles of scipy 1.17's Normal are standard normal, whatever the mean.
+    if type(law).__name__ in ("Normal", "StandardNormal"):
+        return scipy.stats.norm(*vars(law).get("_original_parameters", {}).values())
+    text = " ".join(str(law).split())
+    if str(deepcopy(law)) != str(law) or "StandardNormal(mu" in text:
+        raise ValueError(
+            f"expected a distribution that survives being copied, got {text}; use a "
+            "frozen one such as scipy.stats.norm(0, 1), or Real"
+        )
+    return _Renamed(law)
+
+
+class _Renamed:
+    """A distribution object of newer scipy under the names of a frozen one."""
+
+    args: tuple[Any, ...] = ()
+    kwds: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, law: Any) -> None:
+        self.dist, self.support = law, law.support
+        self.cdf, self.ppf, self.pmf = law.cdf, law.icdf, getattr(law, "pmf", None)
+
+
+def _drawn(law: Any) -> list[Any]:
+    """Return what a law draws, always the same, or its quantiles if it has them."""
+
+    def draws(n: int) -> list[Any]:
+        generator = np.random.RandomState(0)
+        return [plain(law.rvs(random_state=generator)) for _ in range(n)]
+
+    try:
+        if hasattr(law, "ppf"):
+            return [plain(law.ppf((i + 0.5) / _DRAWS)) for i in range(_DRAWS)]
+        found, again = draws(_DRAWS), draws(_FEW)
+    except Exception as error:
+        raise ValueError(
+            f"expected a distribution with rvs(random_state=...), got {shown(law)}, "
+            f"which raised {error!r}; use Real, Integer or a list"
+        ) from None
+    if not same(found[:_FEW], again):
+        raise ValueError(
+            "expected a distribution whose rvs depends on random_state alone, got "
+            f"{shown(law)}; use Real, Integer or a list"
+        )
+    return found
+
+
+def _law_of(drawn: list[Any], law: Any) -> Any:
+    """Return the distribution of what was drawn; its values if they have no order."""
+    values = distinct(drawn)
+    kinds = {type(value) for value in values}
+    if len(values) <= _MOST_VALUES:
+        if not have_order(values) or len(kinds) > 1:
+            return values
+        return _weighted(*np.unique(drawn, return_counts=True))
+    if not all(map(is_finite, values)):
+        raise ValueError(
+            f"expected a distribution of finite numbers, or of at most {_MOST_VALUES} "
+            f"other values, got {shown(law)}; use Real, Integer or a list"
+        )
+    at = np.linspace(0, 1, _QUANTILES)
+    ends = np.quantile(np.array(drawn, dtype=float), at, method="inverted_cdf")
+    ends, counts = np.unique(ends, return_counts=True)
+    if kinds != {int}:
+        counts[1] += counts[0] - 1
+        return scipy.stats.rv_histogram((counts[1:], ends), density=False)()
+    low, high = int(ends[0]), int(ends[-1])
+    if high - low >= _MAX_SUPPORT:
+        raise _too_many(law)
+    below = np.cumsum([0, *counts]) / counts.sum()
+    places = np.arange(low - 1, high + 1)
+    shares = np.diff(np.interp(places, [low - 1, *ends], below))
+    return _weighted(places[1:], shares)
+
+
+def _weighted(values: Any, weights: Any) -> Any:
+    return scipy.stats.rv_discrete(values=(values, weights / weights.sum()))()
+
+
+def _too_many(law: Any) -> ValueError:
+    return ValueError(
+        f"the distribution {shown(law)} has more than {_MAX_SUPPORT} values; use "
+        "Integer"
+    )
+
+
 def from_frozen(frozen: Any) -> Dimension:
     """Return the dimension of a frozen scipy.stats distribution."""
-    if not isinstance(frozen.dist, scipy.stats.rv_discrete):
+    kinds = {kind.__name__ for kind in type(frozen.dist).__mro__}
+    if not kinds & {"rv_discrete", "DiscreteDistribution"}:
         return _Continuous(frozen)
     law = _Discrete(frozen)
     if isinstance(frozen.dist, type(scipy.stats.randint)) and law.low < law.high:
@@ -65,30 +207,52 @@ class _Frozen(Dimension):
             )
 
     def __repr__(self) -> str:
+        dist = self.frozen.dist
+        if isinstance(self.frozen, _Renamed):
+            return " ".join(str(dist).split())
         args = [repr(plain(arg)) for arg in self.frozen.args]
         kwds = [f"{key}={plain(value)!r}" for key, value in self.frozen.kwds.items()]
-        return f"{self.frozen.dist.name}({', '.join(args + kwds)})"
+        name = dist.name
+        if hasattr(dist, "xk"):
+            name = "rv_discrete"
+            args.insert(0, f"values=({_listed(dist.xk)}, {_listed(dist.pk)})")
+        elif isinstance(dist, scipy.stats.rv_histogram):
+            name = "rv_histogram"
+            args.insert(0, _listed(dist.ppf(np.linspace(0, 1, _QUANTILES))))
+        return f"{name}({', '.join(args + kwds)})"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(self) is type(other)
-            and type(self.frozen.dist) is type(other.frozen.dist)
-            and repr(self) == repr(other)
-        )
+        if type(self) is not type(other) or repr(self) != repr(other):
+            return False
+        renamed = isinstance(self.frozen, _Renamed)  # of a class made for it
+        return renamed or type(self.frozen.dist) is type(other.frozen.dist)
 
     def __hash__(self) -> int:
         return hash(repr(self))
 
     def to_dict(self) -> dict[str, Any]:
-        name = self.frozen.dist.name
-        if type(getattr(scipy.stats, name, None)) is not type(self.frozen.dist):
+        dist, values = self.frozen.dist, {}
+        name = getattr(dist, "name", "")
+        if type(dist).__name__ == "rv_sample":
+            name = "rv_discrete"
+            values = {"values": [dist.xk.tolist(), dist.pk.tolist()]}
+        elif type(getattr(scipy.stats, name, None)) is not type(dist):
             raise TypeError(
                 f"Expected a distribution of scipy.stats to write as JSON, got "
                 f"{self!r}; pass the space again when the state is read back."
             )
         kwds = {key: to_json(value) for key, value in self.frozen.kwds.items()}
         args = [to_json(arg) for arg in self.frozen.args]
-        return {"type": "frozen", "name": name, "args": args, "kwds": kwds}
+        return {"type": "frozen", "name": name, "args": args, "kwds": kwds, **values}
+
+
+def _listed(values: NDArray[Any]) -> str:
+    """Return numbers as they stand, many of them as a digest."""
+    if len(values) <= _FEW:
+        return repr(values.tolist())
+    text = " ".join(f"{value:.9g}" for value in values.tolist())
+    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return f"<{len(values)} numbers, digest {digest}>"
 
 
 class _Continuous(_Frozen, Continuous):
@@ -149,8 +313,7 @@ class _Discrete(_Frozen, Listed):
 
     def __init__(self, frozen: Any) -> None:
         super().__init__(frozen)
-        drawn = getattr(frozen.dist, "xk", 0)
-        if not self.low.is_integer() or np.any(drawn != np.rint(drawn)):
+        if not hasattr(frozen.dist, "xk") and not self.low.is_integer():
             raise ValueError(
                 f"the distribution {self!r} draws other values than whole numbers; "
                 "use a list"
@@ -158,21 +321,39 @@ class _Discrete(_Frozen, Listed):
 
     def check_size(self) -> None:
         """Raise ValueError if the values are too many to be listed."""
-        if self.high - self.low >= _MAX_SUPPORT:
-            raise ValueError(
-                f"the distribution {self!r} has more than {_MAX_SUPPORT} values; use "
-                "Integer"
-            )
+        listed = hasattr(self.frozen.dist, "xk")
+        n = len(self.frozen.dist.xk) if listed else self.high - self.low + 1
+        if n > _MAX_SUPPORT:
+            raise _too_many(self)
 
     @cached_property
-    def _support(self) -> NDArray[np.float64]:
+    def _shares(self) -> tuple[NDArray[np.float64], Rows]:
+        """The values that have any probability, and how much."""
+        dist = self.frozen.dist
+        if hasattr(dist, "xk"):
+            share = np.asarray(dist.pk, dtype=float)
+            drawn = self.frozen.ppf(np.cumsum(share) - share / 2)
+            values, at = np.unique(drawn[share > 0], return_inverse=True)
+            return values, np.bincount(at, share[share > 0]).astype(float)
         values = np.arange(self.low, self.high + 1)
         # Values without probability would share one place with their neighbour.
-        return values[np.asarray(self.frozen.pmf(values)) > 0]
+        values = values[np.asarray(self.frozen.pmf(values)) > 0]
+        return values, np.asarray(self.frozen.pmf(values), dtype=float)
+
+    @property
+    def _support(self) -> NDArray[np.float64]:
+        return self._shares[0]
+
+    @cached_property
+    def _kind(self) -> type[int] | type[float]:
+        """What is drawn: floats only where they are listed as such."""
+        listed = np.asarray(getattr(self.frozen.dist, "xk", 0))
+        whole = np.all(self._support == np.rint(self._support))
+        return int if whole and listed.dtype.kind in "iu" else float
 
     @cached_property
     def _table(self) -> Rows:
-        share = np.asarray(self.frozen.pmf(self._support), dtype=float)
+        share = self._shares[1]
         # Values of next to no probability have a place of their own, too.
         share = np.maximum(share, MIN_GAP * share.sum())
         middle = np.cumsum(share) - share / 2
@@ -200,17 +381,18 @@ class _Discrete(_Frozen, Listed):
         value = float(checked_number(value, self.low, self.high))
         found = np.flatnonzero(self._support == value)
         if len(found) == 0:
-            raise ValueError(f"expected a whole number that {self!r} can draw")
+            kind = "whole number" if self._kind is int else "number"
+            raise ValueError(f"expected a {kind} that {self!r} can draw")
         return np.array(self._table[found[0]])
 
     def _indices(self, rows: Rows) -> NDArray[np.intp]:
         return self._nearest(rows)
 
-    def decode(self, rows: Rows) -> list[int]:
-        return [int(value) for value in self._support[self._indices(rows)]]
+    def decode(self, rows: Rows) -> list[float]:
+        return [self._kind(value) for value in self._support[self._indices(rows)]]
 
     def from_uniform(self, u: Rows) -> Rows:
-        share = np.asarray(self.frozen.pmf(self._support), dtype=float)
+        share = self._shares[1]
         index = np.searchsorted(np.cumsum(share) / share.sum(), u, side="right")
         rows: Rows = self._table[np.minimum(index, len(self._support) - 1)]
         return rows
@@ -219,6 +401,8 @@ class _Discrete(_Frozen, Listed):
 def from_dict(state: dict[str, Any]) -> Dimension:
     """Return the law that `to_dict` wrote, by its name in scipy.stats alone."""
     law = getattr(scipy.stats, str(state["name"]), None)
+    if law is scipy.stats.rv_discrete and "values" in state:
+        law = law(values=state["values"])
     if not isinstance(law, scipy.stats.rv_continuous | scipy.stats.rv_discrete):
         raise ValueError(
             f"Expected the name of a scipy.stats distribution, got {state['name']!r}."

@@ -1,7 +1,7 @@
 """Parameters as users write them, foreign dimensions included, into dimensions.
 
-Those of scikit-optimize and Optuna are known by module, name and attributes. Neither
-package is imported: what a user hands over says itself what it is.
+Those of scikit-optimize, Optuna and skrub are known by module, name and attributes. No
+such package is imported: what a user hands over says itself what it is.
 """
 
 from __future__ import annotations
@@ -13,18 +13,32 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import shown
 from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._dimensions import Dimension, Integer, Real
+from skrobustbo.space._distributions import (
+    as_frozen,
+    from_frozen,
+    is_frozen,
+    is_law,
+)
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
-from skrobustbo.space._distributions import from_frozen, is_frozen
-from skrobustbo.space._values import distinct, from_json, is_finite, is_listing, plain
+from skrobustbo.space._values import (
+    distinct,
+    from_json,
+    have_order,
+    is_finite,
+    is_listing,
+    is_number,
+    plain,
+)
 
 #: Values of a stepped range are listed up to this many.
 _MOST_STEPS = 100_000
 
 
 def _from_foreign(reader: Callable[[Any], Dimension], value: Any) -> Dimension:
-    """Return the dimension that one of scikit-optimize or Optuna stands for."""
+    """Return the dimension that one of another package stands for."""
     try:
         return reader(value)
     except AttributeError as error:
@@ -61,7 +75,8 @@ def _skopt_categorical(value: Any) -> Dimension:
     # "identity" keeps numbers as they are, the others sort.
     choices = distinct(value.categories)
     transform = getattr(value, "transform_", getattr(value, "transform", "onehot"))
-    if transform not in ("identity", "label", "normalize"):
+    equal = all(map(is_number, choices)) and not have_order(choices)
+    if equal or transform not in ("identity", "label", "normalize"):
         return Categorical(choices)
     try:
         return Categorical(sorted(choices), ordered=True)
@@ -97,6 +112,12 @@ def _stepped(value: Any, step: Any) -> Dimension:
     return Categorical([min(place, float(high)) for place in places], ordered=True)
 
 
+def _skrub_number(value: Any) -> Any:
+    return _number(
+        Integer if value.to_int else Real, value.low, value.high, bool(value.log)
+    )
+
+
 _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("skopt", "Real"): partial(_skopt_number, Real),
     ("skopt", "Integer"): partial(_skopt_number, Integer),
@@ -104,6 +125,9 @@ _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("optuna", "FloatDistribution"): _optuna_float,
     ("optuna", "IntDistribution"): _optuna_int,
     ("optuna", "CategoricalDistribution"): lambda v: Categorical(distinct(v.choices)),
+    ("skrub", "NumericChoice"): _skrub_number,
+    ("skrub", "DiscretizedNumericChoice"): lambda v: _from_sequence(v.grid),
+    ("skrub", "Choice"): lambda v: _from_sequence(v.outcomes),
 }
 
 
@@ -119,11 +143,13 @@ def as_dimension(name: str, value: Any) -> Dimension:
     if isinstance(value, Dimension):
         return value
     try:
-        if is_frozen(value):
-            return from_frozen(value)
         reader = _reader(value)
         if reader is not None:
             return _from_foreign(reader, value)
+        if is_law(value):
+            value = as_frozen(value)
+        if is_frozen(value):
+            return from_frozen(value)
         _refuse_ambiguous(value)
         return _from_sequence(value)
     except ValueError as error:
@@ -132,15 +158,12 @@ def as_dimension(name: str, value: Any) -> Dimension:
 
 
 def _refuse_ambiguous(value: Any) -> None:
-    if isinstance(value, tuple):
-        values = [plain(item) for item in value]
-        pair = len(values) == 2 and all(map(is_finite, values))
-        ends = f"{values[0]!r}, {values[1]!r}" if pair else "low, high"
-        whole = not pair or all(float(item).is_integer() for item in values)
-        integer = f" or Integer({ends})" if whole else ""
+    values = list(plain(value)) if isinstance(value, tuple) else []
+    if isinstance(value, tuple) and (not values or any(map(is_number, values))):
         raise ValueError(
-            f"the tuple {value!r} may mean a range or a choice; write Real({ends})"
-            f"{integer} for a range, {values!r} for a choice among its values"
+            f"the tuple {shown(value)} may mean a range or a choice; write "
+            f"{_ranges(values)} for a range, {shown(values)} for a choice among its "
+            "values"
         )
     if isinstance(value, str | bytes | bytearray):
         raise ValueError(
@@ -150,7 +173,7 @@ def _refuse_ambiguous(value: Any) -> None:
     if isinstance(value, Mapping | set | frozenset):
         raise ValueError(
             f"expected a list of values in a definite order, got the "
-            f"{type(value).__name__} {value!r}; write a list"
+            f"{type(value).__name__} {shown(value)}; write a list"
         )
     if isinstance(value, Iterator):
         raise ValueError(
@@ -162,16 +185,27 @@ def _refuse_ambiguous(value: Any) -> None:
             f"expected a one-dimensional array of values, got one of shape "
             f"{value.shape}; write a list of what is to be chosen from"
         )
-    if hasattr(value, "ppf"):
-        raise ValueError(
-            f"expected a frozen distribution, got {getattr(value, 'name', value)} "
-            "without its parameters; call it with its parameters"
-        )
     if not is_listing(value):
         raise ValueError(
             f"expected a Real, Integer or Categorical, a list of values or a frozen "
-            f"scipy.stats distribution, got {value!r}; write [{value!r}] for a constant"
+            f"scipy.stats distribution, got {shown(value)}; write [{shown(value)}] for "
+            "a constant"
         )
+
+
+def _ranges(values: list[Any]) -> str:
+    """Return how to write the range that a tuple may mean.
+
+    In scikit-optimize, a third item is the prior, and integers are a range of integers.
+    """
+    ends, rest = values[:2], values[2:]
+    pair = len(ends) == 2 and all(map(is_finite, ends))
+    if not pair or (rest and not isinstance(rest[0], str)):
+        return "Real(low, high) or Integer(low, high)"
+    log = ", log=True" if rest and "log" in rest[0] else ""
+    texts = [f"{cls}({ends[0]!r}, {ends[1]!r}{log})" for cls in ("Real", "Integer")]
+    whole = all(float(end).is_integer() for end in ends)
+    return " or ".join(texts if whole else texts[:1])
 
 
 def _from_sequence(values: Any) -> Categorical:
@@ -182,7 +216,7 @@ def _from_sequence(values: Any) -> Categorical:
             "expected at least one value, got an empty sequence; add a value or drop "
             "the parameter"
         )
-    if all(map(is_finite, choices)):
+    if have_order(choices):
         return Categorical(sorted(choices), ordered=True)
     return Categorical(choices)  # nan and inf have no place among the other numbers
 

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from skrobustbo._names import shown
 from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._cube import Cube, Params, Predicate, checked_name
 from skrobustbo.space._dimensions import MIN_GAP, Dimension, Rows
 from skrobustbo.space._space import Space
-from skrobustbo.space._values import distinct, is_finite, plain, same, to_json
+from skrobustbo.space._values import distinct, have_order, plain, same, to_json
 
 #: Distances computed at once.
 _MOST_DISTANCES = 2**22
@@ -56,7 +57,7 @@ class PointSpace(Space, kind="points"):
         if not (self._rows == row).all(axis=1).any():
             raise ValueError(
                 f"Expected one of the space's {len(self.points)} points, got "
-                f"{dict(params)!r}; change a value or add it to the points."
+                f"{shown(dict(params))}; change a value or add it to the points."
             )
         return row
 
@@ -128,13 +129,13 @@ def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
     listed = isinstance(points, Iterable) and getattr(points, "ndim", 1) > 0
     if not listed or isinstance(points, Mapping):
         raise ValueError(
-            f"Expected a list of params dicts, got {points!r}; write a list."
+            f"Expected a list of params dicts, got {shown(points)}; write a list."
         )
     plained = []
     for point in points:
         if not isinstance(point, Mapping):
             raise ValueError(
-                f"Expected every point to be a params dict, got {point!r}; of a "
+                f"Expected every point to be a params dict, got {shown(point)}; of a "
                 "DataFrame, give df.to_dict('records')."
             )
         plained.append({checked_name(k): plain(v) for k, v in point.items()})
@@ -147,7 +148,7 @@ def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
         if point.keys() != plained[0].keys():
             raise ValueError(
                 f"Expected every point to have the parameters {list(plained[0])}, got "
-                f"{point!r}; give every point the same ones."
+                f"{shown(point)}; give every point the same ones."
             )
     return plained
 
@@ -155,7 +156,7 @@ def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
 def _seen_dimension(values: list[Any]) -> Dimension:
     """Return a dimension over exactly the values seen, numbers placed by value."""
     choices = distinct(values)
-    if all(map(is_finite, choices)):
+    if have_order(choices):
         return _Levels(sorted(choices))
     return Categorical(choices)
 

@@ -14,7 +14,7 @@ from skrobustbo.space._ball import Perturb, ball
 from skrobustbo.space._cube import Cube, Params, checked_name, checked_params
 from skrobustbo.space._dimensions import Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
-from skrobustbo.space._values import from_json
+from skrobustbo.space._values import from_json, same
 
 
 class Space(Cube):
@@ -24,9 +24,9 @@ class Space(Cube):
     ----------
     param_space : dict of str to dimension, or list of such dicts
         For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
-        of which only these are tried; a frozen `scipy.stats` distribution, whose
-        support is the range and whose shape sets the scale of distances; or a dimension
-        of scikit-optimize or a distribution of Optuna. The dicts of a list are the
+        of which only these are tried; a distribution, frozen if it is of `scipy.stats`,
+        whose support is the range and whose shape sets the scale of distances; or a
+        dimension of scikit-optimize, Optuna or skrub. The dicts of a list are the
         branches of one space. A point belongs to the first branch that contains it.
 
     Attributes
@@ -177,6 +177,10 @@ class Space(Cube):
         except ValueError:
             return False
         return True
+
+    def has(self, params: Mapping[str, Any]) -> bool:
+        """Return whether a params dict is in the space, the types of its values too."""
+        return self.contains(params) and same(self.own(params), dict(params))
 
     def ball(
         self, eps: float | Mapping[str, float], metric: str = "max", units: str = "cube"

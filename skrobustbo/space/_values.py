@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import shown
+
 _FLOAT, _TUPLE = "$float", "$tuple"
+#: What NumPy's numbers are in Python.
+_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+#: Values that nobody can change.
+_FIXED = (bool, int, float, str, bytes, type(None))
 
 
 def plain(value: Any) -> Any:
@@ -46,32 +54,87 @@ def is_listing(value: Any) -> bool:
     return several and not other and getattr(value, "ndim", 1) == 1
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any, *, typed: bool = True) -> bool:
     """Return whether two values stand for the same choice.
 
-    Numbers are compared by value but never equal a boolean; arrays element by
-    element; estimators by their class and parameters, so that a clone is the choice
-    it was cloned from.
+    They are equal and of the same type: to many an estimator, 1 and 1.0 mean different
+    things. Containers and arrays are compared element by element; estimators by their
+    class and parameters, so that a clone is the choice it was cloned from.
+
+    Parameters
+    ----------
+    a, b : object
+    typed : bool, default=True
+        Whether an integer and a float that are equal differ. Booleans always differ
+        from both.
     """
     a, b = plain(a), plain(b)
     if a is b:
         return True
     if is_number(a) and is_number(b):
-        return bool(a == b) or bool(a != a and b != b)  # nan is nan
+        equal = bool(a == b) or bool(a != a and b != b)  # nan is nan
+        return equal and (type(a) is type(b) or not typed)
     if type(a) is not type(b):
         return False
+    alike = partial(same, typed=typed)
     if isinstance(a, np.ndarray):
-        return bool(np.array_equal(a, b))
-    if isinstance(a, Mapping):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+        return _same_arrays(a, b, typed)
+    if isinstance(a, Mapping | set | frozenset):
+        if set(a) != set(b):
+            return False
+        keys = {key: key for key in b}  # found by a key that is equal, of any type
+        if not all(alike(key, keys[key]) for key in a):
+            return False
+        return not isinstance(a, Mapping) or all(alike(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(map(alike, a, b))
     if hasattr(a, "get_params") and not isinstance(a, type):
-        return same(a.get_params(deep=False), b.get_params(deep=False))
+        return alike(a.get_params(deep=False), b.get_params(deep=False))
     try:
         return bool(a == b)
     except Exception:  # an __eq__ that is not a yes or a no: not the same choice
         return False
+
+
+def _same_arrays(a: NDArray[Any], b: NDArray[Any], typed: bool) -> bool:
+    if a.shape != b.shape:
+        return False
+    kinds = [_KINDS.get(array.dtype.kind, "object") for array in (a, b)]
+    if "object" in kinds:
+        items = zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)
+        return all(same(one, other, typed=typed) for one, other in items)
+    numbers = "bool" not in kinds and not typed
+    nan = not {"bool", "int"} & set(kinds)
+    alike = numbers or kinds[0] == kinds[1]
+    return alike and bool(np.array_equal(a, b, equal_nan=nan))
+
+
+def have_order(values: Sequence[Any]) -> bool:
+    """Return whether values are finite numbers, no two of which are equal."""
+    return all(map(is_finite, values)) and len(set(values)) == len(values)
+
+
+def fresh(params: Mapping[str, Any], *, equal: bool = True) -> dict[str, Any]:
+    """Return a params dict of copies, which may be changed at will.
+
+    Parameters
+    ----------
+    params : dict
+    equal : bool, default=True
+        Whether estimators, and objects whose copies would not be the `same`, stay as
+        they are: their copies are not equal to them.
+    """
+    return {name: _copy(value, equal) for name, value in params.items()}
+
+
+def _copy(value: Any, equal: bool) -> Any:
+    if type(value) in _FIXED or (equal and hasattr(value, "get_params")):
+        return value
+    try:
+        copy = deepcopy(value)
+        return copy if not equal or same(copy, value) else value
+    except Exception:  # locks, open files, and whatever else has no copy
+        return value
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
@@ -87,7 +150,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def key_of(value: Any) -> Hashable:
-    """Return a key that is equal for values that are the `same`, and rarely else."""
+    """Return a key that equal values share, whatever their type, and others rarely."""
     value = plain(value)
     kind = type(value)
     if is_number(value):
@@ -134,7 +197,7 @@ def to_json(value: Any) -> Any:
         return [to_json(item) for item in value]
     raise TypeError(
         f"Expected a number, a string, a boolean, None or a list of those to write as "
-        f"JSON, got {value!r}; pass the object again when the state is read back."
+        f"JSON, got {shown(value)}; pass the object again when the state is read back."
     )
 
 

@@ -198,3 +198,5 @@ def test_estimators_are_named_by_their_class_where_that_is_enough():
     alone = [StandardScaler(), MinMaxScaler(feature_range=(0, 2)), "passthrough"]
     assert short_values(alone) == ["StandardScaler", "MinMaxScaler", "passthrough"]
     assert short_values([Ridge(alpha=1.5), Ridge()]) == ["Ridge(alpha=1.5)", "Ridge()"]
+    assert short_values([1, 1.0, 2.0, True]) == ["1", "1.0", "2.0", "True"]
+    assert short_values([1, 2.0]) == ["1", "2"]

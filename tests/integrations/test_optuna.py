@@ -162,7 +162,61 @@ def test_values_are_those_of_the_distributions():
     assert study.best_value < 0.3
     assert study.best_params["choice"] == "a"
     asked = joined(study.trials[-1].system_attrs)[0]["point"]
-    assert set(asked) == {"steps", "whole", "choice", "fine"}
+    assert set(asked) == {"steps", "whole", "choice", "fine", "huge"}
+
+
+@pytest.mark.parametrize("choices", [[0, 0.0, 2], [True, 1, 3, 1.0], [2, "a", 2.0]])
+def test_equal_choices_are_one(choices):
+    """Optuna does not tell them apart: what it has is the first of them."""
+    study = study_of(RobustSampler(seed=0), direction="maximize")
+    others = [c for i, c in enumerate(choices) if choices.index(c) == i]
+
+    def kind(trial):
+        return float(trial.suggest_categorical("c", choices) == others[-1])
+
+    study.optimize(lambda t: kind(t) + t.suggest_float("x", 0, 1), n_trials=30)
+    tried = [trial.params["c"] == others[-1] for trial in study.trials]
+    assert sum(tried) >= 10
+    assert study.best_value > 1.9
+
+
+@pytest.mark.parametrize(
+    ("suggest", "n"),
+    [
+        (lambda t: t.suggest_int("p", 0, 2**50), 2**50),
+        (lambda t: t.suggest_int("p", -(2**62), 2**62) + 2**62, 2**63),
+        (lambda t: t.suggest_int("p", 2**52, 2**52 + 1000) - 2**52, 1000),
+        (lambda t: t.suggest_int("p", 0, 3 * 2**45, step=3), 3 * 2**45),
+        (lambda t: math.log2(t.suggest_int("p", 1, 2**50, log=True)), 50),
+        (lambda t: t.suggest_float("p", 0, 1, step=1e-15), 1),
+        (lambda t: t.suggest_float("p", -1, 1, step=1e-9) + 1, 2),
+        (lambda t: t.suggest_float("p", 0, 1e-9, step=1e-22), 1e-9),
+    ],
+)
+def test_large_and_fine_ranges_are_searched(suggest, n):
+    study = study_of(RobustSampler(seed=0))
+    study.optimize(lambda t: (suggest(t) / n - 0.3) ** 2, n_trials=25)
+    assert study.best_value < 1e-3
+    points = [p for t in study.trials[1:] for p in joined(t.system_attrs)]
+    assert len(points) == 24
+    for trial in study.trials:
+        distribution = trial.distributions["p"]
+        assert distribution._contains(distribution.to_internal_repr(trial.params["p"]))
+
+
+@pytest.mark.parametrize(
+    "suggest",
+    [
+        lambda t: t.suggest_float("p", 1, 1 + 1e-15),
+        lambda t: t.suggest_float("p", 1e6, 1e6 + 1, step=1e-8),
+        lambda t: t.suggest_int("p", 2**60, 2**60 + 9, log=True),
+    ],
+)
+def test_what_cannot_be_searched_is_said_once(suggest):
+    study = study_of(RobustSampler(seed=0))
+    with pytest.warns(UserWarning, match="no model for the parameter 'p'") as caught:
+        study.optimize(suggest, n_trials=5)
+    assert len(caught) == 1
 
 
 def test_conditional_parameters_have_models_of_their_own():

@@ -122,6 +122,15 @@ def test_numbers_of_a_choice_are_ordered_and_others_are_not():
     assert codes[space.columns("sizes")] == pytest.approx(0.5)
 
 
+def test_equal_numbers_of_different_types_are_choices_without_an_order():
+    space = RaySpace({"a": Categorical(categories=[1, 1.0, 2])})
+    assert not space.space.dimensions["a"].ordered
+    points = space.space.decode_many(space.space.enumerate())
+    found = [space.config_of(point) for point in points]
+    assert [repr(config["a"]) for config in found] == ["1", "1.0", "2"]
+    assert [space.point_of(config) for config in found] == points
+
+
 def test_nested_configs_are_flattened_and_built_again():
     layers = [{"width": DOMAINS["sizes"]}, {"width": DOMAINS["randint"], "act": "relu"}]
     config = {"lr": DOMAINS["loguniform"], "net": {"layers": layers, "bias": True}}

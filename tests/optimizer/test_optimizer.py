@@ -420,6 +420,105 @@ def test_the_function_may_change_its_dict():
     assert set(result.x) == {"x", "y"}
 
 
+class Box:
+    def __init__(self, size):
+        self.size = size
+
+
+@pytest.mark.parametrize(
+    ("choices", "read", "change"),
+    [
+        ([[1], [2], [3]], list, lambda v: v.append(9)),
+        ([{"a": [1]}, {"a": [2]}], lambda v: list(v["a"]), lambda v: v["a"].clear()),
+        ([{1}, {2}], sorted, lambda v: v.add(9)),
+        ([np.arange(2), np.arange(3)], np.ndarray.tolist, lambda v: v.fill(9)),
+        ([([1],), ([2],)], repr, lambda v: v[0].append(9)),
+        ([SVC(C=1.0), SVC(C=2.0)], lambda v: v.C, lambda v: v.set_params(C=9.0)),
+        ([Box(1), Box(2)], lambda v: v.size, lambda v: vars(v).update(size=9)),
+    ],
+    ids=lambda value: type(value[0]).__name__ if isinstance(value, list) else "",
+)
+def test_a_function_may_change_a_choice(choices, read, change):
+    before, seen = [read(choice) for choice in choices], []
+
+    def careless(params):
+        seen.append(read(params["c"]))
+        change(params["c"])
+        return params["x"]
+
+    space = {"c": choices, "x": Integer(1, 5)}
+    result = maximize(careless, space, n_iter=8, random_state=0)
+    assert all(value in before for value in seen)
+    assert [read(choice) for choice in choices] == before
+    assert [read(p["c"]) for p in result.params_history] == seen
+    assert read(result.x["c"]) in before
+
+
+def test_a_choice_may_be_changed_between_ask_and_tell():
+    optimizer = Optimizer({"c": [[1], [2], [3]]}, random_state=0)
+    asked = []
+    for _ in range(3):
+        params = optimizer.ask()
+        asked.append(list(params["c"]))
+        optimizer.tell({"c": list(params["c"])}, float(params["c"][0]))
+        params["c"].append(9)
+    assert sorted(asked) == [[1], [2], [3]]
+    assert optimizer.best_params_ == optimizer.recommend() == {"c": [3]}
+    optimizer.best_params_["c"].clear()
+    assert optimizer.best_params_ == {"c": [3]}
+
+
+def test_an_estimator_that_was_changed_is_still_the_choice():
+    choices = [SVC(C=1.0), SVC(C=2.0)]
+    optimizer = Optimizer({"c": choices}, random_state=0)
+    for _ in range(2):
+        params = optimizer.ask()
+        optimizer.tell({"c": params["c"].set_params(C=2.0)}, 1.0)
+    told = [record["params"]["c"] for record in optimizer.history_]
+    assert {id(choice) for choice in told} == {id(choice) for choice in choices}
+
+
+def test_equal_values_of_different_types_are_told_apart():
+    space = {"m": [1, 1.0, True], "n": Integer(1, 4), "r": Real(0.1, 1)}
+    first = [{"m": m, "n": 2.0, "r": 1} for m in (1.0, True, 1)]
+    optimizer = Optimizer(space, initial_params=first, random_state=0)
+    asked = [optimizer.ask() for _ in first]
+    assert [repr(params) for params in asked] == [
+        f"{{'m': {m}, 'n': 2, 'r': 1.0}}" for m in ("1.0", "True", "1")
+    ]
+    for params, value in zip(first, [0.1, 0.3, 0.2], strict=True):
+        optimizer.tell(params, value)
+    assert [record["value"] for record in optimizer.history_] == [0.1, 0.3, 0.2]
+    assert repr(optimizer.best_params_) == "{'m': True, 'n': 2, 'r': 1.0}"
+    state = json.loads(json.dumps(optimizer.to_dict()))
+    read = Optimizer.from_dict(state)
+    assert repr(read.history_) == repr(optimizer.history_)
+    assert repr(read.ask()) == repr(optimizer.ask())
+
+
+def test_all_equal_values_of_different_types_are_tried():
+    result = maximize(lambda p: 0.0, {"m": [1, 1.0, True]}, n_iter=9, random_state=0)
+    assert sorted(repr(p["m"]) for p in result.params_history) == ["1", "1.0", "True"]
+
+
+class Mute:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def test_a_choice_without_a_text():
+    choices = [Mute(), Mute(), {"a": Mute()}]
+    optimizer = Optimizer({"c": choices, "x": Real(0, 1)}, random_state=0)
+    assert "<Mute>" in repr(optimizer)
+    assert "{'a': <Mute>}" in repr(optimizer.space)
+    with pytest.raises(ValueError, match=r"<Mute>.* got <Mute>; change the"):
+        optimizer.tell({"c": Mute(), "x": 0.5}, 1.0)
+    with pytest.raises(ValueError, match=r"dict of parameters .* got <Mute>; write"):
+        optimizer.tell([choices[0]], [1.0])
+    result = maximize(lambda p: p["x"], optimizer.space, n_iter=6, random_state=0)
+    assert result.nfev == 6
+
+
 def test_exceptions_are_passed_on():
     def broken(params):
         raise RuntimeError("mine")

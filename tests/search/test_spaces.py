@@ -1,6 +1,7 @@
 """Spaces of several branches, constraints, and what is caught before the first fit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -10,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from fake_estimators import Fake, search_of
-from skrobustbo import Integer, Real
+from skrobustbo import Integer, Real, load_checkpoint
 
 X, y = load_iris(return_X_y=True)
 PIPE = Pipeline([("reduce", PCA()), ("model", SVC())])
@@ -141,3 +142,135 @@ def test_a_finite_space_is_searched_once():
     assert ours.stop_reason_ == "space_exhausted"
     tried = [tuple(sorted(p.items())) for p in ours.cv_results_["params"]]
     assert len(set(tried)) == 7
+
+
+# Equal values of different types ------------------------------------------------------
+
+
+class Typed(Fake):
+    """Scores by the type of a parameter, and wants a whole number in another."""
+
+    def __init__(self, a=1, n=1, r=0.5):
+        self.a = a
+        self.n = n
+        self.r = r
+
+    def fit(self, X, y=None, **params):
+        assert type(self.n) is int
+        assert type(self.r) is float
+        return super().fit(X, y)
+
+    def score(self, X, y=None):
+        return {int: 0.0, float: 1.0, bool: -1.0}[type(self.a)]
+
+
+TYPED = {"a": [1, 1.0, True], "n": Integer(1, 4), "r": Real(0.1, 1)}
+FIRST = [{"a": a, "n": 2.0, "r": 1} for a in (1, 1.0, True)]
+
+
+def test_the_type_is_part_of_a_value(tmp_path):
+    path = tmp_path / "s.db"
+    settings = {"initial_params": FIRST, "error_score": "raise"}
+    ours = search(Typed(), TYPED, checkpoint=path, **settings).fit(X, y)
+    first = ours.cv_results_["params"][:3]
+    assert [repr(p) for p in first] == [
+        f"{{'a': {a}, 'n': 2, 'r': 1.0}}" for a in ("1", "1.0", "True")
+    ]
+    assert ours.cv_results_["mean_test_score"][:3].tolist() == [0.0, 1.0, -1.0]
+    assert type(ours.best_params_["a"]) is float
+    assert "a = 1.0" in ours.report()
+    for table in (ours.trials_dataframe(), load_checkpoint(path).trials_dataframe()):
+        assert [type(a) for a in table["param_a"][:3]] == [int, float, bool]
+    again = search(Typed(), TYPED, checkpoint=path, **settings).fit(X, y)
+    assert repr(again.cv_results_["params"]) == repr(ours.cv_results_["params"])
+    other = {**TYPED, "a": [1, 1.0, 0]}
+    with pytest.raises(ValueError, match="another search"):
+        search(Typed(), other, checkpoint=path, error_score="raise").fit(X, y)
+    for previous in (ours, path, ours.trials_dataframe()):
+        later = search(Typed(), TYPED, previous=previous, n_iter=3).fit(X, y)
+        known = {repr(r["params"]): r["value"] for r in later.optimizer_.history_}
+        assert known["{'a': 1.0, 'n': 2, 'r': 1.0}"] == 1.0
+        assert known["{'a': True, 'n': 2, 'r': 1.0}"] == -1.0
+
+
+def test_a_setting_that_has_changed_its_type_is_another():
+    before = search(Typed(a=1), {"n": [1, 2, 3], "a": [1]}, n_iter=3).fit(X, y)
+    with pytest.warns(UserWarning, match="no candidate that fits"):
+        search(Typed(a=1.0), {"n": [1, 2, 3]}, n_iter=3, previous=before).fit(X, y)
+
+
+# Choices that are odd objects ---------------------------------------------------------
+
+
+class Held(Fake):
+    """Changes what it is given, and scores by it."""
+
+    def __init__(self, a=None, b=0.0):
+        self.a = a
+        self.b = b
+
+    def score(self, X, y=None):
+        score = float(len(self.a)) + self.b
+        self.a.append(0)
+        return score
+
+
+def test_an_estimator_may_change_its_parameters():
+    choices = [[1], [1, 2], [1, 2, 3]]
+    ours = search(Held(), {"a": choices, "b": [0.0, 0.1]}, n_iter=6, cv=3).fit(X, y)
+    assert choices == [[1], [1, 2], [1, 2, 3]]
+    tried = ours.cv_results_["params"]
+    assert sorted((len(p["a"]), p["b"]) for p in tried) == [
+        (n, b) for n in (1, 2, 3) for b in (0.0, 0.1)
+    ]
+
+
+def test_a_listener_may_change_what_it_is_told():
+    def careless(record):
+        record["params"]["a"].clear()
+
+    ours = search(Held(), {"a": [[1], [1, 2]]}, n_iter=2, on_trial=careless).fit(X, y)
+    assert sorted(len(p["a"]) for p in ours.cv_results_["params"]) == [1, 2]
+
+
+class Holder(Fake):
+    """Has a parameter for anything."""
+
+    def __init__(self, a=0.0, b=None):
+        self.a = a
+        self.b = b
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [np.array([0.5, 0.5]), np.array([0.3, 0.7])],
+        [np.eye(2), np.zeros((2, 2)), None],
+        [[0.5, 0.5], {"a": np.arange(2)}, (1, 2)],
+        [pd.DataFrame({"a": [1]}), pd.Series([1, 2])],
+        [Pipeline([("reduce", PCA())]), SVC()],
+        [np.datetime64("2020-01-01"), np.float64(1), True],
+    ],
+)
+def test_a_table_of_any_choices(choices):
+    ours = search(Holder(), {"b": choices}, n_iter=3).fit(X, y)
+    table = ours.trials_dataframe()
+    assert len(table) == len(choices)
+    for shown, params in zip(table["param_b"], ours.cv_results_["params"], strict=True):
+        assert type(shown) is type(params["b"])
+
+
+class Mute:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.process)])
+def test_choices_without_a_text(n_jobs, tmp_path, capsys):
+    space = {"b": [Mute(), {"a": Mute()}, None], "a": [0.0, 0.1]}
+    settings = {"verbose": 3, "n_jobs": n_jobs, "checkpoint": tmp_path / "s.db"}
+    ours = search(Holder(), space, n_iter=6, **settings).fit(X, y)
+    assert len(ours.cv_results_["params"]) == 6
+    assert "b = " in ours.report()
+    assert len(ours.trials_dataframe()) == 6
+    assert len(load_checkpoint(tmp_path / "s.db").trials_dataframe()) == 6

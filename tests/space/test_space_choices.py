@@ -98,9 +98,9 @@ def test_construction_and_encoding_compare_few_choices(monkeypatch):
     k, calls = 800, []
     monkeypatch.setattr(Counted, "n", 0)
 
-    def counting(a, b):
+    def counting(a, b, **how):
         calls.append(1)
-        return same(a, b)
+        return same(a, b, **how)
 
     monkeypatch.setattr(_values, "same", counting)
     monkeypatch.setattr("skrobustbo.space._categorical.same", counting)
@@ -112,17 +112,31 @@ def test_construction_and_encoding_compare_few_choices(monkeypatch):
 
 
 def test_equal_values_have_equal_keys():
-    pairs = [
+    alike = [
         (1, 1.0),
-        (float("nan"), float("nan")),
-        (np.float32(0.5), 0.5),
         ([1, 2.0], [1.0, 2]),
         ((1, [2]), (1.0, [2])),
         ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
+        ({1: "a"}, {1.0: "a"}),
+        ({1, 2}, {1.0, 2}),
         (np.array([1, 2]), np.array([1.0, 2.0])),
-        (np.array([True]), np.array([1])),
-        (np.array(["a", "b"]), np.array(["a", "b"], dtype=object)),
         (Ridge(alpha=2), Ridge(alpha=2.0)),
+    ]
+    for a, b in alike:
+        assert not same(a, b), (a, b)
+        assert same(a, b, typed=False), (a, b)
+        assert key_of(a) == key_of(b), (a, b)
+    pairs = [
+        (float("nan"), float("nan")),
+        (np.float32(0.5), 0.5),
+        (0.0, -0.0),
+        ([1, 2.0], [np.int8(1), np.float64(2)]),
+        ({"a": 1, "b": 2}, {"b": np.int64(2), "a": 1}),
+        (np.array([1, 2]), np.array([1, 2], dtype=np.uint8)),
+        (np.array([1, math.nan]), np.array([1, math.nan], dtype=np.float32)),
+        (np.array([1, None], dtype=object), np.array([1, None], dtype=object)),
+        (np.array(["a", "b"]), np.array(["a", "b"], dtype=object)),
+        (Ridge(alpha=2), Ridge(alpha=2)),
         (np.datetime64("2020-01-01"), np.datetime64("2020-01-01T00:00")),
         (Counted(3), Counted(3)),
         (dict, dict),
@@ -130,6 +144,9 @@ def test_equal_values_have_equal_keys():
     for a, b in pairs:
         assert same(a, b), (a, b)
         assert key_of(a) == key_of(b), (a, b)
+    for number, boolean in [(1, True), ({0}, {False}), ([1.0], [True])]:
+        assert not same(number, boolean, typed=False)
+    assert not same(np.array([1]), np.array([True]), typed=False)
     assert key_of(1) != key_of(True)
     assert key_of(Ridge(alpha=1)) != key_of(Ridge(alpha=2))
 
@@ -149,7 +166,7 @@ def test_values_that_have_no_hash_are_told_apart():
     assert distinct(values) == values[:2]
 
 
-@pytest.mark.parametrize("choices", [["a", "b", "a"], [None, 1, None], [1, 2, 2.0]])
+@pytest.mark.parametrize("choices", [["a", "b", "a"], [None, 1, None], [2.0, 2, 2]])
 def test_the_choice_named_twice_is_found(choices):
     with pytest.raises(ValueError, match=f"Got {choices[2]!r} twice"):
         Categorical(choices)

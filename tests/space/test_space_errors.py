@@ -39,8 +39,15 @@ def refusal(build):
     [
         ((1, 5), ["(1, 5)", "Real(1, 5)", "Integer(1, 5)", "[1, 5]"]),
         ((1, np.int64(5)), ["Real(1, 5)", "[1, 5]"]),
-        ((1e-3, 1e3, "log-uniform"), ["Real(low, high)", "[0.001, 1000.0, 'log-"]),
-        (("a", "b"), ["Real(low, high)", "['a', 'b']"]),
+        ((1e-3, 1e3, "log-uniform"), ["Real(0.001, 1000.0, log=True) for a range"]),
+        ((1, 9, "log-uniform", 2), ["Real(1, 9, log=True) or Integer(1, 9, log=True)"]),
+        (
+            (0.5, 9, "uniform"),
+            ["Real(0.5, 9) for a range", "[0.5, 9, 'uniform']"],
+        ),
+        ((1, "a"), ["Real(low, high)", "[1, 'a']"]),
+        ((None, 2.0), ["Real(low, high)", "[None, 2.0]"]),
+        ((1, 2, 3), ["Real(low, high)", "[1, 2, 3]"]),
         ((), ["the tuple ()"]),
         ("rbf", ["'rbf'", "['rbf'] for a constant", "list of strings"]),
         (b"rbf", ["b'rbf'", "[b'rbf'] for a constant"]),
@@ -70,10 +77,8 @@ def refusal(build):
         (scipy.stats.randint(0, 2**50), ["2**40", "use Real"]),
         (scipy.stats.randint(0, 3, loc=0.5), ["loc=0.5", "whole numbers", "a list"]),
         (scipy.stats.poisson(3, loc=0.5), ["loc=0.5", "whole numbers", "a list"]),
-        (
-            scipy.stats.rv_discrete(values=([1, 1.5], [0.5, 0.5]))(),
-            ["whole numbers", "use a list"],
-        ),
+        (scipy.stats.rv_discrete, ["rv_discrete without its parameters", "call it"]),
+        (scipy.stats.dirichlet([1, 1]), ["finite numbers", "or a list"]),
         (scipy.stats.geom(1e-6), ["geom(1e-06)", "100000 values", "use Integer"]),
         (scipy.stats.gamma(0.001), ["gamma(0.001)", "not inverse", "use Real"]),
         (scipy.stats.uniform(1e9, 1e-9), ["uniform", "use Real"]),
@@ -200,7 +205,7 @@ def test_choices_must_not_be_empty():
     ("choices", "twice"),
     [
         ([1, 2, 1], "1"),
-        ([1, 1.0], "1.0"),
+        ([1, 1.0, 1.0], "1.0"),
         (["a", np.str_("a")], "'a'"),
         ([None, None], "None"),
         ([[1], [1]], "[1]"),
@@ -216,6 +221,7 @@ def test_choices_must_differ(choices, twice):
 
 def test_choices_that_look_equal_but_are_not():
     assert Categorical([1, True, "1", (1,), (True,), [1], 0, False, None]).size == 9
+    assert Categorical([1, 1.0, True, (1,), (1.0,), SVC(C=1), SVC(C=1.0)]).size == 7
 
 
 # Encoding --------------------------------------------------------------------------

@@ -24,6 +24,13 @@ def optuna(name, **attributes):
     return fake("optuna.distributions", name, **attributes)
 
 
+def skrub(name, *bases, **attributes):
+    above = tuple(type(base, (), {"__module__": "skrub._choosing"}) for base in bases)
+    made = type(name, above, {"__module__": "skrub._choosing"})()
+    vars(made).update(attributes)
+    return made
+
+
 def choices(values, ordered=False):
     return Categorical(values, ordered=ordered)
 
@@ -72,6 +79,21 @@ FAKES = [
         optuna("CategoricalDistribution", choices=("a", None, 3)),
         choices(["a", None, 3]),
     ),
+    (
+        skopt("Categorical", categories=(2, 1, 1.0), transform_="label"),
+        choices([2, 1, 1.0]),
+    ),
+    (optuna("CategoricalDistribution", choices=(0, 0.0, 2)), choices([0, 0.0, 2])),
+    (
+        skrub("NumericChoice", low=0.1, high=9, log=True, to_int=False),
+        Real(0.1, 9, log=True),
+    ),
+    (skrub("NumericChoice", low=1, high=9, log=False, to_int=True), Integer(1, 9)),
+    (
+        skrub("DiscretizedNumericChoice", grid=[1, 4, 7]),
+        choices([1, 4, 7], ordered=True),
+    ),
+    (skrub("BoolChoice", "Choice", outcomes=[True, False]), choices([True, False])),
 ]
 
 
@@ -143,6 +165,24 @@ def test_those_of_scikit_optimize():
     )
     for value in Optimizer(given, random_state=0).ask().values():
         assert type(value) in (int, float, str)
+
+
+def test_those_of_skrub():
+    skrub = pytest.importorskip("skrub")
+    given = {
+        "a": skrub.choose_float(0.1, 10, log=True),
+        "b": skrub.choose_int(1, 10),
+        "c": skrub.choose_int(1, 10, n_steps=4),
+        "d": skrub.choose_from(["x", "y"]),
+    }
+    assert Space(given) == Space(
+        {
+            "a": Real(0.1, 10, log=True),
+            "b": Integer(1, 10),
+            "c": [1, 4, 7, 10],
+            "d": ["x", "y"],
+        }
+    )
 
 
 def test_those_of_optuna():

@@ -97,10 +97,19 @@ def test_numbers_are_placed_by_value_and_the_rest_unordered():
 
 
 def test_repeated_points_count_once():
-    again = [{**point, "layers": float(point["layers"])} for point in POOL]
+    again = [{**point, "layers": np.int64(point["layers"])} for point in POOL]
     space = Space.from_points(POOL + again + POOL)
     assert space.size == 4
     assert space == Space.from_points(POOL)
+
+
+def test_points_that_differ_in_type_only_are_different():
+    points = [{"m": 1}, {"m": 1.0}, {"m": True}, {"m": 3}]
+    space = Space.from_points(points)
+    assert [repr(p) for p in space.points] == [repr(p) for p in points]
+    for point in points:
+        assert repr(space.decode(space.encode(point))) == repr(point)
+    assert space.own({"m": 3.0}) == {"m": 3}
 
 
 def test_order_of_keys_within_a_point_does_not_matter():

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from enum import IntEnum
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from skrobustbo import Categorical, Integer, Real, Space
-from skrobustbo.space._values import same
+from skrobustbo.space._values import plain, same
 
 LARGEST = 2**40
 JSONABLE = [
     *(None, True, False, 0, 1, 2, -3, 0.5, 1e-300, 10**30, "a", "b", "", "1", "é"),
+    *(0.0, -0.0, 1.0, 2.0, -3.0, 1e30, (1.0,), [1.0], np.float64(2), np.uint8(2)),
     *((), (1,), (True,), (1, 2.5), [1], [], [None, ("x", [2])]),
     *(math.nan, math.inf, -math.inf),
     *(np.int64(7), np.float32(0.1), np.bool_(True), np.str_("s"), (np.int8(4), "t")),
@@ -25,6 +27,8 @@ JSONABLE = [
 OBJECTS = [
     *(SVC(), SVC(C=2.0), Ridge(), Ridge, math.sqrt, b"bytes", 1j),
     *({"a": 1}, {"a": True}, {3, 4}, frozenset({5}), np.arange(3), np.arange(4)),
+    *({"a": 1.0}, {1: "a"}, {1.0: "a"}, {3.0, 4}, np.arange(3.0), np.arange(2) > 0),
+    *(SVC(C=2), Ridge(alpha=1), 1 + 0j, IntEnum("Size", {"one": 1}).one),
 ]
 
 
@@ -161,6 +165,26 @@ def test_encode_and_decode_are_inverse(space, data):
         assert identical(space.decode(encoded), params)
         for value in params.values():
             assert_plain(value)
+
+
+@given(values=values_of(JSONABLE + OBJECTS, max_size=30))
+@settings(max_examples=300, deadline=None)
+def test_every_value_of_a_list_is_a_choice_with_its_type(values):
+    dimension = Space({"a": values}).dimensions["a"]
+    for value in values:
+        (found,) = dimension.decode(dimension.encode(value)[None, :])
+        assert same(found, value)
+        assert type(found) is type(plain(value))
+        assert repr(found) == repr(plain(value)) or found == 0
+    n = len({key(value) for value in values})
+    assert dimension.size == n
+    reached = dimension.decode(dimension.from_uniform((np.arange(n) + 0.5) / n))
+    assert len({key(value) for value in reached}) == n
+
+
+def key(value):
+    """Return what tells a value from others of the same list, types included."""
+    return repr(plain(value)).replace("-0.0", "0.0")
 
 
 @given(space=spaces(JSONABLE + OBJECTS), data=st.data())

@@ -1,7 +1,10 @@
 """Choices and sequences: what is ordered, what is the same value, which columns."""
 
+import copy
+import json
 import math
 import pickle
+from enum import IntEnum
 
 import numpy as np
 import pandas as pd
@@ -199,7 +202,7 @@ def test_booleans_are_unordered_and_keep_their_order():
 
 
 def test_duplicates_are_dropped():
-    assert only([3, 1, 3.0, np.int8(1), 2]).choices == (1, 2, 3)
+    assert only([3, 1, np.int64(3), np.int8(1), 2]).choices == (1, 2, 3)
     assert only(["b", "a", "b", np.str_("a")]).choices == ("b", "a")
     assert only([1, math.nan, 1, math.nan, None]).choices[0::2] == (1, None)
     assert only([SVC(), SVC(C=1.0), SVC(C=2.0)]).size == 2
@@ -228,6 +231,84 @@ def test_true_and_one_are_different_values():
     for choices, other in [([1, 2], True), ([True, False], 1), ([True, False], 0.0)]:
         with pytest.raises(ValueError, match="outside the space"):
             Space({"a": choices}).encode({"a": other})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 1.0],
+        [2, 0.5, 2.0, "sqrt"],
+        [True, 1, 1.0, 0, False, 0.0],
+        [(1,), (1.0,), [1], [1.0], [True]],
+        [{"a": 1}, {"a": 1.0}, {1: "a"}, {1.0: "a"}, {True: "a"}],
+        [SVC(C=1), SVC(C=1.0), SVC(C=2)],
+        [np.array([1, 0]), np.array([1.0, 0.0]), np.array([True, False])],
+        [math.nan, 1, 1.0],
+        [f"c{i}" for i in range(200)] + [7, 7.0],
+    ],
+)
+def test_equal_values_of_different_types_are_different_choices(values):
+    dimension = only(values)
+    assert dimension == Categorical(values)
+    assert not dimension.ordered
+    assert dimension.decode(dimension.table()) == list(dimension.choices)
+    for i, value in enumerate(values):
+        assert dimension.index(copy.deepcopy(value)) == i
+        assert dimension.has(value)
+
+
+def test_equal_numbers_are_not_ordered_and_others_are():
+    assert only([1, 2.5]) == Categorical([1, 2.5], ordered=True)
+    assert only([2.0, 1]).choices == (1, 2.0)
+    assert only([3, 1, 1.0]).choices == (3, 1, 1.0)
+
+
+def test_numbers_match_by_type_and_then_by_value_where_that_is_clear():
+    dimension = only([1, 1.0, 2, "a"])
+    assert [dimension.index(v) for v in (1, 1.0, np.float32(1), 2.0)] == [0, 1, 1, 2]
+    assert repr(dimension.own(2.0)) == "2"
+    for unclear in (Size.small, IntEnum("Other", {"one": 1}).one):
+        with pytest.raises(ValueError, match=r"expected 1 or 1\.0, which differ"):
+            dimension.index(unclear)
+    with pytest.raises(ValueError, match="expected one of"):
+        dimension.index(True)
+
+
+class Size(IntEnum):
+    small = 1
+
+
+@pytest.mark.parametrize(
+    ("values", "given", "own"),
+    [
+        (Integer(1, 4), 1.0, "1"),
+        (Integer(1, 4), np.float64(3), "3"),
+        (Real(0.1, 2), 1, "1.0"),
+        (Real(0.1, 2), np.float64(1.25), "1.25"),
+        (Real(0.1, 2), 0.1 + 0.2, repr(0.1 + 0.2)),
+        ([1, 2, 4], 2.0, "2"),
+        ([1.0, 2.0], 2, "2.0"),
+        (scipy.stats.randint(1, 9), 2.0, "2"),
+        (scipy.stats.poisson(3), 2.0, "2"),
+        (scipy.stats.uniform(0, 4), 2, "2.0"),
+        (scipy.stats.loguniform(0.1, 4), 0.7, "0.7"),
+    ],
+)
+def test_values_become_those_of_the_parameter(values, given, own):
+    space = Space({"a": values})
+    assert repr(space.own({"a": given})["a"]) == own
+    assert space.has(space.own({"a": given}))
+    assert space.has({"a": given}) == (repr(np.array(given).item()) == own)
+
+
+def test_branches_that_differ_in_type_only_have_their_own_points():
+    lists = Space([{"a": [1, 2]}, {"a": [1.0, 2]}])
+    assert lists.size == 3
+    ranges = Space([{"a": Integer(1, 9)}, {"a": Real(0.1, 1)}])
+    assert [ranges.owner({"a": a}) for a in (1, 1.0, 3.0, 0.5)] == [0, 1, 0, 1]
+    assert [repr(ranges.own({"a": a})["a"]) for a in (1, 1.0, 3.0)] == ["1", "1.0", "3"]
+    turned = Space([{"a": Real(0.1, 1)}, {"a": Integer(1, 9)}])
+    assert [turned.owner({"a": a}) for a in (1, 1.0)] == [1, 0]
 
 
 def test_true_and_one_differ_inside_tuples_too():
@@ -406,6 +487,135 @@ def test_laws_of_ones_own_work_but_are_not_written_as_json():
     assert space.encode({"a": 0.25}).item() == pytest.approx(0.125, abs=1e-9)
     with pytest.raises(TypeError, match="tent"):
         space.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("value", "choices"),
+    [
+        (("lbfgs", "saga"), ["lbfgs", "saga"]),
+        (("only",), ["only"]),
+        ((None, "l2"), [None, "l2"]),
+        ((True, False), [True, False]),
+    ],
+)
+def test_a_tuple_without_numbers_is_a_choice(value, choices):
+    assert only(value) == Categorical(choices)
+
+
+class Drawn:
+    """What RandomizedSearchCV takes: an object that draws one value at a time."""
+
+    def __init__(self, draw):
+        self.draw = draw
+
+    def rvs(self, random_state=None):
+        return self.draw(random_state)
+
+
+def test_discrete_laws_with_values_of_their_own():
+    law = scipy.stats.rv_discrete(values=([8, -2, 1], [0.5, 0.3, 0.2]))
+    assert only(law) == only(law())
+    assert only(law).decode(only(law).table()) == [-2, 1, 8]
+    places = only(law).from_uniform(np.linspace(0.001, 0.999, 1000))
+    values, counts = np.unique(only(law).decode(places), return_counts=True)
+    assert dict(zip(values, counts, strict=True)) == {-2: 300, 1: 200, 8: 500}
+    floats = only(scipy.stats.rv_discrete(values=([0.1, 2.0], [0.5, 0.5])))
+    assert repr(floats.decode(floats.table())) == "[0.1, 2.0]"
+    moved = only(scipy.stats.rv_discrete(values=([0.1, 2.0], [0.5, 0.5]))(loc=1))
+    assert moved.decode(moved.table()) == [1.1, 3.0]
+    assert only(scipy.stats.rv_discrete(values=([1, 10**9], [0.5, 0.5]))).size == 2
+    other = scipy.stats.rv_discrete(values=([8, -2, 1], [0.2, 0.3, 0.5]))
+    assert only(other) != only(law)
+    for each in (law, floats, moved):
+        space = Space({"a": each})
+        assert Space.from_dict(json.loads(json.dumps(space.to_dict()))) == space
+
+
+def test_histograms_are_ranges():
+    law = scipy.stats.rv_histogram(([1, 3], [0.0, 1.0, 2.0]), density=False)
+    space = Space({"a": law})
+    assert space == Space({"a": law()})
+    assert (only(law).low, only(law).high) == (0.0, 2.0)
+    assert space.encode({"a": 1.0}).item() == pytest.approx(0.25, abs=1e-8)
+    other = scipy.stats.rv_histogram(([3, 1], [0.0, 1.0, 2.0]), density=False)
+    assert space != Space({"a": other})
+    with pytest.raises(TypeError, match="rv_histogram"):
+        space.to_dict()
+
+
+@pytest.mark.skipif(not hasattr(scipy.stats, "Normal"), reason="scipy before 1.15")
+def test_distribution_objects_of_newer_scipy():
+    made = scipy.stats.make_distribution
+    pairs = [
+        (scipy.stats.Uniform(a=1, b=3), scipy.stats.uniform(1, 2)),
+        (scipy.stats.Normal(mu=2, sigma=3), scipy.stats.norm(2, 3)),
+        (made(scipy.stats.beta)(a=2, b=3), scipy.stats.beta(2, 3)),
+    ]
+    for new, old in pairs:
+        for each in (new, copy.deepcopy(new)):
+            assert only(each).low == pytest.approx(only(old).low)
+            u = np.linspace(0, 1, 9)[:, None]
+            np.testing.assert_allclose(only(each).decode(u), only(old).decode(u))
+        assert only(new) == only(new) != only(scipy.stats.Uniform(a=1, b=4))
+    for new, _ in pairs[:2]:  # classes made on the way have no pickles
+        assert pickle.loads(pickle.dumps(only(new))) == only(new)
+    with pytest.raises(TypeError, match="write as JSON"):
+        Space({"a": scipy.stats.Uniform(a=1, b=3)}).to_dict()
+    with pytest.raises(ValueError, match="survives being copied"):
+        only(scipy.stats.exp(scipy.stats.Normal(mu=1, sigma=2)))
+    with pytest.raises(ValueError, match="one number for each"):
+        only(scipy.stats.Uniform(a=[0, 1], b=3))
+    with pytest.raises(ValueError, match="Normal without its parameters; call it"):
+        only(scipy.stats.Normal)
+
+
+def test_whole_numbers_of_newer_scipy():
+    if not hasattr(scipy.stats, "Binomial"):
+        pytest.skip("scipy before 1.16")
+    new, old = scipy.stats.Binomial(n=9, p=0.3), scipy.stats.binom(9, 0.3)
+    assert only(new).decode(only(new).table()) == list(range(10))
+    np.testing.assert_allclose(only(new).table(), only(old).table())
+
+
+def test_what_can_only_be_drawn_from():
+    floats = only(Drawn(lambda state: 10 ** state.uniform(-2, 2)))
+    assert 0.01 <= floats.low < 0.011
+    assert floats.encode(1.0).item() == pytest.approx(0.5, abs=0.05)
+    assert floats == only(Drawn(lambda state: 10 ** state.uniform(-2, 2)))
+    few = only(Drawn(lambda state: state.choice([0.5, 0.25, 0.25, 2.0])))
+    assert few.decode(few.table()) == [0.25, 0.5, 2.0]
+    whole = only(Drawn(lambda state: state.randint(1, 1001)))
+    assert whole.decode(np.array([[0.0], [1.0]]))[0] in (1, 2)
+    assert whole.contains(500)
+    assert {type(v) for v in whole.decode(whole.table())} == {int}
+    assert whole.encode(500).item() == pytest.approx(0.5, abs=0.05)
+    words = only(Drawn(lambda state: [None, "a", 1, 1.0][state.randint(4)]))
+    assert sorted(map(repr, words.choices)) == ["'a'", "1", "1.0", "None"]
+    assert not words.ordered
+
+
+def test_quantiles_alone_are_enough():
+    class Cubes:
+        def ppf(self, q):
+            return q**3
+
+    dimension = only(Cubes())
+    assert dimension.encode(0.125).item() == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("law", "says"),
+    [
+        (Drawn(lambda state: np.random.default_rng().random()), "random_state alone"),
+        (Drawn(lambda state: 1 / 0), "which raised ZeroDivisionError"),
+        (Drawn(lambda state: state.uniform(size=3)), "of finite numbers"),
+        (Drawn(lambda state: state.randint(0, 2**31 - 1)), "more than 100000 values"),
+        (Drawn, "Drawn without its parameters; call it"),
+    ],
+)
+def test_what_cannot_be_drawn_from(law, says):
+    with pytest.raises(ValueError, match=f"^Parameter 'a': .*{says}"):
+        only(law)
 
 
 def test_estimators_are_not_written_as_json():
