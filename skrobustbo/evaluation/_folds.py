@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 from joblib import cpu_count, effective_n_jobs, parallel_config
+from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import ThreadpoolController
 
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
-from skrobustbo._threads import one_thread
+from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._inner_threads import hold, limit_of
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -94,7 +95,7 @@ class Job:
     """What all folds of a search share.
 
     With `nested`, the estimator may run jobs of its own. `resource` is what a fold may
-    get a part of.
+    get a part of, and `n_threads` how many threads it may use.
     """
 
     estimator: Any
@@ -104,6 +105,7 @@ class Job:
     settings: dict[str, Any]
     nested: bool = False
     resource: ResourceAxis | None = None
+    n_threads: int = 1
 
     def _task(self, fold: Fold) -> dict[str, Any]:
         train, test = self.splits[fold.split]
@@ -112,7 +114,8 @@ class Job:
             train = self.resource.rows(train, fold.split, fold.amount)
             resource = self.resource.name
         data = {"X": self.X, "y": self.y, "train": train, "test": test}
-        own = {"nested": self.nested, "estimator": clone(self.estimator)}
+        own = {"nested": self.nested, "n_threads": self.n_threads}
+        own["estimator"] = clone(self.estimator)
         return {"fold": fold, "resource": resource, **own, **data, **self.settings}
 
     def call(self, fold: Fold) -> Any:
@@ -322,14 +325,26 @@ def _nothing() -> None:
     """Show that a worker is there and has imported what folds need."""
 
 
+def _inside(nested: bool, n_threads: int) -> Any:
+    """Return the context of a fold for joblib, which knows the limit: for a search."""
+    if not nested:
+        backend = SequentialBackend(inner_max_num_threads=n_threads)
+        return parallel_config(backend=backend)
+    backend, _ = get_active_backend()
+    if limit_of(backend) != n_threads:  # in a worker, which has one of its own
+        backend.inner_max_num_threads = n_threads
+    return nullcontext()
+
+
 def _fit_fold(
     fold: Fold,
     nested: bool,
+    n_threads: int,
     resource: str,
     recorder: Recorder | None = None,
     **kwargs: Any,
 ) -> tuple[FoldId, FoldResult, float]:
-    """Fit and score one fold with one inner thread.
+    """Fit and score one fold with one inner thread, or as many as joblib was told.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
     are used by the folds. With a part of a resource, the result has the model, if a fit
@@ -339,12 +354,11 @@ def _fit_fold(
     keeps = fold.amount is not None and resource != ROWS
     if fold.model is not None:
         kwargs["estimator"] = with_model(kwargs["estimator"], fold.model, resource)
-    inside = nullcontext() if nested else parallel_config(backend="sequential")
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
-    with one_thread(ThreadpoolController(), openmp=True), inside:
+    with limited_threads(n_threads, openmp=True), _inside(nested, n_threads):
         try:
             result: FoldResult = evaluate(
-                parameters=fold.params,
+                parameters=hold(kwargs["estimator"], fold.params, n_threads),
                 return_estimator=keeps,
                 **fold.settings,
                 **kwargs,
