@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 from joblib import cpu_count, effective_n_jobs, parallel_config
@@ -20,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, FoldResult
-from skrobustbo.evaluation._inner_threads import hold, limit_of
+from skrobustbo.evaluation._inner_threads import held, held_params, limit_of
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -107,6 +108,10 @@ class Job:
     resource: ResourceAxis | None = None
     n_threads: int = 1
 
+    @cached_property
+    def _held(self) -> Any:
+        return held(self.estimator, self.n_threads)
+
     def _task(self, fold: Fold) -> dict[str, Any]:
         train, test = self.splits[fold.split]
         resource = ""
@@ -115,7 +120,7 @@ class Job:
             resource = self.resource.name
         data = {"X": self.X, "y": self.y, "train": train, "test": test}
         own = {"nested": self.nested, "n_threads": self.n_threads}
-        own["estimator"] = clone(self.estimator)
+        own["estimator"] = clone(self._held)
         return {"fold": fold, "resource": resource, **own, **data, **self.settings}
 
     def call(self, fold: Fold) -> Any:
@@ -354,11 +359,12 @@ def _fit_fold(
     keeps = fold.amount is not None and resource != ROWS
     if fold.model is not None:
         kwargs["estimator"] = with_model(kwargs["estimator"], fold.model, resource)
+    own = kwargs["estimator"], fold.params, n_threads
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
     with limited_threads(n_threads, openmp=True), _inside(nested, n_threads):
         try:
             result: FoldResult = evaluate(
-                parameters=hold(kwargs["estimator"], fold.params, n_threads),
+                parameters=held_params(*own),
                 return_estimator=keeps,
                 **fold.settings,
                 **kwargs,

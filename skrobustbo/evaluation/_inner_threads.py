@@ -36,21 +36,27 @@ def limit_of(backend: Any) -> int:
     return int(n_threads)
 
 
-def hold(estimator: Any, params: Mapping[str, Any], n_threads: int) -> dict[str, Any]:
-    """Hold an estimator to some threads; return a candidate's params that do the same.
+def held(estimator: Any, n_threads: int) -> Any:
+    """Return a clone of an estimator that, with its parts, keeps to some threads."""
+    own = clone(estimator)
+    names = _beyond(own, n_threads)
+    return own.set_params(**dict.fromkeys(names, n_threads)) if names else own
 
-    What the candidate says of threads itself stays. Estimators among its params are
-    held by further ones.
+
+def held_params(
+    estimator: Any, params: Mapping[str, Any], n_threads: int
+) -> Mapping[str, Any]:
+    """Return a candidate's params with which a held estimator stays held.
+
+    Estimators among them are held by further params. What the candidate itself says of
+    threads stays as it is.
     """
     parts = {name: value for name, value in params.items() if _is_estimator(value)}
-    whole = estimator
-    if parts:
-        whole = clone(estimator).set_params(**clone(parts, safe=False))
-    held = {name for name in _beyond(whole, n_threads) if name not in params}
-    new = {name for name in held if any(name.startswith(f"{p}__") for p in parts)}
-    if held - new:
-        estimator.set_params(**dict.fromkeys(held - new, n_threads))
-    return {**params, **dict.fromkeys(sorted(new), n_threads)}
+    if not parts:
+        return params
+    whole = clone(estimator).set_params(**clone(parts, safe=False))
+    names = _beyond(whole, n_threads).keys() - params.keys()
+    return {**params, **dict.fromkeys(sorted(names), n_threads)}
 
 
 def warn_of_idle_cores(
@@ -103,7 +109,7 @@ def _is_estimator(value: Any) -> bool:
 
 def _eager_name(estimator: Any) -> str | None:
     """Return what tells an estimator how many threads, if it takes every core."""
-    roots = (cls.__module__.partition(".")[0] for cls in type(estimator).__mro__)
+    roots = (str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__)
     name = next((_EAGER[root] for root in roots if root in _EAGER), None)
     if name is None or name in estimator.get_params(deep=False):
         return name
