@@ -124,6 +124,42 @@ def one_blas():
         yield
 
 
+class _Clock:
+    """Stands still but for the fits, which move it on.
+
+    Attributes
+    ----------
+    begun, ended : list
+        The fits, and of those begun also when.
+    """
+
+    def __init__(self):
+        self.now = 0.0
+        self.begun = []
+        self.ended = []
+        self._lock = threading.Lock()
+
+    def monotonic(self):
+        return self.now
+
+    perf_counter = monotonic
+
+    def spend(self, what, seconds):
+        with self._lock:
+            self.begun.append((what, self.now))
+            self.now += seconds
+            self.ended.append(what)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let searches go by a clock of the test, however long anything really takes."""
+    made = _Clock()
+    monkeypatch.setattr("skrobustbo.evaluation._stops.time", made)
+    monkeypatch.setattr("skrobustbo.evaluation._folds.time", made)
+    return made
+
+
 @pytest.fixture
 def no_other_home(tmp_path, monkeypatch):
     """Keep a test away from the user's own data folders."""
