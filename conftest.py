@@ -4,6 +4,7 @@ import importlib.util
 import os
 import signal
 import sys
+import threading
 
 import pytest
 
@@ -117,3 +118,39 @@ def one_blas():
 
     with one_blas_thread():
         yield
+
+
+class _Clock:
+    """Stands still but for the fits, which move it on.
+
+    Attributes
+    ----------
+    begun, ended : list
+        The fits, and of those begun also when.
+    """
+
+    def __init__(self):
+        self.now = 0.0
+        self.begun = []
+        self.ended = []
+        self._lock = threading.Lock()
+
+    def monotonic(self):
+        return self.now
+
+    perf_counter = monotonic
+
+    def spend(self, what, seconds):
+        with self._lock:
+            self.begun.append((what, self.now))
+            self.now += seconds
+            self.ended.append(what)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let searches go by a clock of the test, however long anything really takes."""
+    made = _Clock()
+    monkeypatch.setattr("skrobustbo.evaluation._stops.time", made)
+    monkeypatch.setattr("skrobustbo.evaluation._folds.time", made)
+    return made

@@ -1,9 +1,12 @@
 """What a search costs per candidate beside the fits.
 
     python benchmarks/studies/overhead.py --n-iter 60 --repeats 3
+    python benchmarks/studies/overhead.py --n-iter 8 --n-folds 100 --repeats 5 \
+        --estimators GridSearchCV RobustBayesSearchCV
 
 The estimator takes no time, so all that is left is the search: choosing candidates,
-running folds, keeping results. Searches take turns in one process with one thread.
+running folds, keeping results. With many folds, nearly all of it is the cost of a fold.
+Searches take turns in one process with one thread.
 """
 
 import argparse
@@ -28,7 +31,6 @@ SPACE = {
     "c": Floats(0.0, 10.0),
     "d": Choice(("p", "q", "r")),
 }
-N_FOLDS = 2
 #: Candidates of the run that loads what is loaded on first use.
 N_WARM = 12
 HEADER = (
@@ -84,6 +86,7 @@ def build_parser():
     )
     for name, default, what in (
         ("--n-iter", 200, "candidates of a search"),
+        ("--n-folds", 2, "folds of a candidate"),
         ("--repeats", 3, "searches of each kind"),
     ):
         parser.add_argument(name, type=positive_int, default=default, help=what)
@@ -98,32 +101,33 @@ def main(args):
         raise CommandError(f"None of {', '.join(args.estimators)} is installed here.")
     if args.out is not None:
         check_can_write(args.out)
-    runs = measure(peers, n_iter=args.n_iter, repeats=args.repeats)
+    budget = {"n_iter": args.n_iter, "n_folds": args.n_folds}
+    runs = measure(peers, repeats=args.repeats, **budget)
     if args.out is not None:
         pd.DataFrame(runs).to_csv(args.out, index=False)
     print(markdown(runs))
 
 
-def measure(peers, *, n_iter, repeats):
+def measure(peers, *, n_iter, repeats, n_folds=2):
     """Return `repeats` runs of each search, in turns, after one short run of each."""
     for peer in peers:
-        _run(peer, min(N_WARM, n_iter), seed=0)
+        _run(peer, min(N_WARM, n_iter), n_folds, seed=0)
     runs = []
     for seed in range(repeats):
         for peer in peers:
-            runs.append(_run(peer, n_iter, seed))
+            runs.append(_run(peer, n_iter, n_folds, seed))
             say(f"{peer.name}, seed {seed}: {runs[-1].cpu_ms:.1f} ms per candidate")
     return runs
 
 
-def _run(peer, n_iter, seed):
+def _run(peer, n_iter, n_folds, seed):
     search = peer.search(
-        Idle(), SPACE, n_iter=n_iter, cv=N_FOLDS, random_state=seed, refit=False
+        Idle(), SPACE, n_iter=n_iter, cv=n_folds, random_state=seed, refit=False
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.process_time()
-        search.fit(np.zeros((2 * N_FOLDS, 1)))
+        search.fit(np.zeros((2 * n_folds, 1)))
         spent = time.process_time() - start
     n = len(search.cv_results_["mean_test_score"])
     return Run(peer.name, peer.version, seed, n, 1e3 * spent / n)

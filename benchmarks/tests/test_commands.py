@@ -120,7 +120,7 @@ QUICK: dict[str, dict[str, str | None]] = {
 INSTEAD = {
     "python -m venv": "",
     # These are steps of .ci/run, which makes them beside the tests.
-    **dict.fromkeys(("ruff", "mypy", "sphinx-build"), ""),
+    **dict.fromkeys(("ruff", "mypy", "deptry", "sphinx-build"), ""),
     **dict.fromkeys(("python docs/check_links.py", "python docs/check_site.py"), ""),
     "python -m pytest": "",
     # There is no search to watch; the tests of checkpoints have some.

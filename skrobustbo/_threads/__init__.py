@@ -1,14 +1,15 @@
-"""One BLAS thread for as long as any thread of this process asks for it.
+"""Few threads in libraries, for as long as any thread of this process asks for it.
 
 Most BLAS libraries have one number of threads for the whole process. Where two threads
 each set it and put it back, the one that ends last may put back what the other had set.
-So it is counted how many ask for one thread, and the last of them puts back what was
-there before the first.
+So it is kept who asks for how many: the fewest count, and the last of them puts back
+what was there before the first.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -18,12 +19,12 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Held:
-    """How many hold the libraries to one thread, and what is to be put back.
+    """To how many threads the libraries are held, and what is to be put back.
 
     Attributes
     ----------
-    n : int
-        How many.
+    limits : list of int
+        One for each who holds them.
     before : dict of str to (LibController, int)
         By file, the libraries and their numbers of threads before.
     lock : Lock
@@ -31,7 +32,7 @@ class _Held:
     """
 
     def __init__(self) -> None:
-        self.n = 0
+        self.limits: list[int] = []
         self.before: dict[str, tuple[Any, int]] = {}
         self.renew_lock()
 
@@ -39,22 +40,24 @@ class _Held:
         """Take a lock that nobody has: in a forked child, who had it is not there."""
         self.lock = Lock()
 
-    def take(self, libraries: Sequence[Any]) -> None:
-        """Hold libraries to one thread; a later caller may know of more of them."""
+    def take(self, libraries: Sequence[Any], n_threads: int) -> None:
+        """Hold libraries to some threads; a later caller may know of more of them."""
         with self.lock:
+            self.limits.append(n_threads)
             for library in libraries:
                 now = library, library.num_threads
                 self.before.setdefault(library.filepath, now)
-                _set(library, 1)
-            self.n += 1
+                _set(library, min(self.limits))
 
-    def give_back(self) -> None:
-        """Put back what was there before, if nobody else needs one thread."""
+    def give_back(self, n_threads: int) -> None:
+        """Let the others have their threads, or put back what was there before."""
         with self.lock:
-            self.n -= 1
-            if not self.n:
-                for library, n_threads in self.before.values():
-                    _set(library, n_threads)
+            self.limits.remove(n_threads)
+            least = min(self.limits, default=None)
+            if least is None or least > n_threads:
+                for library, before in self.before.values():
+                    _set(library, before if least is None else least)
+            if least is None:
                 self.before.clear()
 
 
@@ -74,29 +77,43 @@ _held = _Held()
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_held.renew_lock)
 
+#: The number of modules for which libraries were looked for last, and those found.
+_known: tuple[int, Sequence[Any]] = (0, ())
+
+
+def _libraries() -> Sequence[Any]:
+    """Return what sets the threads of each library loaded so far.
+
+    Looking for them takes longer than a cheap fold, so they are looked for again only
+    when there are other modules: libraries are loaded by those.
+    """
+    global _known
+    n_modules = len(sys.modules)
+    if _known[0] != n_modules:
+        _known = n_modules, ThreadpoolController().lib_controllers
+    return _known[1]
+
 
 @contextmanager
-def one_thread(
-    controller: ThreadpoolController, *, openmp: bool = False
-) -> Iterator[None]:
-    """Run the body with one thread in the BLAS libraries that a controller knows.
+def limited_threads(n_threads: int = 1, *, openmp: bool = False) -> Iterator[None]:
+    """Run the body with a number of threads in each BLAS library that is loaded.
 
-    With `openmp`, OpenMP has one as well.
+    With `openmp`, OpenMP has as many.
     """
-    known: Sequence[Any] = controller.lib_controllers
+    known = _libraries()
     own = [one for one in known if _is_openmp(one)]
     if not openmp:
         own = [one for one in own if one.user_api == "blas"]
     before = [(library, library.num_threads) for library in own]
-    _held.take([one for one in known if not _is_openmp(one)])
+    _held.take([one for one in known if not _is_openmp(one)], n_threads)
     try:
         for library in own:
-            library.set_num_threads(1)
+            library.set_num_threads(n_threads)
         yield
     finally:
-        for library, n_threads in before:
-            library.set_num_threads(n_threads)
-        _held.give_back()
+        for library, number in before:
+            library.set_num_threads(number)
+        _held.give_back(n_threads)
 
 
 def _is_openmp(library: Any) -> bool:

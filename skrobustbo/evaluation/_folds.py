@@ -10,17 +10,19 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 from joblib import cpu_count, effective_n_jobs, parallel_config
+from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import ThreadpoolController
 
 from skrobustbo._names import shown
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
-from skrobustbo._threads import one_thread
+from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._inner_threads import held, held_params, limit_of
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -95,7 +97,7 @@ class Job:
     """What all folds of a search share.
 
     With `nested`, the estimator may run jobs of its own. `resource` is what a fold may
-    get a part of.
+    get a part of, and `n_threads` how many threads it may use.
     """
 
     estimator: Any
@@ -105,6 +107,11 @@ class Job:
     settings: dict[str, Any]
     nested: bool = False
     resource: ResourceAxis | None = None
+    n_threads: int = 1
+
+    @cached_property
+    def _held(self) -> Any:
+        return held(self.estimator, self.n_threads)
 
     def _task(self, fold: Fold) -> dict[str, Any]:
         train, test = self.splits[fold.split]
@@ -113,7 +120,8 @@ class Job:
             train = self.resource.rows(train, fold.split, fold.amount)
             resource = self.resource.name
         data = {"X": self.X, "y": self.y, "train": train, "test": test}
-        own = {"nested": self.nested, "estimator": clone(self.estimator)}
+        own = {"nested": self.nested, "n_threads": self.n_threads}
+        own["estimator"] = clone(self._held)
         return {"fold": fold, "resource": resource, **own, **data, **self.settings}
 
     def call(self, fold: Fold) -> Any:
@@ -330,14 +338,26 @@ def _can_be_printed(params: dict[str, Any]) -> bool:
     return False
 
 
+def _inside(nested: bool, n_threads: int) -> Any:
+    """Return the context of a fold for joblib, which knows the limit: for a search."""
+    if not nested:
+        backend = SequentialBackend(inner_max_num_threads=n_threads)
+        return parallel_config(backend=backend)
+    backend, _ = get_active_backend()
+    if limit_of(backend) != n_threads:  # in a worker, which has one of its own
+        backend.inner_max_num_threads = n_threads
+    return nullcontext()
+
+
 def _fit_fold(
     fold: Fold,
     nested: bool,
+    n_threads: int,
     resource: str,
     recorder: Recorder | None = None,
     **kwargs: Any,
 ) -> tuple[FoldId, FoldResult, float]:
-    """Fit and score one fold with one inner thread.
+    """Fit and score one fold with one inner thread, or as many as joblib was told.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
     are used by the folds. With a part of a resource, the result has the model, if a fit
@@ -349,12 +369,12 @@ def _fit_fold(
         kwargs["estimator"] = with_model(kwargs["estimator"], fold.model, resource)
     if kwargs["verbose"] > 1 and not _can_be_printed(fold.params):
         kwargs["verbose"] = 0
-    inside = nullcontext() if nested else parallel_config(backend="sequential")
+    own = kwargs["estimator"], fold.params, n_threads
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
-    with one_thread(ThreadpoolController(), openmp=True), inside:
+    with limited_threads(n_threads, openmp=True), _inside(nested, n_threads):
         try:
             result: FoldResult = evaluate(
-                parameters=fold.params,
+                parameters=held_params(*own),
                 return_estimator=keeps,
                 **fold.settings,
                 **kwargs,

@@ -9,6 +9,7 @@ from joblib.parallel import get_active_backend
 
 from skrobustbo.evaluation._dask import DaskPool, is_dask
 from skrobustbo.evaluation._folds import FoldPool, Job
+from skrobustbo.evaluation._inner_threads import limit_of
 from skrobustbo.evaluation._joblib_pool import JoblibPool
 from skrobustbo.evaluation._solo import SoloPool
 from skrobustbo.evaluation._stops import Stops
@@ -33,6 +34,7 @@ def pool_of(
     """
     n_jobs, timeout = search.n_jobs, stops.fit_timeout
     backend, _ = get_active_backend()
+    job.n_threads = limit_of(backend)
     if is_dask(backend):
         seconds = math.inf if timeout is None else timeout
         return DaskPool(job, backend, seconds, search.pre_dispatch, stops)

@@ -38,6 +38,7 @@ from skrobustbo.evaluation._checks import (
 from skrobustbo.evaluation._flight import Candidate, Flight, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._hooks import SearchHooks
+from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
 from skrobustbo.evaluation._pools import pool_of
 from skrobustbo.evaluation._predictions import OutOfFold
 from skrobustbo.evaluation._progress import Progress, announce
@@ -210,6 +211,8 @@ class _Fit:
         live = self.schedule.is_live
         pool_context = pool_of(self.job, self.estimator, self.stops, live=live)
         with Progress(self.estimator, source, self.stops) as line, pool_context as pool:
+            inner = self.job.n_threads, pool.n_workers
+            warn_of_idle_cores(self.job.estimator, *inner, self.owner)
             # Candidates that are evaluated at the same time share the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import sklearn
-from threadpoolctl import ThreadpoolController
 
 from skrobustbo._names import shown
-from skrobustbo._threads import one_thread
+from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
 from skrobustbo.evaluation._stops import Stops
@@ -41,7 +40,7 @@ class Shared:
 
 def warm_up() -> None:
     """Look for the thread pools of libraries, which takes its time at first."""
-    with one_thread(ThreadpoolController(), openmp=True):
+    with limited_threads(openmp=True):
         pass
 
 

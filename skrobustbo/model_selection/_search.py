@@ -199,8 +199,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
 
     Notes
     -----
-    Each fold runs with one inner thread (BLAS, OpenMP) for every `n_jobs`, so scores
-    do not depend on `n_jobs`. Set `n_jobs` to use all cores.
+    Each fold runs with one inner thread for every `n_jobs`, so scores do not depend on
+    `n_jobs`. Set `n_jobs` to use all cores. An estimator's own `n_jobs` or number of
+    threads counts for the refit only. To allow more threads in a fold, call `fit` under
+    ``joblib.parallel_config("loky", inner_max_num_threads=...)``.
 
     The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far.
     The second one aborts it. Candidates with unfinished folds are left out of the

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from skrobustbo._threads import one_thread
+from skrobustbo._threads import limited_threads
 
 
 class Purpose(IntEnum):
@@ -44,18 +42,11 @@ def stream(
     return np.random.default_rng([seed, ask, purpose, branch])
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    # Finding the loaded libraries takes a millisecond; once is enough, as NumPy's and
-    # SciPy's are loaded by the time that a factor is built.
-    return ThreadpoolController()
-
-
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Run the body with one BLAS thread: a hand-over costs more than small matrices.
 
     It also makes results the same on any number of cores.
     """
-    with one_thread(_controller()):
+    with limited_threads():
         yield

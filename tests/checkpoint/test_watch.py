@@ -47,7 +47,7 @@ def begin(words, stdout=subprocess.PIPE):
     return subprocess.Popen(words, env=ENVIRONMENT, **pipes)
 
 
-def wait_for(path, seconds=60):
+def wait_for(path, seconds=300):
     end = time.monotonic() + seconds
     while not path.exists():
         assert time.monotonic() < end, f"no {path}"
@@ -98,7 +98,7 @@ def watched(tmp_path_factory):
             begin([*WATCH, str(path), *looks], stdout=file),
             begin([*WATCH, str(path), *looks, "--html", str(html)]),
         ]
-        said = [process.communicate(timeout=120) for process in (search, *watchers)]
+        said = [process.communicate(timeout=600) for process in (search, *watchers)]
     said[1] = (folder / "said").read_text(), said[1][1]
     codes = [process.returncode for process in (search, *watchers)]
     return folder, said, codes
@@ -173,7 +173,7 @@ def test_ctrl_c_ends_it_cleanly(written):
     watcher = begin([*WATCH, str(written), "--interval", "600"])
     assert watcher.stdout.readline().startswith("candidate 0:")
     watcher.send_signal(signal.SIGINT)
-    _, errors = watcher.communicate(timeout=30)
+    _, errors = watcher.communicate(timeout=300)
     assert (watcher.returncode, errors) == (0, "")
 
 

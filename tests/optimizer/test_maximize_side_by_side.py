@@ -55,7 +55,7 @@ def test_a_window_asks_other_points_than_rounds():
 
 
 def test_evaluations_run_at_the_same_time():
-    barrier = threading.Barrier(2, timeout=30)
+    barrier = threading.Barrier(2, timeout=300)
 
     def together(params):
         barrier.wait()

@@ -172,7 +172,7 @@ class Hangs(Fake):
 
 def test_a_fold_that_never_ends_is_ended(cluster):
     values = [0.1, 0.9, 0.2, 0.3]
-    scores = listed(Hangs(), values, cv=2, stops=Stops(fit_timeout=2.0))
+    scores = listed(Hangs(), values, cv=2, stops=Stops(fit_timeout=5.0))
     assert np.isfinite(scores).tolist() == [True, False, True, True]
 
 

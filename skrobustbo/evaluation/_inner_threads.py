@@ -1,0 +1,116 @@
+"""The threads of a fold: how many it may use, and estimators that want more."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+from joblib import cpu_count
+from sklearn.base import clone
+
+#: Parameters by which estimators are told how many threads or jobs to use.
+_NAMES = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count")
+#: Packages that take every core unless they are told otherwise, and by what.
+_EAGER = {"catboost": "thread_count", "lightgbm": "n_jobs", "xgboost": "n_jobs"}
+
+
+def limit_of(backend: Any) -> int:
+    """Return how many threads a fold may use: what a joblib backend says, or one.
+
+    Raises
+    ------
+    ValueError
+        If that is no whole number above zero.
+    """
+    n_threads = getattr(backend, "inner_max_num_threads", None)
+    if n_threads is None:
+        return 1
+    if not isinstance(n_threads, Integral) or n_threads < 1:
+        raise ValueError(
+            "The 'inner_max_num_threads' of joblib.parallel_config must be an integer "
+            f"of at least 1. Got {n_threads!r}; pass the number of threads of a fold."
+        )
+    return int(n_threads)
+
+
+def held(estimator: Any, n_threads: int) -> Any:
+    """Return a clone of an estimator that, with its parts, keeps to some threads."""
+    own = clone(estimator)
+    names = _beyond(own, n_threads)
+    return own.set_params(**dict.fromkeys(names, n_threads)) if names else own
+
+
+def held_params(
+    estimator: Any, params: Mapping[str, Any], n_threads: int
+) -> Mapping[str, Any]:
+    """Return a candidate's params with which a held estimator stays held.
+
+    Estimators among them are held by further params. What the candidate itself says of
+    threads stays as it is.
+    """
+    parts = {name: value for name, value in params.items() if _is_estimator(value)}
+    if not parts:
+        return params
+    whole = clone(estimator).set_params(**clone(parts, safe=False))
+    names = _beyond(whole, n_threads).keys() - params.keys()
+    return {**params, **dict.fromkeys(sorted(names), n_threads)}
+
+
+def warn_of_idle_cores(
+    estimator: Any, n_threads: int, n_workers: int, owner: str
+) -> None:
+    """Warn if an estimator was told to use cores that folds leave, and is held."""
+    wants = {k: v for k, v in _beyond(estimator, n_threads).items() if v is not None}
+    if not wants or n_workers >= cpu_count():
+        return
+    given = ", ".join(f"{name}={value}" for name, value in wants.items())
+    number = f"{n_threads} thread{'s' * (n_threads > 1)}"
+    warnings.warn(
+        f"{owner} fits each fold with {number}, whatever its 'n_jobs' is, and so does "
+        f"not use {given} of {type(estimator).__name__} before the refit; to use more "
+        f"cores, set 'n_jobs' of {owner}, or allow more threads in a fold with "
+        "joblib.parallel_config('loky', inner_max_num_threads=...).",
+        stacklevel=6,
+    )
+
+
+def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
+    """Return the parameters that make an estimator and its parts use more threads.
+
+    Those that are not set are None. By scikit-learn's convention, one job is what
+    ``n_jobs=None`` means; by the other names, it is left to a library.
+    """
+    params = estimator.get_params()
+    parts = {f"{name}__": part for name, part in params.items() if _is_estimator(part)}
+    found = {}
+    for prefix, part in {"": estimator, **parts}.items():
+        eager = _eager_name(part)
+        for name in _NAMES:
+            value = params.get(prefix + name)
+            if value is None:
+                is_beyond = name == eager or (
+                    name != "n_jobs" and prefix + name in params
+                )
+            else:
+                is_beyond = isinstance(value, Integral) and not (
+                    1 <= int(value) <= n_threads
+                )
+            if is_beyond:
+                found[prefix + name] = value
+    return found
+
+
+def _is_estimator(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def _eager_name(estimator: Any) -> str | None:
+    """Return what tells an estimator how many threads, if it takes every core."""
+    roots = (str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__)
+    name = next((_EAGER[root] for root in roots if root in _EAGER), None)
+    if name is None or name in estimator.get_params(deep=False):
+        return name
+    return name if name in inspect.signature(type(estimator)).parameters else None
