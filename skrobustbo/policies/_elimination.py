@@ -54,7 +54,11 @@ def contradicted(
 
     The noise term `xi` is in the model's units, of which one is `scale` of the values.
     """
-    told = [q for q in queries if math.isfinite(values[q["query"]])]
+    told = [
+        q
+        for q in queries
+        if math.isfinite(values[q["query"]]) and not math.isnan(q["width"])
+    ]
     etas = [float(values[q["query"]]) - q["mean"] for q in told]  # line 6
     error, width = abs(sum(etas)), sum(q["width"] for q in told)
     noise = math.sqrt(xi * len(told))
@@ -202,7 +206,7 @@ class HEGPUCB(Eliminating):
         x, _ = argmax(union)  # line 3
         best = union.attained_by(x)
         posterior, beta = bands[best]
-        width = beta * posterior.told_deviation(x) * models.scale
+        width = beta * posterior.told_deviation(x) * models.unit
         u = state.survivors[best]
         return x, note(models, posterior, x, candidate=u, width=width)
 
