@@ -227,8 +227,8 @@ def _waitable(seconds: float) -> float:
 
 
 def _is_outermost() -> bool:
-    """Return whether this is the main thread, and not inside a job of joblib."""
-    if threading.current_thread() is not threading.main_thread():
+    """Return whether this is the main thread, and not inside a search or a job."""
+    if _replaced or threading.current_thread() is not threading.main_thread():
         return False
     return multiprocessing.parent_process() is None and not _inside_jobs()
 
