@@ -53,6 +53,7 @@ def contradicted(
     """Return whether a model's errors add up to more than band and noise allow.
 
     The noise term `xi` is in the model's units, of which one is `scale` of the values.
+    Queries whose width is nan are left out: no unit was known when they were asked.
     """
     told = [
         q
