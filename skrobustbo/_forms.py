@@ -26,7 +26,7 @@ Finite = Annotated[float, math.isfinite]
 #: A positive number, such as a length scale.
 Positive = Annotated[float, lambda value: 1 / _LARGEST <= value <= _LARGEST]
 #: A number that is not negative, such as a standard deviation that may be zero.
-NotNegative = Annotated[float, lambda value: 0 <= value <= _LARGEST]
+NotNegative = Annotated[float, lambda value: 0 <= value < math.inf]
 
 _PLAIN: dict[Any, Callable[[Any], bool]] = {
     Any: lambda value: True,

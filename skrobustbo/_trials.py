@@ -19,6 +19,8 @@ FoldId = tuple[int, int]  # number of the trial, and of the split
 #: Values are clipped to this size before a model sees them, so that differences and
 #: sums of values are finite, too.
 _LARGEST = 1e300
+#: Values that differ by no more units in the last place than this differ by rounding.
+_ULPS = 16
 
 
 #: Fields that a trial keeps when another optimizer takes it over.
@@ -343,6 +345,17 @@ class BranchTrials(Trials):
         """Return whether an encoded point has been asked or told."""
         return x.tobytes() in self._seen
 
+    @property
+    def incumbent(self) -> int | None:
+        """Index of the best value: if they differ by rounding only, the first one."""
+        values, stds = self.values, self.value_stds
+        if self.best is None or not is_constant(values[np.isfinite(values)]):
+            return self.best
+        known = np.isfinite(values)
+        if stds is not None and stds[self.best] == 0:
+            known &= stds == 0
+        return int(np.argmax(known))
+
     def is_pending(self, x: Array) -> bool:
         """Return whether an encoded point has been asked and not told."""
         return self.find_pending(x) is not None
@@ -363,3 +376,16 @@ class BranchTrials(Trials):
 def limited(value: float) -> float:
     """Return a value, clipped to the range that models can handle."""
     return min(max(value, -_LARGEST), _LARGEST)
+
+
+def rounding(size: float) -> float:
+    """Return the largest difference of values of a size that may be rounding."""
+    return _ULPS * math.ulp(size)
+
+
+def is_constant(finite: Array) -> bool:
+    """Return whether finite values are all equal, but for rounding."""
+    if not len(finite):
+        return True
+    low, high = float(finite.min()), float(finite.max())
+    return high - low <= rounding(max(-low, high))

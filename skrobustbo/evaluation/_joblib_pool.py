@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
@@ -106,6 +106,14 @@ class JoblibPool(SoloPool):
                 raise
             future.set_exception(error)
         return future
+
+    def finished(self) -> Iterator[tuple[FoldId, FoldResult]]:
+        """Give the results that are there already, without waiting for others."""
+        for slot in self._workers:
+            future = slot.future
+            if future is not None and future.done() and future.exception() is None:
+                key, result, _ = slot.take()
+                yield key, result
 
     def is_free_for(self, *, alone: bool) -> bool:
         """Return whether a fold may be started beside those under way."""

@@ -230,20 +230,21 @@ def _waitable(seconds: float) -> float:
 
 
 def _is_outermost() -> bool:
-    """Return whether this is the main thread, and not inside a job of joblib."""
+    """Return whether this is the main thread, and not inside a job."""
     if threading.current_thread() is not threading.main_thread():
         return False
     return multiprocessing.parent_process() is None and not _inside_jobs()
 
 
 def _inside_jobs() -> bool:
-    """Return whether joblib is running us, as it does in `cross_val_score`.
+    """Return whether joblib is running us, as it does in `cross_val_score`, or a pool.
 
-    With a single job it does so in the main thread and leaves no other trace.
+    With a single job they do so in the main thread and leave no other trace.
     """
+    pools = ("joblib.parallel", f"{__package__}._joblib_pool")
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if frame.f_globals.get("__name__") == "joblib.parallel":
+        if frame.f_globals.get("__name__") in pools:
             return True
         frame = frame.f_back
     return False

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import reprlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -63,8 +66,8 @@ def maximize(
     ----------
     func : callable
         Takes a params dict and returns a number; nan is a failed evaluation. Exceptions
-        are raised to the caller. With several jobs in processes, it must be possible to
-        send it to them.
+        are raised to the caller, with the result so far in the attribute ``result``.
+        With several jobs in processes, it must be possible to send it to them.
     space : Space, dict or list of dict
         The search space; the dicts of a list are branches of one search.
     n_iter : int, default=50
@@ -88,7 +91,8 @@ def maximize(
         "free": when any is; which points are asked then depends on how long each takes.
     callback : callable, default=None
         Called with ``intermediate_result``, the result so far, after every evaluation.
-        Raise `StopIteration` to end the run.
+        Raise `StopIteration` to end the run. Other exceptions are raised like those of
+        `func`.
     random_state : int, RandomState or None, default=None
         Seed of all randomness.
 
@@ -96,12 +100,15 @@ def maximize(
     -------
     result : scipy.optimize.OptimizeResult
         ``x`` (params dict of the best value), ``fun`` (that value), ``params_history``,
-        ``values``, ``optimizer``, ``nfev``, ``success``, ``message``.
+        ``values``, ``optimizer``, ``nfev``, ``success``, ``message``. After Ctrl-C (or
+        SIGTERM) it is the result so far, and ``success`` is False.
 
     Raises
     ------
     ValueError
-        If an argument is invalid.
+        If an argument is invalid, or `func` returns anything but a number.
+    KeyboardInterrupt
+        If the run is interrupted before there is a value.
 
     Examples
     --------
@@ -156,8 +163,8 @@ batch_size, schedule, callback, random_state
 
     Raises
     ------
-    ValueError
-        If an argument is invalid.
+    ValueError, KeyboardInterrupt
+        As in `maximize`.
 
     Examples
     --------
@@ -202,13 +209,57 @@ def _run(
         n_in_flight=1 if in_rounds else n_at_once,
         in_order=workers["schedule"] != "free",
     )
-    flight = Flight(run, flown, n_splits=1)
-    with JoblibPool(_Evaluation(func), workers["n_jobs"], Stops()) as pool:
-        while flight.fill():
-            for key, result in pool.run(flight.waiting, flight.needs):
+    flight, stops = Flight(run, flown, n_splits=1), Stops(interruptible=True)
+    pool = JoblibPool(_Evaluation(func), workers["n_jobs"], stops)
+    with stops.watched(), pool:
+        try:
+            _evaluate(run, flight, pool, stops)
+        except (Exception, KeyboardInterrupt) as error:
+            run.stop(error)
+        for key, result in pool.finished():
+            if "error" not in result:
                 flight.take(key, result)
-                flight.fill()
-    return _result(optimizer, sign, run.message)
+        flight.finish()
+    found = _result(optimizer, sign, run.message)
+    if run.error is None and stops.reason and found.nfev < n_iter:
+        run.stop(KeyboardInterrupt())
+    # Not inside, where context managers set attributes of what they let through.
+    return found if run.error is None else _cut_short(found, run.error, n_iter)
+
+
+def _evaluate(run: _Run, flight: Flight, pool: JoblibPool, stops: Stops) -> None:
+    """Evaluate points until there are no more, or something ends the run."""
+    while flight.fill() and not stops.reason:
+        for key, result in stops.guard(pool.run(flight.waiting, flight.needs)):
+            if not isinstance(result, Exception):
+                result = result.get("error", result)
+            flight.take(key, result)
+            flight.fill()
+            if run.error is not None:
+                return
+
+
+def _cut_short(
+    result: OptimizeResult, error: BaseException, n_iter: int
+) -> OptimizeResult:
+    """Return the result of an interrupted run, or raise what else has ended it.
+
+    The result so far goes along with the exception, if that takes attributes.
+    """
+    interrupted = isinstance(error, KeyboardInterrupt)
+    what = "Interrupted" if interrupted else f"Ended by {type(error).__name__}"
+    result["message"] = f"{what} after {result.nfev} of {n_iter} evaluations."
+    result["success"] = False
+    if interrupted and result.nfev:
+        return result
+    with suppress(Exception):
+        error.result = result  # type: ignore[attr-defined] # for whoever catches it
+        error.add_note(
+            f"The result of the {result.nfev} evaluations before is in the attribute "
+            f"'result' of this exception: the best value was {result.fun}, with "
+            f"{result.x}."
+        )
+    raise error
 
 
 def _checked_schedule(schedule: Any, owner: str) -> str:
@@ -225,14 +276,21 @@ class _Evaluation:
     """Evaluates the function at a point, in the place of a fit on a fold."""
 
     def __init__(self, func: Objective) -> None:
-        self._func, self.nested = func, False
+        self._func, self.nested, self._pid = func, False, os.getpid()
         self.settings: dict[str, Any] = {"error_score": "raise"}
 
     def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
         """Return the identity of a point, its value and the seconds that it took."""
         start = time.perf_counter()
-        value = self._func(fresh(fold.params, equal=False))
-        return fold.key, {"value": value}, time.perf_counter() - start
+        try:
+            value = _number(self._func(fresh(fold.params, equal=False)), fold.params)
+        except Exception as error:
+            if os.getpid() != self._pid:  # joblib sends the traceback along
+                raise
+            result: FoldResult = {"error": error}
+        else:
+            result = {"value": value}
+        return fold.key, result, time.perf_counter() - start
 
     def alone(self, fold: Fold) -> Self:
         """Return itself: all points need the same."""
@@ -243,6 +301,17 @@ class _Evaluation:
         raise AssertionError(reason)
 
 
+def _number(value: Any, params: Mapping[str, Any]) -> float:
+    """Return what the function returned as a float; ValueError unless a number."""
+    try:
+        return checked_value(value)
+    except ValueError:
+        raise ValueError(
+            f"The function must return a number. Got {reprlib.repr(value)} with "
+            f"{dict(params)}; return a float, or nan for a failed evaluation."
+        ) from None
+
+
 class _Run:
     """Where the points of one call come from, and where their values go.
 
@@ -250,6 +319,8 @@ class _Run:
     ----------
     message : str
         Why the run ended.
+    error : Exception, KeyboardInterrupt or None
+        What ended it.
     """
 
     def __init__(
@@ -262,6 +333,7 @@ class _Run:
     ) -> None:
         self._optimizer, self._n_left, self._n_at_once = optimizer, n_iter, n_at_once
         self._callback, self._sign, self._is_stopped = callback, sign, False
+        self.error: Exception | KeyboardInterrupt | None = None
         made = be(n_iter, "was made", "were made")
         self.message = f"{every(n_iter, 'evaluation')} {made}."
 
@@ -291,14 +363,19 @@ class _Run:
     def tell(self, candidate: Candidate) -> None:
         """Tell the optimizer a value, and the callback the result so far."""
         (result,) = candidate.folds
-        value = checked_value(result["value"], "value of 'func'")
-        self._optimizer._tell_trial(candidate.trial, self._sign * value)
+        self._optimizer._tell_trial(candidate.trial, self._sign * result["value"])
         if self._callback is None or self._is_stopped:
             return
         try:
             self._callback(_result(self._optimizer, self._sign, _UNDER_WAY))
         except StopIteration:
             self._is_stopped, self.message = True, "The callback ended the run."
+        except (Exception, KeyboardInterrupt) as error:
+            self.stop(error)  # once the points beside this one are told
+
+    def stop(self, error: Exception | KeyboardInterrupt) -> None:
+        """End the run because of an exception; the first one counts."""
+        self._is_stopped, self.error = True, self.error or error
 
     def end(self, task: None) -> bool:
         """Return whether the callback asked to stop."""

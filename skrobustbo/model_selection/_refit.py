@@ -173,7 +173,12 @@ class one_standard_error:
 def standard_error(scores: Any) -> float:
     """Return the standard error of a mean over folds; nan for a single one."""
     n = len(scores)
-    return float(np.std(scores, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+    if n < 2:
+        return np.nan
+    # By a power of two, which changes no bit, as squares may over- or underflow.
+    _, exponent = np.frexp(np.abs(scores).max())
+    error = np.std(np.ldexp(scores, -exponent), ddof=1) / np.sqrt(n)
+    return float(np.ldexp(error, exponent))
 
 
 def best_standard_error(trials: Sequence[Trial], metric: str | None) -> float:

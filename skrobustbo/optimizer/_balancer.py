@@ -76,6 +76,8 @@ class OptimisticBound:
     posterior : Posterior
         The model, for which a value y is ``(y - shift) / scale``.
     shift, scale : float
+    unit : float
+        The scale; nan if it is not known.
     """
 
     upper: float
@@ -83,9 +85,12 @@ class OptimisticBound:
     posterior: Posterior
     shift: float
     scale: float
+    unit: float
 
     def width(self, x: Array) -> float:
-        """Return how far below the promise the value of `x` may lie."""
+        """Return how far below the promise the value of `x` may lie; nan if unknown."""
+        if math.isnan(self.unit):
+            return math.nan
         low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
         return self.upper - (low * self.scale + self.shift)  # line 9
 

@@ -158,7 +158,7 @@ class Branch:
         shaped: bool = True,
     ) -> Models:
         """Return the surrogate of the branch, with values as the policy scales them."""
-        z, shift, scale = self._units(shaped)
+        z, shift, scale, has_unit = self._units(shaped)
         history = self.history
         X = self._seen if pending else history.X
         n_here = len(history.told) + len(history.pending)
@@ -168,6 +168,7 @@ class Branch:
             X_pending=X[len(z) :],
             shift=shift,
             scale=scale,
+            has_unit=has_unit,
             groups=self.space.groups,
             values=history.values,
             reference_points=self._reference_points,
@@ -191,22 +192,26 @@ class Branch:
             [self.history.X, np.array(waiting).reshape(-1, self.space.n_columns)]
         )
 
-    def _units(self, shaped: bool) -> tuple[Array, float, float]:
+    def _units(self, shaped: bool) -> tuple[Array, float, float, bool]:
         """Return the values of the branch as models see them, their shift and scale.
 
         If they are all equal, the scale is that of all branches' values. If all have
         failed, so is the shift, and each counts as the worst of those values. A scale
-        of 1 would make the result depend on the units of the objective.
+        of 1 would make the result depend on the units of the objective. The last item
+        says whether the scale is known: not if the values of all branches are equal.
         """
         shape = self.policy.targets if shaped else self.policy.outcomes
         z, shift, scale = shape(self.history.values)
         if len(z) and z.min() < z.max():
-            return z, shift, scale
+            return z, shift, scale, True
         every, common, unit = shape(self._every.values)
+        differ = len(every) > 0 and bool(every.min() < every.max())
+        has_unit = differ or self.policy.normalize_y is not True
         if self.failing:
             worst = every.min() if len(every) else 0.0
-            return np.full(len(z), worst), common, unit
-        return z if scale == unit else z * scale / unit, shift, unit
+            return np.full(len(z), worst), common, unit, has_unit
+        z = z if scale == unit else z * scale / unit
+        return z, shift if has_unit else common, unit, has_unit
 
     @cached_property
     def setup(self) -> Setup:
@@ -235,7 +240,7 @@ class Branch:
     def maximizer(self, n_asked: int, *, repeats: bool) -> Maximizer:
         """Return the acquisition maximiser; its seed depends on the number of asks."""
         history = self.history
-        best = history.best
+        best = history.incumbent
         return Maximizer(
             self.region,
             history.is_pending if repeats else history.seen,
@@ -379,6 +384,7 @@ class Branch:
             posterior,
             shift,
             scale,
+            models.unit,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -46,7 +47,7 @@ def _lists(value: Any) -> bool:
     return isinstance(value, Iterable) and not text and getattr(value, "ndim", 1) > 0
 
 
-def checked_value(value: Any, what: str = "value told") -> float:
+def checked_value(value: Any) -> float:
     """Return a value told as a float; ValueError for anything but a number."""
     value = plain(value)
     if isinstance(value, np.ndarray) and value.size == 1 and not np.ma.is_masked(value):
@@ -55,8 +56,8 @@ def checked_value(value: Any, what: str = "value told") -> float:
     endless = isinstance(value, int) and not is_finite(value)
     if not is_number(value) or endless:
         raise ValueError(
-            f"Expected the {what} to be a number (nan for a failure), got {value!r}; "
-            "tell one float for each point."
+            f"Expected the value told to be a number (nan for a failure), got "
+            f"{reprlib.repr(value)}; tell one float for each point."
         )
     return float(value)
 

@@ -15,7 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._trials import BranchTrials, Trial, Trials, limited
+from skrobustbo._trials import (
+    BranchTrials,
+    Trial,
+    Trials,
+    is_constant,
+    limited,
+    rounding,
+)
 
 Array = NDArray[np.float64]
 #: A value, and the standard deviation of its error.
@@ -41,8 +48,6 @@ _MIN_FULL = 4
 _UNINFORMATIVE = 10.0
 #: Upper limit of estimated correlations.
 _MAX_CORRELATION = 0.999
-#: Relative size of standard deviations that may be rounding errors.
-_ROUNDING = 1e-12
 #: Decimals to which spent amounts are compared, because sums have rounding errors.
 _DECIMALS = 9
 #: The interquartile range of normal values, in standard deviations.
@@ -373,10 +378,12 @@ def _value(trial: Trial) -> float:
 
 def _unit(values: Array) -> Array:
     """Return the deviations from the mean as a vector of length 1, or 0 without any."""
-    scaled = values / (np.abs(values).max(initial=0.0) or 1.0)
-    away = scaled - scaled.mean() if len(scaled) else scaled
-    length = float(np.linalg.norm(away))
-    return away / length if length > _ROUNDING else np.zeros_like(away)
+    if is_constant(values):
+        return np.zeros_like(values)
+    scaled = values / np.abs(values).max()
+    away = scaled - scaled.mean()
+    unit: Array = away / np.linalg.norm(away)
+    return unit
 
 
 def _spread(values: Sequence[float]) -> float:
@@ -384,8 +391,11 @@ def _spread(values: Sequence[float]) -> float:
     finite = np.array([limited(value) for value in values if math.isfinite(value)])
     if not len(finite):
         return 1.0
-    low, high = np.percentile(finite, [25, 75])
     largest = float(np.abs(finite).max())
-    least = _ROUNDING * largest
-    found = (high - low) / _IQR, (finite / (largest or 1.0)).std() * largest
-    return float(next((each for each in found if each > least), largest)) or 1.0
+    if is_constant(finite):
+        return largest or 1.0
+    low, high = np.percentile(finite, [25, 75])
+    spread = (high - low) / _IQR
+    if spread <= rounding(largest):
+        spread = (finite / largest).std() * largest
+    return float(spread) or largest

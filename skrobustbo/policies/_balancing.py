@@ -127,7 +127,7 @@ class Balancing(UCBPolicy):
         t = state.t + len(pending) + 1  # line 2
         beta = self.beta_of(posterior, state.n_parameters, t, share=0.5)  # line 4
         x, _ = argmax(UCB(posterior, beta))  # line 4
-        width = beta * posterior.told_deviation(x) * models.scale  # line 11
+        width = beta * posterior.told_deviation(x) * models.unit  # line 11
         return x, note(models, posterior, x, candidate=chosen, width=width)
 
     def _balanced(self, state: BalancingState, pending: Sequence[Metadata]) -> int:
@@ -171,7 +171,7 @@ class Balancing(UCBPolicy):
         """Drop the candidates that did worse than their band promised."""
         z, _, scale = self.targets(values)
         finite = np.isfinite(values)
-        S = {i: [q for q in state.members[i] if finite[q]] for i in state.alive}
+        S = {i: list(_judged(state, i, finite)) for i in state.alive}
         if not all(S.values()):  # line 8
             return
         slack = {i: self._slack(state, i, finite) / scale for i in S}
@@ -182,8 +182,7 @@ class Balancing(UCBPolicy):
 
     def _slack(self, state: BalancingState, i: int, finite: Array) -> float:
         """Return 2 / |S| times the sum of beta sigma over S, in objective units."""
-        queries = zip(state.members[i], state.widths[i], strict=True)
-        widths = [width for query, width in queries if finite[query]]
+        widths = _judged(state, i, finite).values()
         return 2 * sum(widths) / len(widths)  # line 11
 
     def _expand(self, state: BalancingState) -> None:
@@ -204,6 +203,12 @@ class Balancing(UCBPolicy):
     def alive(self, state: BalancingState) -> list[Survivor]:
         """Return the surviving candidates."""
         return named(self.candidate(state, i) for i in state.alive)
+
+
+def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:
+    """Return the widths of a candidate's queries that have a value and a unit."""
+    queries = zip(state.members[i], state.widths[i], strict=True)
+    return {q: w for q, w in queries if finite[q] and not math.isnan(w)}
 
 
 @settings

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from skrobustbo._forms import Count
-from skrobustbo._trials import Survivor
+from skrobustbo._trials import Survivor, is_constant
 from skrobustbo.policies._beta import (
     GAINS,
     Band,
@@ -29,6 +29,9 @@ from skrobustbo.policies._models import (
 )
 from skrobustbo.policies._settings import check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
+
+#: Values whose range is smaller than this share of their size are centred first.
+_NARROW = 1e-6
 
 
 @dataclass
@@ -219,9 +222,13 @@ class Policy(BaseEstimator):
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, and their shift and scale.
 
-        Failed evaluations enter as the worst value seen.
+        Failed evaluations enter as the worst value seen. Values that differ by rounding
+        only are all the same to a model that sees standardised values.
         """
         finite = values[np.isfinite(values)]
+        if self.normalize_y is True and len(finite) and is_constant(finite):
+            values = np.full_like(values, finite[0])
+            finite = values[:1]
         shift, scale = standardisation(finite, self.normalize_y)
         worst = finite.min() if len(finite) else shift
         z = (np.where(np.isfinite(values), values, worst) - shift) / scale
@@ -264,10 +271,14 @@ def standardisation(
         return float(normalize_y[0]), float(normalize_y[1])
     if not normalize_y or not len(finite):
         return 0.0, 1.0
+    low, size = float(finite.min()), float(np.abs(finite).max()) or 1.0
+    # What values far from zero have in common is subtracted first, without rounding.
+    centre = low if float(finite.max()) - low < _NARROW * size else 0.0
+    away = finite - centre
     # Divided first, so that sums and squares of large values do not overflow.
-    size = float(np.abs(finite).max()) or 1.0
-    scale = float(np.std(finite / size)) * size
-    return float(np.mean(finite / size)) * size, scale or 1.0
+    unit = float(np.abs(away).max()) or size
+    scale = float(np.std(away / unit)) * unit
+    return float(np.mean(away / unit)) * unit + centre, scale or unit
 
 
 @settings

@@ -53,8 +53,13 @@ def contradicted(
     """Return whether a model's errors add up to more than band and noise allow.
 
     The noise term `xi` is in the model's units, of which one is `scale` of the values.
+    Queries whose width is nan are left out: no unit was known when they were asked.
     """
-    told = [q for q in queries if math.isfinite(values[q["query"]])]
+    told = [
+        q
+        for q in queries
+        if math.isfinite(values[q["query"]]) and not math.isnan(q["width"])
+    ]
     etas = [float(values[q["query"]]) - q["mean"] for q in told]  # line 6
     error, width = abs(sum(etas)), sum(q["width"] for q in told)
     noise = math.sqrt(xi * len(told))
@@ -202,7 +207,7 @@ class HEGPUCB(Eliminating):
         x, _ = argmax(union)  # line 3
         best = union.attained_by(x)
         posterior, beta = bands[best]
-        width = beta * posterior.told_deviation(x) * models.scale
+        width = beta * posterior.told_deviation(x) * models.unit
         u = state.survivors[best]
         return x, note(models, posterior, x, candidate=u, width=width)
 

@@ -137,13 +137,13 @@ class ETGPUCB(ResettingUCB):
     def _evidence(
         self, state: ResetState, models: Models, posterior: Posterior, x: Array
     ) -> Metadata:
-        deviation = posterior.told_deviation(x) * models.scale
-        return {"deviation": deviation, "unit": models.scale, "block": state.n_resets}
+        deviation = posterior.told_deviation(x) * models.unit
+        return {"deviation": deviation, "unit": models.unit, "block": state.n_resets}
 
     def _event(self, state: ResetState, metadata: Metadata, values: Array) -> bool:
         if metadata["block"] != state.n_resets or state.step < state.low:
             return False
-        gap: float = abs(float(values[-1]) - metadata["mean"])  # nan after a failure
+        gap: float = abs(float(values[-1]) - metadata["mean"])  # nan if it failed
         return gap > self.threshold(state.step, metadata["deviation"], metadata["unit"])
 
     def threshold(self, step: int, deviation: float, unit: float) -> float:

@@ -235,7 +235,9 @@ class AGPUCB(UCBPolicy):
         posterior = models[step.candidate(g, b)]
         beta = step.beta(posterior)
         x, _ = argmax(UCB(posterior, beta))  # line 7
-        width = step.width(posterior, beta, x) * models.scale
+        # Without a unit, nothing is known to be lost.
+        unit = 0.0 if math.isnan(models.unit) else models.unit
+        width = step.width(posterior, beta, x) * unit
         metadata = note(models, posterior, x, h=h, width=width, estimate=step.estimate)
         return x, metadata
 

@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skrobustbo._forms import Count, Positive
+from skrobustbo._trials import rounding
 from skrobustbo.policies._interface import Array, Metadata
 from skrobustbo.policies._metadata import Predicted
 
 #: Values farther below the lower quartile than this, in interquartile ranges, are
 #: raised even for predictions: they show that a fit diverged, but not by how much.
 _FENCE = 10.0
-#: Values are equal if they differ by less than this share of the best one.
-_ROUNDING = 1e-9
 
 
 class Estimate(NamedTuple):
@@ -113,7 +112,7 @@ def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:
     # np.median would take longer than everything else that is done to the values.
     n, best = len(ordered), ordered[-1]
     middle = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
-    same = best - _ROUNDING * max(abs(best), abs(middle))
+    same = best - rounding(max(abs(best), abs(middle)))
     if middle < same:
         return middle, best
     others = [value for value in ordered if value < same]

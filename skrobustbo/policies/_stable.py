@@ -185,7 +185,7 @@ def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
     """Return the mean and width that a model promises, in objective units."""
     posterior, beta = band
     mean = float(posterior.predict(x[None, :])[0][0]) * models.scale + models.shift
-    return {"mean": mean, "width": beta * posterior.told_deviation(x) * models.scale}
+    return {"mean": mean, "width": beta * posterior.told_deviation(x) * models.unit}
 
 
 @settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,9 @@ from skrobustbo.surrogate._posterior import (
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+#: Of a value, in units of the model: it says nothing.
+_LARGEST_ERROR = 1e50
+
 
 @dataclass(frozen=True, eq=False)
 class View:
@@ -43,6 +47,8 @@ class View:
         Points asked but not yet told.
     shift, scale : float
         A value y of the objective is ``(y - shift) / scale`` to the model.
+    has_unit : bool, default=True
+        Whether `scale` is one that the values, or the settings, have told.
     groups : list of integer arrays, optional
         Encoded columns of each parameter that varies (default: all are of one).
     values : array of shape (n,), optional
@@ -68,6 +74,7 @@ class View:
     X_pending: Array | None = None
     shift: float = 0.0
     scale: float = 1.0
+    has_unit: bool = True
     groups: Sequence[Indices] | None = None
     values: Array | None = None
     reference_points: ReferencePoints | None = None
@@ -141,6 +148,14 @@ class Models(Fits):
         self._posteriors: dict[Candidate, Posterior] = {}
 
     @property
+    def unit(self) -> float:
+        """The scale, for widths that are kept; nan while all values are equal.
+
+        Nothing tells then in which unit a later value will differ from the prediction.
+        """
+        return self.scale if self._view.has_unit else math.nan
+
+    @property
     def best(self) -> float:
         """The best target of a value that was measured in full.
 
@@ -172,7 +187,8 @@ class Models(Fits):
         stds = self._view.value_stds
         if stds is None:
             return None
-        return (stds[self._active] / self.scale) ** 2
+        # Beyond the largest error, squares overflow.
+        return np.minimum(stds[self._active] / self.scale, _LARGEST_ERROR) ** 2
 
     @cached_property
     def _active(self) -> Indices:
@@ -265,7 +281,8 @@ class Models(Fits):
 
         A policy that transforms the values uses this to see the original ones.
         """
-        return self._of(replace(self._view, z=z, shift=shift, scale=scale))
+        view = replace(self._view, z=z, shift=shift, scale=scale, has_unit=True)
+        return self._of(view)
 
     def timed(self) -> Models:
         """Return the models over points and time, seen from the present.

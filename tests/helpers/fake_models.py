@@ -38,6 +38,11 @@ class FakeModels:
     """The objective's unit is 4 of the model's, and its zero at 1."""
 
     shift, scale, noise = 1.0, 4.0, 0.1
+
+    @property
+    def unit(self):
+        return self.scale
+
     #: Returns the posterior of a candidate.
     posterior = FakePosterior
 

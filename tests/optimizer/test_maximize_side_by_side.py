@@ -1,8 +1,12 @@
-"""`maximize` with several evaluations side by side."""
+"""`maximize` with several evaluations side by side, and what ends it too early."""
 
+import os
+import signal
 import threading
 import time
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from joblib import parallel_config
 
@@ -94,3 +98,200 @@ def test_exceptions_are_passed_on(n_jobs):
 def test_settings_out_of_range_are_refused(given):
     with pytest.raises(ValueError, match=next(iter(given))):
         run(**given)
+
+
+# Interruptions and exceptions ---------------------------------------------------------
+
+SETTINGS = [
+    {},
+    {"batch_size": 4},
+    {"batch_size": 3, "schedule": "window"},
+    {"batch_size": 3, "schedule": "free"},
+]
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    reason: str = "mine"
+
+
+def raising(error):
+    def act(params):
+        raise error
+
+    return act
+
+
+def interrupt(params):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.05)  # the handler runs in here at the latest
+    return 0.0
+
+
+def at(number, act):
+    """Return an objective that does something else in one of its evaluations."""
+    calls = []
+
+    def objective(params):
+        calls.append(params)
+        return act(params) if len(calls) == number else hill(params)
+
+    return objective
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("act", [raising(KeyboardInterrupt()), interrupt])
+def test_an_interrupted_run_returns_what_it_has_found(act, settings):
+    before = signal.getsignal(signal.SIGINT)
+    result = run(at(6, act), **settings)
+    assert not result.success
+    assert result.message == "Interrupted after 5 of 14 evaluations."
+    assert list(result.values) == [hill(params) for params in result.params_history]
+    assert result.nfev == 5
+    assert result.fun == max(result.values) == hill(result.x)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_callback_may_interrupt():
+    def callback(intermediate_result):
+        if intermediate_result.nfev == 5:
+            interrupt(None)
+
+    result = run(callback=callback)
+    assert (result.success, result.nfev) == (False, 5)
+
+
+@pytest.mark.parametrize("act", [raising(KeyboardInterrupt()), interrupt])
+def test_an_interruption_before_the_first_value_is_raised(act):
+    with pytest.raises(KeyboardInterrupt):
+        run(at(1, act))
+
+
+def test_an_interruption_after_the_last_value_changes_nothing():
+    def callback(intermediate_result):
+        if intermediate_result.nfev == 14:
+            interrupt(None)
+
+    assert run(callback=callback).success
+
+
+def test_an_interruption_ends_the_run_around_another_one():
+    result = run(at(6, lambda params: run(at(3, interrupt)).fun))
+    assert (result.success, result.nfev) == (False, 5)
+
+
+def test_what_ends_a_program_is_passed_on():
+    with pytest.raises(SystemExit):
+        run(at(6, raising(SystemExit())))
+
+
+@pytest.mark.parametrize("how", [maximize, minimize])
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("error", [RuntimeError, StopIteration, OSError])
+def test_an_exception_carries_the_result_so_far(error, settings, how):
+    with pytest.raises(error, match="mine") as caught:
+        run(at(6, raising(error("mine"))), how, **settings)
+    result = caught.value.result
+    assert not result.success
+    assert result.message == f"Ended by {error.__name__} after 5 of 14 evaluations."
+    assert list(result.values) == [hill(params) for params in result.params_history]
+    assert result.nfev == 5
+    assert result.optimizer.best_params_ == result.x
+    (said,) = caught.value.__notes__
+    assert "5 evaluations" in said
+    assert "attribute 'result'" in said
+
+
+def test_an_exception_in_the_first_evaluation_carries_an_empty_result():
+    with pytest.raises(RuntimeError) as caught:
+        run(at(1, raising(RuntimeError())))
+    assert caught.value.result.nfev == 0
+    assert caught.value.result.x is None
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_an_exception_that_takes_no_attributes_is_passed_on(settings):
+    with pytest.raises(Frozen):
+        run(at(6, raising(Frozen())), **settings)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_an_exception_of_the_callback_carries_the_result_so_far(settings):
+    def callback(intermediate_result):
+        if intermediate_result.nfev == 5:
+            raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine") as caught:
+        run(callback=callback, **settings)
+    # All of a round are evaluated by then.
+    n = 8 if settings.get("batch_size") == 4 else 5
+    assert caught.value.result.nfev == n
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize(
+    "value", [None, "0.5", [0.5, 1.0], np.zeros(2), {}, 1j, True, 10**400]
+)
+def test_values_that_are_no_numbers_are_said_to_be_of_the_function(value, settings):
+    with pytest.raises(ValueError, match="The function must return a number") as caught:
+        run(at(6, lambda params: value), **settings)
+    assert "Got " in str(caught.value)
+    assert "{'x': " in str(caught.value)
+    assert caught.value.result.nfev == 5
+
+
+def test_values_that_cannot_be_shown():
+    class Odd:
+        def __repr__(self):
+            raise RuntimeError("not mine")
+
+    with pytest.raises(ValueError, match="Odd"):
+        run(lambda params: Odd())
+
+
+@pytest.mark.parametrize("act", ["raise", "interrupt"])
+@pytest.mark.parametrize("schedule", ["rounds", "window", "free"])
+def test_what_is_finished_beside_an_exception_is_kept(schedule, act):
+    others, calls = threading.Barrier(3, timeout=30), []
+
+    def objective(params):
+        calls.append(params)
+        number = len(calls)
+        if number in (1, 2):
+            others.wait()
+        if number == 3:
+            others.wait()
+            time.sleep(0.2)  # the others are as good as finished
+            raise RuntimeError("mine") if act == "raise" else KeyboardInterrupt
+        return hill(params)
+
+    settings = {"n_jobs": 3, "batch_size": 3, "schedule": schedule}
+    with parallel_config(backend="threading"):
+        if act == "raise":
+            with pytest.raises(RuntimeError, match="mine") as caught:
+                run(objective, **settings)
+            result = caught.value.result
+        else:
+            result = run(objective, **settings)
+    assert result.nfev >= 2
+    assert not result.success
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("act", [None, RuntimeError("mine")])
+def test_exceptions_of_processes_carry_the_result_so_far(act):
+    def objective(params):
+        if params["x"] < 0.9:
+            return hill(params)
+        if act is None:
+            return None
+        raise act
+
+    with pytest.raises(Exception, match=r"mine|must return a number") as caught:
+        run(
+            objective,
+            n_jobs=2,
+            batch_size=2,
+            initial_params=[{"x": 0.0}, {"x": 0.1}, {"x": 0.95}],
+        )
+    assert caught.value.result.nfev >= 2

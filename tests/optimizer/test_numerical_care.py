@@ -42,6 +42,28 @@ def test_the_scale_of_the_objective_does_not_matter(scale, offset):
             )
 
 
+@pytest.mark.parametrize("offset", [-1e9, 1e12])
+def test_small_differences_on_a_large_value(offset):
+    found = searched(lambda params: offset + bowl(params))
+    assert miss(found) < 1e-3
+
+
+def test_small_differences_on_a_large_value_pay_for_rungs():
+    def asked(offset):
+        optimizer = Optimizer(
+            SPACE, resources=[1, 3, 9], horizon=12, n_initial_points=4, random_state=0
+        )
+        found = []
+        for _ in range(30):
+            params, amount = optimizer.ask(return_resource=True)
+            value = round(1024 * (bowl(params) - 0.1 / amount)) / 1024  # no rounding
+            optimizer.tell(params, offset + value, resource=amount)
+            found.append(amount)
+        return found
+
+    assert asked(0.0) == asked(2.0**40)
+
+
 def test_points_told_that_almost_coincide():
     rng = np.random.default_rng(0)
     near = [

@@ -767,3 +767,29 @@ def test_the_honest_score_is_said_where_it_was_asked_for():
     assert "interval" not in text
     search.honest_score_ = math.nan
     assert section(search.report(), "Honest") == "no honest score could be computed"
+
+
+@pytest.mark.parametrize("factor", [2.0**-830, 2.0**830])
+def test_units_of_the_scores_change_no_verdict(factor):
+    def findings(factor):
+        def scoring(estimator, X, y):
+            return factor * estimator.score(X, y)
+
+        noisy = Shaped(kind="inside", noise=0.1)
+        return Findings(*of(fitted(noisy, n_iter=12, scoring=scoring)))
+
+    plain, scaled = findings(1.0), findings(factor)
+    assert scaled.params == plain.params
+    assert scaled.standard_error == factor * plain.standard_error
+    assert has_settled(scaled) == has_settled(plain)
+    assert (left_to_gain(scaled) is None) == (left_to_gain(plain) is None)
+
+
+def test_small_differences_on_a_large_score_have_not_settled():
+    def scoring(estimator, X, y):
+        return estimator.score(X, y) - 1e9
+
+    for n_iter in (8, 15):
+        search = fitted(Shaped(kind="inside"), n_iter=n_iter, scoring=scoring)
+        assert not has_settled(Findings(*of(search)))
+    assert search.best_params_["a"] == pytest.approx(0.31, abs=0.02)
