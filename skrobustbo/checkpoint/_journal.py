@@ -59,6 +59,11 @@ class NoJournal:
     retries = False
 
     @property
+    def identity(self) -> str:
+        """What tells the search from others, in this call and in those that resume."""
+        return ""
+
+    @property
     def n_read(self) -> int:
         """Folds given back so far."""
         return sum(self.n_read_of.values())
@@ -142,6 +147,11 @@ class Journal(NoJournal):
         self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
         self.n_read_of: dict[int, int] = {}
+
+    @property
+    def identity(self) -> str:
+        """The number of the file, which it keeps for ever."""
+        return f"{self._file.number:016x}"
 
     def fail(self) -> None:
         """Write that this run ended with an error, if it has written anything."""

@@ -20,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import one_thread
 from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._autologging import no_autologging
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -329,7 +330,7 @@ def _fit_fold(
     recorder: Recorder | None = None,
     **kwargs: Any,
 ) -> tuple[FoldId, FoldResult, float]:
-    """Fit and score one fold with one inner thread.
+    """Fit and score one fold with one inner thread, and without autologging.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
     are used by the folds. With a part of a resource, the result has the model, if a fit
@@ -341,7 +342,7 @@ def _fit_fold(
         kwargs["estimator"] = with_model(kwargs["estimator"], fold.model, resource)
     inside = nullcontext() if nested else parallel_config(backend="sequential")
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
-    with one_thread(ThreadpoolController(), openmp=True), inside:
+    with one_thread(ThreadpoolController(), openmp=True), inside, no_autologging():
         try:
             result: FoldResult = evaluate(
                 parameters=fold.params,

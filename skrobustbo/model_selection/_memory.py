@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +32,7 @@ class MemoryJournal(NoJournal):
     """
 
     def __init__(self) -> None:
+        self._identity = secrets.token_hex(8)
         self.rounds: list[list[Record]] = []
         self.n_read_of: dict[int, int] = {}
         self._n_replayed = 0
@@ -39,6 +41,11 @@ class MemoryJournal(NoJournal):
         self._splits: list[_Split] = []
         self._results: dict[FoldId, FoldResult] = {}
         self._turns: dict[FoldId, int] = {}
+
+    @property
+    def identity(self) -> str:
+        """A random number."""
+        return self._identity
 
     @property
     def n_read(self) -> int:
