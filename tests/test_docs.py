@@ -20,6 +20,7 @@ from skrobustbo import (
     problems,
     surrogate,
 )
+from skrobustbo.integrations import mlflow as integrations_mlflow
 from skrobustbo.integrations import optuna as integrations_optuna
 from skrobustbo.integrations import ray as integrations_ray
 
@@ -28,6 +29,7 @@ MODULES = [
     acquisition,
     datasets,
     displays,
+    integrations_mlflow,
     integrations_optuna,
     integrations_ray,
     kernels,

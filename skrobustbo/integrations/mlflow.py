@@ -83,16 +83,18 @@ class MLflowCallback(BaseEstimator):
     >>> from skrobustbo.integrations.mlflow import MLflowCallback
     >>> folder = tempfile.TemporaryDirectory()
     >>> mlflow.set_tracking_uri(f"sqlite:///{folder.name}/runs.db")
+    >>> experiment = mlflow.set_experiment("iris")
     >>> X, y = load_iris(return_X_y=True)
-    >>> callback = MLflowCallback(run_name="iris")
+    >>> callback = MLflowCallback()
     >>> space = {"C": Real(1e-2, 1e3, log=True)}
     >>> search = RobustBayesSearchCV(SVC(), space, n_iter=5, on_trial=callback)
     >>> search = search.fit(X, y)
     >>> run = mlflow.get_run(callback.run_id_)
-    >>> run.data.metrics["best_cv_score"] == search.best_score_
+    >>> run.data.params["best_C"] == str(search.best_params_["C"])
     True
     >>> len(mlflow.search_runs(output_format="list"))
     6
+    >>> folder.cleanup()
     """
 
     run_id_: str

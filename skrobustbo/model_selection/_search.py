@@ -162,7 +162,8 @@ class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
         ``score_time`` (seconds, of all folds), ``failure``
         (a line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
         `cv_results_`. If it raises, you get a warning. It is not called for candidates
-        that are complete in the checkpoint.
+        that are complete in the checkpoint. For MLflow, pass a
+        `skrobustbo.integrations.mlflow.MLflowCallback`.
 
     Attributes
     ----------

@@ -433,7 +433,12 @@ def flavour(name):
 def test_autologging_logs_the_best_model_only(name, n_jobs):
     estimator, parameter = flavour(name)
     search = RobustBayesSearchCV(
-        estimator, {parameter: [0.3, 0.5, 0.9]}, n_iter=3, cv=2, n_jobs=n_jobs, random_state=0
+        estimator,
+        {parameter: [0.3, 0.5, 0.9]},
+        n_iter=3,
+        cv=2,
+        n_jobs=n_jobs,
+        random_state=0,
     )
     with parallel_config(backend="threading"):
         search.fit(X, y)
