@@ -19,7 +19,8 @@ __all__ = ["MLflowCallback"]
 Record = dict[str, Any]
 
 #: Tags by which the runs of a search and of its candidates are found again.
-_SEARCH, _CANDIDATE, _PARENT = "skrobustbo.search", "candidate", "mlflow.parentRunId"
+_SEARCH, _CANDIDATE = "skrobustbo.search", "skrobustbo.candidate"
+_PARENT = "mlflow.parentRunId"
 #: Tags that the run of a candidate shares with that of its search.
 _SHARED = {"mlflow.user", "mlflow.source.name", "mlflow.source.type"}
 #: Entries of a kind that MLflow takes at once, and characters that all its stores take.
@@ -29,10 +30,10 @@ _AT_ONCE, _LONGEST_NAME, _LONGEST_VALUE = 100, 250, 500
 class MLflowCallback(BaseEstimator):
     """Log a search to MLflow, when passed as `on_trial`.
 
-    The search is one run, and each of its candidates a run below it, written as soon as
-    the candidate is finished. The names are those that MLflow's autologging gives the
-    runs of `RandomizedSearchCV`. A search with a `checkpoint` that was interrupted or
-    killed goes on in the run that it began.
+    The search is one run, and each of its candidates is a nested run, written as soon
+    as the candidate is finished. Parameters and metrics have the names that MLflow's
+    autologging uses for `RandomizedSearchCV`. With a `checkpoint`, a search that was
+    interrupted or killed continues its run.
 
     Parameters
     ----------
@@ -53,25 +54,25 @@ class MLflowCallback(BaseEstimator):
     Notes
     -----
     The runs go to the tracking server and the experiment that are set in MLflow. If a
-    run is active when `fit` is called, it becomes the run of the search, and stays
-    active. The run of the search is active until `fit` ends, so that autologging, if
-    it is on, logs the refitted best model there.
+    run is active when `fit` is called, and is not that of another search, it becomes
+    the run of the search and is left active. Otherwise there is a new run, which ends
+    with `fit`. It is active until then, so autologging, if it is on, logs the refitted
+    best model there.
 
     At the end, the run of the search gets the parameters ``best_<name>``, the metric
-    ``best_cv_score``, and the tags ``best_candidate`` and ``stop_reason``. MLflow does
-    not change a parameter once it is logged. If a search that goes on finds a better
-    candidate, the new values are tags of the same names.
+    ``best_cv_score``, and the tags ``best_candidate`` and ``stop_reason``. MLflow never
+    changes a parameter of a run. If a longer search finds a better candidate in the
+    same run, the new values are tags of the same names.
 
-    The run of a candidate has its parameters, its tags ``candidate`` (the number),
-    ``status``, ``model_label`` and ``failure``, and as metrics its scores
-    (``mean_test_score``, ``std_test_score``, ``split0_test_score``, and so on; with
-    several metrics, their names in the place of ``score``), its mean times, and the
-    prediction of the model (``model_mean`` and ``model_std``). Of a candidate that a
-    race stopped, or that had a part of a resource, only the scores of its folds are
-    there.
+    The run of a candidate has its parameters, and the tags ``skrobustbo.candidate``
+    (its number), ``status``, ``model_label`` and ``failure``. Its metrics are
+    ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on (with
+    several metrics, their names instead of ``score``), ``mean_fit_time``,
+    ``mean_score_time``, ``model_mean`` and ``model_std``. If a race stopped the
+    candidate, or it had a part of a resource, there are only the scores of its folds.
 
     If MLflow fails, you get one warning and the search continues. What was not logged
-    is logged at the end, if MLflow then works.
+    is logged at the end, if MLflow works by then.
 
     Examples
     --------

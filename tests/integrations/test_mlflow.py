@@ -66,7 +66,7 @@ def family():
     (whole,) = [run for run in runs() if parent_of(run) is None]
     below = [run for run in runs() if run is not whole and parent_of(run) is not None]
     assert {parent_of(run) for run in below} <= {whole.info.run_id}
-    numbers = [int(run.data.tags["candidate"]) for run in below]
+    numbers = [int(run.data.tags["skrobustbo.candidate"]) for run in below]
     assert len(set(numbers)) == len(numbers)
     return whole, dict(sorted(zip(numbers, below, strict=True)))
 
@@ -301,7 +301,9 @@ def test_two_searches_in_a_run_do_not_mix():
     assert parent_of(mlflow.get_run(ids[1])) == ids[0]
     for search, run_id in zip((first, second), ids, strict=True):
         below = [run for run in runs() if parent_of(run) == run_id]
-        told = {r.data.params["a"] for r in below if "candidate" in r.data.tags}
+        told = {
+            r.data.params["a"] for r in below if "skrobustbo.candidate" in r.data.tags
+        }
         assert told == {str(params["a"]) for params in search.cv_results_["params"]}
 
 
