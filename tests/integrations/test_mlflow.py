@@ -47,10 +47,24 @@ def store(database, tmp_path):
     mlflow.create_experiment(name, artifact_location=(tmp_path / "kept").as_uri())
     mlflow.set_experiment(name)
     yield database, name
-    mlflow.autolog(disable=True, silent=True)
     while mlflow.active_run() is not None:
         mlflow.end_run()
     mlflow.set_tracking_uri(before)
+
+
+@pytest.fixture
+def autolog():
+    """Return what turns autologging of a package on, until the test ends."""
+    on = set()
+
+    def turn_on(name, **settings):
+        on.add(name)
+        settings = {"log_models": False, "log_datasets": False, **settings}
+        getattr(mlflow, name).autolog(**settings)
+
+    yield turn_on
+    for name in on:
+        getattr(mlflow, name).autolog(disable=True, silent=True)
 
 
 def runs():
@@ -151,8 +165,8 @@ def test_partial_evaluations_have_no_mean():
     assert {run.data.tags["status"] for run in below.values()} > {"partial"}
 
 
-def test_the_names_are_those_of_autologging():
-    mlflow.sklearn.autolog(log_models=False, log_datasets=False, max_tuning_runs=None)
+def test_the_names_are_those_of_autologging(autolog):
+    autolog("sklearn", max_tuning_runs=None)
     theirs = RandomizedSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, n_iter=2)
     theirs.fit(X, y)
     (expected,) = [run for run in runs() if parent_of(run) is None]
@@ -413,27 +427,25 @@ def test_any_value_is_logged(text):
 # Autologging --------------------------------------------------------------------------
 
 
-def flavour(name):
-    """Turn autologging of a package on; return an estimator and a parameter of it."""
+def estimator_of(name):
+    """Return an estimator of a package, and a parameter of it."""
     pytest.importorskip(name)
     if name == "lightgbm":
         from lightgbm import LGBMClassifier
 
-        mlflow.lightgbm.autolog(log_models=False, log_datasets=False)
         return LGBMClassifier(n_estimators=3, verbose=-1), "learning_rate"
     if name == "xgboost":
         from xgboost import XGBClassifier
 
-        mlflow.xgboost.autolog(log_models=False, log_datasets=False)
         return XGBClassifier(n_estimators=3), "learning_rate"
-    mlflow.sklearn.autolog(log_models=False, log_datasets=False)
     return LogisticRegression(), "C"
 
 
 @pytest.mark.parametrize("name", ["sklearn", "lightgbm", "xgboost"])
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_autologging_logs_the_best_model_only(name, n_jobs):
-    estimator, parameter = flavour(name)
+def test_autologging_logs_the_best_model_only(name, n_jobs, autolog):
+    estimator, parameter = estimator_of(name)
+    autolog(name)
     search = RobustBayesSearchCV(
         estimator,
         {parameter: [0.3, 0.5, 0.9]},
@@ -449,8 +461,8 @@ def test_autologging_logs_the_best_model_only(name, n_jobs):
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["of the user", "of the callback"])
-def test_in_a_run_autologging_logs_the_best_parameters(own):
-    mlflow.sklearn.autolog(log_models=False, log_datasets=False)
+def test_in_a_run_autologging_logs_the_best_parameters(own, autolog):
+    autolog("sklearn")
     search = RobustBayesSearchCV(LogisticRegression(), {"C": [1e-6, 1.0]}, n_iter=2)
     if own:
         search.set_params(on_trial=MLflowCallback()).fit(X, y)
