@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import signal
 import sys
 import threading
@@ -20,12 +21,14 @@ if importlib.util.find_spec("matplotlib") is None:
     collect_ignore_glob.append("skrobustbo/displays/*")
 
 # The examples of integrations use the package that they are about, as do programs.
-for package, program in (("optuna", "share_study"), ("ray", "tune_locally")):
+for package, *programs in (
+    ("mlflow",),
+    ("optuna", "share_study"),
+    ("ray", "tune_locally"),
+):
     if importlib.util.find_spec(package) is None:
-        collect_ignore_glob += [
-            f"skrobustbo/integrations/{package}.py",
-            f"tests/integrations/{program}.py",
-        ]
+        collect_ignore_glob.append(f"skrobustbo/integrations/{package}.py")
+        collect_ignore_glob += [f"tests/integrations/{name}.py" for name in programs]
 
 
 #: Files and folders of tests that the default run has no time for.
@@ -90,9 +93,24 @@ PROCESS = [
 ]
 
 
+#: Tests of these folders, and of files that skip some without another package than
+#: these, are run once more with such packages: these come with the extra `test`, or CI
+#: has a step for them.
+PACKAGES = ["skrobustbo/integrations", "tests/integrations"]
+OTHERS = {"docutils", "matplotlib", "pandas", "playwright", "plotly"}
+
+
+@functools.cache
+def needs_packages(path, root):
+    """Return whether tests of a file need optional packages."""
+    skipped = re.findall(r"importorskip\(\s*[\"'](\w+)", path.read_text())
+    inside = any(path.is_relative_to(root / name) for name in PACKAGES)
+    return inside or not OTHERS.issuperset(skipped)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Give each test without a tier that of its file."""
+    """Give each test without a tier that of its file, and say if it needs packages."""
     tiers = {"long": [], "slow": SLOW, "process": PROCESS, "unit": []}
     for item in items:
         if not any(map(item.get_closest_marker, tiers)):
@@ -102,6 +120,10 @@ def pytest_collection_modifyitems(config, items):
                 if any(item.path.is_relative_to(config.rootpath / n) for n in names)
             )
             item.add_marker(next(inside, "unit"))
+        if needs_packages(item.path, config.rootpath):
+            item.add_marker("packages")
+        if item.path.name == "mlflow.py":  # what MLflow warns of is not ours
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
 
 
 @pytest.fixture(autouse=True)

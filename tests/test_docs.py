@@ -18,6 +18,7 @@ from skrobustbo import (
     previous,
     surrogate,
 )
+from skrobustbo.integrations import mlflow as integrations_mlflow
 from skrobustbo.integrations import optuna as integrations_optuna
 from skrobustbo.integrations import ray as integrations_ray
 
@@ -25,6 +26,7 @@ MODULES = [
     skrobustbo,
     acquisition,
     displays,
+    integrations_mlflow,
     integrations_optuna,
     integrations_ray,
     kernels,

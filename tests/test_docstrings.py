@@ -19,6 +19,7 @@ from skrobustbo import (
     previous,
     surrogate,
 )
+from skrobustbo.integrations import mlflow as integrations_mlflow
 from skrobustbo.integrations import optuna as integrations_optuna
 from skrobustbo.integrations import ray as integrations_ray
 
@@ -39,6 +40,7 @@ NAMES = [
     for name in module.__all__
     if name != "__version__"
 ]
+NAMES += [integrations_mlflow.MLflowCallback]
 NAMES += [integrations_optuna.RobustSampler, integrations_ray.RobustSearcher]
 NAMES.append(pytest.param(checkpoint.CheckpointError, id="CheckpointError"))
 
@@ -124,7 +126,10 @@ def test_methods_that_everybody_calls_have_all_sections(cls):
         assert section(text, "Returns") or not gives_something(plain), name
 
 
-@pytest.mark.parametrize("module", [*FOR_USERS, integrations_optuna, integrations_ray])
+@pytest.mark.parametrize(
+    "module",
+    [*FOR_USERS, integrations_mlflow, integrations_optuna, integrations_ray],
+)
 def test_what_users_call_has_an_example(module):
     for name in set(module.__all__) - NO_EXAMPLE - {"__version__"}:
         text = inspect.getdoc(getattr(module, name))

@@ -64,6 +64,11 @@ class NoJournal:
         return {}
 
     @property
+    def identity(self) -> str:
+        """What tells the search from others, in this call and in those that resume."""
+        return ""
+
+    @property
     def n_read(self) -> int:
         """Folds given back so far."""
         return sum(self.n_read_of.values())
@@ -153,6 +158,11 @@ class Journal(NoJournal):
         """What the first run described the search by."""
         found: Parts = self._header["search"]
         return found
+
+    @property
+    def identity(self) -> str:
+        """The number of the file, which it keeps for ever."""
+        return f"{self._file.number:016x}"
 
     def fail(self) -> None:
         """Write that this run ended with an error, if it has written anything."""

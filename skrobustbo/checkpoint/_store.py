@@ -150,6 +150,11 @@ class Store:
     called : str, default=None
         What errors call it; by default its path.
 
+    Attributes
+    ----------
+    number : int
+        The file's own random number.
+
     Raises
     ------
     CheckpointError
@@ -202,7 +207,7 @@ class Store:
             headers = self._db.execute("SELECT number FROM header LIMIT 2").fetchall()
             if len(headers) != 1:
                 raise damaged(self.path, "its header")
-            self._file_number = int(headers[0][0])
+            self.number = int(headers[0][0])
 
     def _one(self, query: str) -> Any:
         (value,) = self._db.execute(query).fetchone()
@@ -232,7 +237,7 @@ class Store:
                 f"SELECT number, body, digest FROM {table} ORDER BY number"
             ).fetchall()
         for number, body, digest in found:
-            expected = _digest(self._file_number, table, number, body)
+            expected = _digest(self.number, table, number, body)
             if not isinstance(body, str) or digest != expected:
                 raise damaged(self.path, f"row {number} of its table {table}")
         return [(number, body) for number, body, _ in found]
@@ -247,7 +252,7 @@ class Store:
         """
         try:
             verb = "REPLACE" if replace else "INSERT"
-            _insert(self._db, self._file_number, {table: rows}, verb)
+            _insert(self._db, self.number, {table: rows}, verb)
         except sqlite3.Error as error:
             raise _unwritten(self.path, error) from error
 

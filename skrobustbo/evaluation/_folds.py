@@ -22,6 +22,7 @@ from skrobustbo._names import shown
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo.evaluation._autologging import no_autologging
 from skrobustbo.evaluation._inner_threads import held, held_params, limit_of
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
@@ -357,7 +358,7 @@ def _fit_fold(
     recorder: Recorder | None = None,
     **kwargs: Any,
 ) -> tuple[FoldId, FoldResult, float]:
-    """Fit and score one fold with one inner thread, or as many as joblib was told.
+    """Fit and score one fold, without autologging, with one inner thread or as told.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
     are used by the folds. With a part of a resource, the result has the model, if a fit
@@ -371,7 +372,8 @@ def _fit_fold(
         kwargs["verbose"] = 0
     own = kwargs["estimator"], fold.params, n_threads
     evaluate = fit_and_score if recorder is None else recorder.fit_and_score
-    with limited_threads(n_threads, openmp=True), _inside(nested, n_threads):
+    inside = _inside(nested, n_threads)
+    with limited_threads(n_threads, openmp=True), inside, no_autologging():
         try:
             result: FoldResult = evaluate(
                 parameters=held_params(*own),

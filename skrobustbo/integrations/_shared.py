@@ -1,4 +1,4 @@
-"""What the integrations share: base classes of other packages, seeds."""
+"""What the integrations share: parts of other packages, seeds."""
 
 from __future__ import annotations
 
@@ -22,9 +22,40 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] != module.partition(".")[0]:
-            raise
+        _check_missing(error, module)
     return _placeholder(package, extra)
+
+
+def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
+    """Return a module of an optional package; ImportError if that is not installed.
+
+    Parameters
+    ----------
+    module : str
+        The module.
+    owner : str
+        What needs it.
+    package, extra : str
+        The package's name for users, and the extra that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        _check_missing(error, module)
+        raise _missing(owner, package, extra) from error
+
+
+def _check_missing(error: ModuleNotFoundError, module: str) -> None:
+    """Raise the error again if it is not the package itself that is missing."""
+    if str(error.name).partition(".")[0] != module.partition(".")[0]:
+        raise error
+
+
+def _missing(owner: str, package: str, extra: str) -> ImportError:
+    return ImportError(
+        f"{owner} needs {package}, which is not installed; run pip "
+        f'install "skrobustbo[{extra}]".'
+    )
 
 
 def _placeholder(package: str, extra: str) -> type:
@@ -32,10 +63,7 @@ def _placeholder(package: str, extra: str) -> type:
         """Stands for a class of a package that is not installed."""
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            raise ImportError(
-                f"{cls.__name__} needs {package}, which is not installed; run pip "
-                f'install "skrobustbo[{extra}]".'
-            )
+            raise _missing(cls.__name__, package, extra)
 
     return Missing
 

@@ -1,9 +1,10 @@
-"""What is told of a candidate that is finished, to a listener and in a table."""
+"""What a listener is told of a search and its candidates, and the table of these."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from warnings import warn
 
@@ -60,15 +61,57 @@ def tell_listener(
 
     What it raises becomes a warning: the search is worth more.
     """
-    if listener is None:
-        return
+    if listener is not None:
+        about = f"for candidate {trial.number}"
+        _call(lambda: listener(record_of(trial, metric)), about)
+
+
+@contextmanager
+def listening(search: Any) -> Iterator[Callable[[str], None]]:
+    """Tell the listener of a search when it begins and ends, if it wants to know.
+
+    A listener may have two more methods. ``on_search_begin(search, identity)`` is
+    called before the first fit; `identity` is the same whenever the search goes on.
+    ``on_search_end(search, records)`` is called after the refit, with all candidates as
+    in `record_of`, and with None after an error.
+
+    Yields
+    ------
+    begin : callable
+        To be called with the identity.
+    """
+    begins = getattr(search.on_trial, "on_search_begin", None)
+    ends = getattr(search.on_trial, "on_search_end", None)
+    has_begun = False
+
+    def begin(identity: str) -> None:
+        nonlocal has_begun
+        has_begun = True
+        if begins is not None:
+            _call(lambda: begins(search, identity), "at the beginning")
+
+    def end(records: list[Record] | None) -> None:
+        if has_begun and ends is not None:
+            _call(lambda: ends(search, records), "at the end")
+
     try:
-        listener(record_of(trial, metric))
+        yield begin
+    except BaseException:
+        end(None)
+        raise
+    notes = search._notes
+    end([record_of(trial, notes.metric) for trial in notes.trials])
+
+
+def _call(listener: Callable[[], Any], about: str) -> None:
+    """Call a listener; what it raises becomes a warning."""
+    try:
+        listener()
     except Exception as error:
         warn(
-            f"The 'on_trial' of RobustBayesSearchCV raised {type(error).__name__} for "
-            f"candidate {trial.number}: {error}. The search continues.",
-            stacklevel=2,
+            f"The 'on_trial' of RobustBayesSearchCV raised {type(error).__name__} "
+            f"{about}: {error}. The search continues.",
+            stacklevel=3,
         )
 
 

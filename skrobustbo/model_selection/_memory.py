@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,14 +32,22 @@ class MemoryJournal(NoJournal):
     """
 
     def __init__(self) -> None:
+        self._identity = secrets.token_hex(8)
         self.rounds: list[list[Record]] = []
         self.n_read_of: dict[int, int] = {}
         self._n_replayed = 0
         self._begun: tuple[Parts, int, int] | None = None
         self.shape: tuple[int, int | None] | None = None
         self._splits: list[_Split] = []
-        self._results: dict[FoldId, FoldResult] = {}
-        self._turns: dict[FoldId, int] = {}
+        #: The finished folds of each candidate, by split. Keys are no tuples, as skops
+        #: writes JSON.
+        self._done: dict[int, dict[int, Done]] = {}
+        self._n_turns = 0
+
+    @property
+    def identity(self) -> str:
+        """A random number."""
+        return self._identity
 
     @property
     def described(self) -> Parts:
@@ -125,20 +134,17 @@ class MemoryJournal(NoJournal):
 
     def done(self, candidate: int) -> list[Done]:
         """Return the finished folds of a candidate."""
-        keys = [(candidate, split) for split in range(len(self._splits))]
-        found = [
-            (self._turns.get(key, 0), key, dict(self._results[key]))
-            for key in keys
-            if key in self._results
-        ]
+        splits = self._done.get(candidate, {})
+        found = [splits[split] for split in sorted(splits)]
         self.n_read_of[candidate] = len(found)
-        return found
+        return [(turn, key, dict(result)) for turn, key, result in found]
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
         """Keep the result of a fold, and its position if the order matters."""
-        self._results[key] = dict(result)
-        if in_turn:
-            self._turns[key] = len(self._turns) + 1
+        candidate, split = key
+        self._n_turns += in_turn
+        turn = self._n_turns if in_turn else 0
+        self._done.setdefault(candidate, {})[split] = turn, key, dict(result)
 
 
 def shape_of(X: Any) -> tuple[int, int | None]:

@@ -28,6 +28,7 @@ from skrobustbo.evaluation import (
 from skrobustbo.model_selection._before import keeps_predictions, score_metric
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._honest import collector, honest
+from skrobustbo.model_selection._listening import listening
 from skrobustbo.model_selection._memory import MemoryJournal
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
@@ -47,7 +48,7 @@ class _Run:
     source: OptimizerSource
     stops: Stops
     journal: NoJournal
-    on_start: Callable[[], None] | None
+    on_start: Callable[[], None]
     schedule: Schedule
     predictions: OutOfFold | None
     resource: ResourceAxis | None
@@ -148,25 +149,26 @@ class ResumeMixin:
         else:
             _check_exists(self.checkpoint)
         before, n_done = dict(vars(self)), len(self._notes.trials)
-        try:
-            data = {"X": X, "y": y, **params}
-            total = self._total(more)
-            with self._set_up(data, total, resuming=True) as run:
-                reason = run_search(self, run.source, X, y, params, **run.settings)
-                run.journal.end(reason or run.source.reason)
-            self._conclude(run, reason, data)
-        except BaseException:
-            self._restore(before)
-            raise
-        if self.n_iter_ < n_done:
-            reason = self.stop_reason_
-            self._restore(before)
-            self.stop_reason_ = reason
-            warn(
-                "The search ended before the earlier candidates had been asked again: "
-                "its results are those of before.",
-                stacklevel=3,
-            )
+        with listening(self) as begin:
+            try:
+                data = {"X": X, "y": y, **params}
+                total = self._total(more)
+                with self._set_up(data, begin, total, resuming=True) as run:
+                    reason = run_search(self, run.source, X, y, params, **run.settings)
+                    run.journal.end(reason or run.source.reason)
+                self._conclude(run, reason, data)
+            except BaseException:
+                self._restore(before)
+                raise
+            if self.n_iter_ < n_done:
+                reason = self.stop_reason_
+                self._restore(before)
+                self.stop_reason_ = reason
+                warn(
+                    "The search ended before the earlier candidates had been asked "
+                    "again: its results are those of before.",
+                    stacklevel=3,
+                )
         return self
 
     def _total(self, more: int) -> int:
@@ -195,18 +197,27 @@ class ResumeMixin:
     def _set_up(
         self,
         data: Params,
+        begin: Callable[[str], None],
         n_iter: int | None = None,
         *,
         resuming: bool = False,
     ) -> Iterator[_Run]:
-        """Return the parts of a run as a context, after all checks that need no fit."""
+        """Return the parts of a run as a context, after all checks that need no fit.
+
+        `begin` is called with the identity of the search right before the first fit.
+        """
         search: Any = self
         stops = Stops(search.max_time, search.fit_timeout, interruptible=True)
         with self._open_journal(resuming) as journal:
             source = self._source(journal, data, n_iter)
             kept = collector(self, source.optimizer.space, data["y"], journal)
-            # On resuming, the earlier results stay until there are new ones.
-            on_start = None if resuming else partial(self._forget, source)
+
+            def on_start() -> None:
+                # On resuming, the earlier results stay until there are new ones.
+                if not resuming:
+                    self._forget(source)
+                begin(journal.identity)
+
             how = source.schedule(), kept, source.resource
             yield _Run(source, stops, journal, on_start, *how)
 

@@ -19,6 +19,7 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.evaluation import run_search
 from skrobustbo.model_selection._cloning import CloningMixin
+from skrobustbo.model_selection._listening import listening
 from skrobustbo.model_selection._reported import ReportMixin
 from skrobustbo.model_selection._resuming import ResumeMixin
 from skrobustbo.policies import Policy
@@ -163,7 +164,8 @@ class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
         ``score_time`` (seconds, of all folds), ``failure``
         (a line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
         `cv_results_`. If it raises, you get a warning. It is not called for candidates
-        that are complete in the checkpoint.
+        that are complete in the checkpoint. For MLflow, pass a
+        `skrobustbo.integrations.mlflow.MLflowCallback`.
 
     Attributes
     ----------
@@ -395,8 +397,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             If no candidate was finished within `max_time`.
         """
         data = {"X": X, "y": y, **params}
-        with self._set_up(data) as run:
-            reason = run_search(self, run.source, X, y, params, **run.settings)
-            run.journal.end(reason or run.source.reason)
-        self._conclude(run, reason, data)
+        with listening(self) as begin:
+            with self._set_up(data, begin) as run:
+                reason = run_search(self, run.source, X, y, params, **run.settings)
+                run.journal.end(reason or run.source.reason)
+            self._conclude(run, reason, data)
         return self

@@ -67,16 +67,15 @@ class Answers:
     ----------
     predicates : sequence of callable
         All of them must return True for a feasible params dict.
-    decode : callable
-        Encoded points, shape (n, n_columns), to params dicts.
+    space : Cube
+        Decodes the points.
     """
 
     def __init__(
-        self,
-        predicates: Sequence[Callable[[Params], bool]],
-        decode: Callable[[Rows], list[Params]],
+        self, predicates: Sequence[Callable[[Params], bool]], space: Cube
     ) -> None:
-        self.predicates, self._decode = tuple(predicates), decode
+        # The space and not its method: skops reads no method of a base class.
+        self.predicates, self._space = tuple(predicates), space
         self._known: dict[bytes, bool] = {}
 
     def __call__(self, X: Rows) -> Mask:
@@ -85,7 +84,7 @@ class Answers:
         keys = [blake2b(x.tobytes(), digest_size=16).digest() for x in X]
         new = {key: i for i, key in enumerate(keys) if key not in self._known}
         rows = list(new.values())
-        asked = self._decode(X[rows]) if rows else []
+        asked = self._space.decode_many(X[rows]) if rows else []
         if len(self._known) + len(new) > _KEPT:
             self._known = {key: self._known[key] for key in keys if key not in new}
         for key, params in zip(new, asked, strict=True):
@@ -294,7 +293,7 @@ class Cube:
         """
         region = copy.copy(self)
         before = () if self._answers is None else self._answers.predicates
-        region._answers = Answers((*before, *predicates), self.decode_many)
+        region._answers = Answers((*before, *predicates), self)
         vars(region).pop("_feasible", None)
         return region
 

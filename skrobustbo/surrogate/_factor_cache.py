@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +101,19 @@ class FactorCache:
     def __init__(self, noise: float, nominal: Indices = _NO_COLUMNS) -> None:
         self.noise = max(float(noise), _LEAST)
         self.nominal = nominal
+        self._empty()
+
+    def _empty(self) -> None:
         self._held: OrderedDict[object, tuple[IncrementalGPR, int]] = OrderedDict()
         self._chosen: dict[Hashable, tuple[int, Indices]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is kept is large, and is built again bit by bit.
+        return {"noise": self.noise, "nominal": self.nominal}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._empty()
 
     def regressor(
         self, candidate: Candidate, X: Array, n_told: int, view: object = None

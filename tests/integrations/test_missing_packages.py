@@ -1,4 +1,4 @@
-"""Without Optuna and Ray the modules are imported, and say what to install."""
+"""Without MLflow, Optuna and Ray the modules are imported, and say what to install."""
 
 import importlib.util
 import subprocess
@@ -6,14 +6,15 @@ import sys
 
 import pytest
 
-from skrobustbo.integrations._shared import optional_base
+from skrobustbo.integrations._shared import optional_base, optional_module
 
 CODE = """
 import sys
-sys.modules.update(optuna=None, ray=None)
+sys.modules.update(mlflow=None, optuna=None, ray=None)
+from skrobustbo.integrations.mlflow import MLflowCallback
 from skrobustbo.integrations.optuna import RobustSampler
 from skrobustbo.integrations.ray import RobustSearcher
-for cls in (RobustSampler, RobustSearcher):
+for cls in (MLflowCallback, RobustSampler, RobustSearcher):
     try:
         cls()
     except ImportError as error:
@@ -25,7 +26,9 @@ def test_the_error_says_what_to_install():
     done = subprocess.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, check=True
     )
-    optuna, ray = done.stdout.splitlines()
+    mlflow, optuna, ray = done.stdout.splitlines()
+    assert mlflow.startswith("MLflowCallback needs MLflow")
+    assert 'pip install "skrobustbo[mlflow]"' in mlflow
     assert optuna.startswith("RobustSampler needs Optuna")
     assert 'pip install "skrobustbo[optuna]"' in optuna
     assert ray.startswith("RobustSearcher needs Ray Tune")
@@ -37,6 +40,8 @@ def test_a_package_that_is_broken_is_not_missing(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         optional_base("broken_pkg", "Base", "Broken", "broken")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        optional_module("broken_pkg", "Base", "Broken", "broken")
     assert importlib.util.find_spec("no_such_package") is None
     missing = optional_base("no_such_package.inside", "Base", "Nothing", "nothing")
     with pytest.raises(ImportError, match="needs Nothing, which is not installed"):

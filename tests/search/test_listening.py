@@ -210,3 +210,74 @@ def test_it_needs_a_fitted_search_and_pandas(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_pandas)
     with pytest.raises(ImportError, match="pip install pandas"):
         found.trials_dataframe()
+
+
+class Whole:
+    """A listener that hears of the beginning and the end, too."""
+
+    def __init__(self):
+        self.told = []
+
+    def on_search_begin(self, search, identity):
+        self.told.append(("begin", identity))
+
+    def __call__(self, record):
+        self.told.append(record["number"])
+
+    def on_search_end(self, search, records):
+        numbers = None if records is None else [r["number"] for r in records]
+        self.told.append(("end", numbers))
+
+
+def heard_by(listener):
+    heard, listener.told = listener.told, []
+    return heard
+
+
+@pytest.mark.parametrize("kept_in", ["memory", "file"])
+def test_a_listener_may_hear_of_the_beginning_and_the_end(kept_in, tmp_path):
+    listener = Whole()
+    path = tmp_path / "search.ckpt" if kept_in == "file" else None
+    ours = search(n_iter=3, checkpoint=path).set_params(on_trial=listener).fit(X, y)
+    first, *numbers, last = heard_by(listener)
+    assert (numbers, last) == ([0, 1, 2], ("end", [0, 1, 2]))
+    assert first[0] == "begin"
+    ours.resume(X, y, n_iter=1)
+    assert heard_by(listener) == [first, 3, ("end", [0, 1, 2, 3])]
+    again = search(n_iter=4, checkpoint=path).set_params(on_trial=listener).fit(X, y)
+    if path is None:
+        assert heard_by(listener)[0] != first  # another search
+    else:
+        assert heard_by(listener) == [first, ("end", [0, 1, 2, 3])]
+    again.set_params(n_iter=0)
+    with pytest.raises(ValueError, match="n_iter"):
+        again.fit(X, y)
+    assert heard_by(listener) == []
+
+
+def test_a_listener_hears_of_an_error():
+    listener = Whole()
+    broken = search(None, Noisy(fail_above=-1.0), error_score="raise")
+    with pytest.raises(RuntimeError, match="too large"):
+        broken.set_params(on_trial=listener).fit(X, y)
+    assert [told[0] for told in listener.told] == ["begin", "end"]
+    assert listener.told[-1] == ("end", None)
+
+
+def test_a_listener_that_fails_at_the_beginning_and_the_end_ends_nothing():
+    class Broken(Whole):
+        def on_search_begin(self, search, identity):
+            raise ConnectionError("no server")
+
+        on_search_end = on_search_begin
+
+    ours = search(n_iter=2).set_params(on_trial=Broken())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ours.fit(X, y)
+    said = [str(warning.message) for warning in caught]
+    assert [text.split(": ")[0].split()[-3:] for text in said] == [
+        ["at", "the", "beginning"],
+        ["at", "the", "end"],
+    ]
+    assert ours.n_iter_ == 2

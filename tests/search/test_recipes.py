@@ -46,28 +46,6 @@ def complete(search):
     return sorted(found)
 
 
-def test_mlflow(ours):
-    mlflow = pytest.importorskip("mlflow")
-    pytest.importorskip("sqlalchemy")  # for a local database
-    before = mlflow.get_tracking_uri()
-    try:
-        recipe("fit_with_mlflow")(ours, X, y)
-        runs = mlflow.search_runs(output_format="list")
-    finally:
-        mlflow.set_tracking_uri(before)
-    (whole,) = [run for run in runs if run.info.run_name == "search"]
-    assert whole.data.metrics["best_score"] == ours.best_score_
-    inside = [run for run in runs if run is not whole]
-    assert len(inside) == 6
-    assert {run.data.tags["mlflow.parentRunId"] for run in inside} == {
-        whole.info.run_id
-    }
-    told = [run for run in inside if run.data.tags["status"] == "complete"]
-    found = [(float(r.data.params["a"]), r.data.metrics["score"]) for r in told]
-    np.testing.assert_allclose(sorted(found), complete(ours))
-    assert Path("runs.db").exists()
-
-
 def test_wandb(ours, monkeypatch, tmp_path):
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -238,7 +239,8 @@ def test_points_by_their_numbers():
 
 
 def test_what_is_kept_of_a_constrained_point_does_not_grow_with_its_columns():
-    answers = Answers([lambda p: True], lambda X: [{}] * len(X))
+    space = SimpleNamespace(decode_many=lambda X: [{}] * len(X))
+    answers = Answers([lambda p: True], space)
     answers(np.random.default_rng(0).random((3, 5000)))
     answers(np.zeros((2, 1)))
     assert len(answers._known) == 4

@@ -1,0 +1,358 @@
+"""MLflow: a run for a search, and one below it for each of its candidates."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from warnings import warn
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skrobustbo.integrations._shared import optional_module
+
+__all__ = ["MLflowCallback"]
+
+Record = dict[str, Any]
+
+#: Tags by which the runs of a search and of its candidates are found again.
+_SEARCH, _CANDIDATE = "skrobustbo.search", "skrobustbo.candidate"
+_PARENT = "mlflow.parentRunId"
+#: Tags that the run of a candidate shares with that of its search.
+_SHARED = {"mlflow.user", "mlflow.source.name", "mlflow.source.type"}
+#: Entries of a kind that MLflow takes at once, and characters that all its stores take.
+_AT_ONCE, _LONGEST_NAME, _LONGEST_VALUE = 100, 250, 500
+
+
+class MLflowCallback(BaseEstimator):
+    """Log a search to MLflow, when passed as `on_trial`.
+
+    The search is one run, and each of its candidates is a nested run, written as soon
+    as the candidate is finished. Parameters and metrics have the names that MLflow's
+    autologging uses for `RandomizedSearchCV`. With a `checkpoint`, a search that was
+    interrupted or killed continues its run.
+
+    Parameters
+    ----------
+    run_name : str, default=None
+        Name of the run of the search. None: MLflow chooses one.
+
+    Attributes
+    ----------
+    run_id_ : str
+        The run of the last search. You can add to it what you like, with
+        ``mlflow.start_run(run_id=...)``.
+
+    Raises
+    ------
+    ImportError
+        If MLflow is not installed.
+
+    Notes
+    -----
+    The runs go to the tracking server and the experiment that are set in MLflow. If a
+    run is active when `fit` is called, and is not that of another search, it becomes
+    the run of the search and is left active. Otherwise there is a new run, which ends
+    with `fit`. It is active until then, so autologging, if it is on, logs the refitted
+    best model there.
+
+    At the end, the run of the search gets the parameters ``best_<name>``, the metric
+    ``best_cv_score``, and the tags ``best_candidate`` and ``stop_reason``. MLflow never
+    changes a parameter of a run. If a longer search finds a better candidate in the
+    same run, the new values are tags of the same names.
+
+    The run of a candidate has its parameters, and the tags ``skrobustbo.candidate``
+    (its number), ``status``, ``model_label`` and ``failure``. Its metrics are
+    ``mean_test_score``, ``std_test_score``, ``split0_test_score`` and so on (with
+    several metrics, their names instead of ``score``), ``mean_fit_time``,
+    ``mean_score_time``, ``model_mean`` and ``model_std``. If a race stopped the
+    candidate, or it had a part of a resource, there are only the scores of its folds.
+
+    If MLflow fails, you get one warning and the search continues. What was not logged
+    is logged at the end, if MLflow works by then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mlflow
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Real, RobustBayesSearchCV
+    >>> from skrobustbo.integrations.mlflow import MLflowCallback
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> mlflow.set_tracking_uri(f"sqlite:///{folder.name}/runs.db")
+    >>> experiment = mlflow.set_experiment("iris")
+    >>> X, y = load_iris(return_X_y=True)
+    >>> callback = MLflowCallback()
+    >>> space = {"C": Real(1e-2, 1e3, log=True)}
+    >>> search = RobustBayesSearchCV(SVC(), space, n_iter=5, on_trial=callback)
+    >>> search = search.fit(X, y)
+    >>> run = mlflow.get_run(callback.run_id_)
+    >>> run.data.params["best_C"] == str(search.best_params_["C"])
+    True
+    >>> len(mlflow.search_runs(output_format="list"))
+    6
+    >>> folder.cleanup()
+    """
+
+    run_id_: str
+
+    def __init__(self, *, run_name: str | None = None) -> None:
+        _mlflow()
+        self.run_name = run_name
+
+    def on_search_begin(self, search: Any, identity: str) -> None:
+        """Begin the run of a search, or resume it.
+
+        Parameters
+        ----------
+        search : RobustBayesSearchCV
+            The search.
+        identity : str
+            What tells it from other searches, also after a crash.
+        """
+        self.__dict__.pop("run_id_", None)
+        self._identity, self._has_failed = identity, False
+        self._runs: _Runs | None = None
+        self._attempt(self._begin)
+
+    def __call__(self, trial: Record) -> None:
+        """Log a candidate.
+
+        Parameters
+        ----------
+        trial : dict
+            What `on_trial` is told.
+        """
+        if not self._has_failed:
+            self._attempt(lambda: self._begin().log(trial))
+
+    def on_search_end(self, search: Any, trials: Sequence[Record] | None) -> None:
+        """Log what is not logged yet, and end the run.
+
+        Parameters
+        ----------
+        search : RobustBayesSearchCV
+            The search.
+        trials : list of dict or None
+            All candidates, in the order of `cv_results_`. None if the search ended with
+            an error.
+        """
+        try:
+            self._attempt(lambda: self._end(search, trials))
+        finally:
+            del self._identity, self._runs, self._has_failed
+
+    def _attempt(self, what: Callable[[], Any]) -> None:
+        """Do something; the first error becomes a warning, others are left out."""
+        try:
+            what()
+        except Exception as error:
+            has_failed, self._has_failed = self._has_failed, True
+            if not has_failed:
+                warn(
+                    f"MLflow failed to log the search ({type(error).__name__}: "
+                    f"{error}): the search continues, and its run may be incomplete.",
+                    stacklevel=3,
+                )
+
+    def _begin(self) -> _Runs:
+        if self._runs is None:
+            self._runs = _Runs(self.run_name, self._identity)
+            self.run_id_ = self._runs.run_id
+        return self._runs
+
+    def _end(self, search: Any, trials: Sequence[Record] | None) -> None:
+        runs = self._begin()
+        try:
+            for trial in trials or ():
+                if trial["number"] not in runs.logged:
+                    runs.log(trial)
+            if trials is not None:
+                runs.conclude(search, trials)
+        finally:
+            runs.end("FAILED" if trials is None else "FINISHED")
+
+
+class _Runs:
+    """The run of a search, which is begun or resumed, and those of its candidates.
+
+    Parameters
+    ----------
+    name : str or None
+        Name of the run of the search, if it is a new one.
+    identity : str
+        Of the search, by which its run is known again.
+
+    Attributes
+    ----------
+    run_id : str
+        The run of the search.
+    logged : set of int
+        Candidates whose runs are finished.
+    """
+
+    def __init__(self, name: str | None, identity: str) -> None:
+        mlflow = _mlflow()
+        client, active = mlflow.MlflowClient(), mlflow.active_run()
+        where = None if active is None else [active.info.experiment_id]
+        known = _found(where, _SEARCH, identity)
+        run: Any = known[0] if known else None
+        if run is None and active is not None:
+            now = client.get_run(active.info.run_id)
+            # A run that is one of another search gets this one below it.
+            run = None if _SEARCH in now.data.tags else now
+        #: Whether we end it: not if the user has begun it.
+        self._is_ours = run is None or active is None or _id(run) != _id(active)
+        if self._is_ours:
+            run = mlflow.start_run(
+                run_id=None if run is None else _id(run),
+                run_name=None if known else name,
+                nested=active is not None,
+                tags={_SEARCH: identity},
+            )
+        else:
+            client.set_tag(_id(run), _SEARCH, identity)
+        self.run_id, self._experiment = _id(run), run.info.experiment_id
+        tags = run.data.tags
+        self._shared = {name: tags[name] for name in _SHARED & set(tags)}
+        below = _found([self._experiment], _PARENT, self.run_id) if known else []
+        numbered = [(each.data.tags.get(_CANDIDATE, ""), each) for each in below]
+        numbered = [(int(n), each) for n, each in numbered if n.isdecimal()]
+        self._candidates = {n: _id(each) for n, each in numbered}
+        self.logged = {n for n, each in numbered if each.info.status != "RUNNING"}
+
+    def log(self, trial: Record) -> None:
+        """Write the run of a candidate, anew if it is there."""
+        number, status = trial["number"], trial["status"]
+        client = _mlflow().MlflowClient()
+        if number not in self._candidates:
+            seconds = np.nan_to_num(trial["fit_time"] + trial["score_time"])
+            run = client.create_run(
+                self._experiment,
+                start_time=int(1000 * (time.time() - seconds)),
+                run_name=f"candidate {number}",
+                tags={**self._shared, _PARENT: self.run_id, _CANDIDATE: str(number)},
+            )
+            self._candidates[number] = _id(run)
+        run_id = self._candidates[number]
+        tags = {name: trial[name] for name in ("status", "model_label", "failure")}
+        tags = {name: _text(value) for name, value in tags.items() if value is not None}
+        _write(run_id, _texts(trial["params"]), _metrics(trial), tags)
+        client.set_terminated(run_id, "FAILED" if status == "failed" else "FINISHED")
+        self.logged.add(number)
+
+    def conclude(self, search: Any, trials: Sequence[Record]) -> None:
+        """Write what the search has found."""
+        client = _mlflow().MlflowClient()
+        best = getattr(search, "best_params_", {})
+        params = _texts({f"best_{name}": value for name, value in best.items()})
+        before = client.get_run(self.run_id).data
+        tags = {
+            name: value
+            for name, value in params.items()
+            if before.params.get(name, value) != value or name in before.tags
+        }
+        params = {name: params[name] for name in params.keys() - before.params}
+        kind = type(search)
+        tags["estimator_name"] = kind.__name__
+        tags["estimator_class"] = f"{kind.__module__}.{kind.__name__}"
+        tags["stop_reason"] = search.stop_reason_
+        if hasattr(search, "best_index_"):
+            tags["best_candidate"] = str(trials[search.best_index_]["number"])
+        score = float(getattr(search, "best_score_", math.nan))
+        metrics = {"best_cv_score": score} if math.isfinite(score) else {}
+        _write(self.run_id, params, metrics, tags, step=len(trials))
+
+    def end(self, status: str) -> None:
+        """End the run of the search, unless the user has begun it."""
+        mlflow = _mlflow()
+        active = mlflow.active_run()
+        if not self._is_ours:
+            return
+        if active is not None and _id(active) == self.run_id:
+            mlflow.end_run(status)
+        else:
+            mlflow.MlflowClient().set_terminated(self.run_id, status)
+
+
+def _mlflow() -> Any:
+    return optional_module("mlflow", "MLflowCallback", "MLflow", "mlflow")
+
+
+def _id(run: Any) -> str:
+    return str(run.info.run_id)
+
+
+def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
+    """Return the runs with a tag, the oldest first; None: in the present experiment."""
+    found: list[Any] = _mlflow().search_runs(
+        experiments,
+        f"tags.`{tag}` = '{value}'",
+        order_by=["attributes.start_time ASC"],
+        output_format="list",
+    )
+    return found
+
+
+def _metrics(trial: Record) -> dict[str, float]:
+    """Return the numbers of a candidate, named as the columns of `cv_results_` are."""
+    scores = trial["split_scores"]
+    if not isinstance(scores, dict):
+        scores = {"score": scores}
+    n_folds = max(map(len, scores.values()))
+    found = {
+        f"mean_{name}": trial[name] / n_folds for name in ("fit_time", "score_time")
+    }
+    found |= {name: trial[name] for name in ("model_mean", "model_std")}
+    for name, values in scores.items():
+        found |= {f"split{k}_test_{name}": value for k, value in enumerate(values)}
+        if trial["status"] not in ("stopped", "partial") and np.isfinite(values).all():
+            found[f"mean_test_{name}"] = float(np.mean(values))
+            found[f"std_test_{name}"] = float(np.std(values))
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _texts(params: Mapping[str, Any]) -> dict[str, str]:
+    return {_name(name): _text(value) for name, value in params.items()}
+
+
+def _name(name: str) -> str:
+    """Return a name with nothing in it that MLflow refuses."""
+    return re.sub(r"[^\w.\- /]", "_", name)[:_LONGEST_NAME]
+
+
+def _text(value: Any) -> str:
+    """Return a value as text that every store takes."""
+    try:
+        text = str(value)
+    except Exception:  # of an object of the user's
+        text = f"<{type(value).__name__}>"
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")[:_LONGEST_VALUE]
+
+
+def _write(
+    run_id: str,
+    params: Mapping[str, str],
+    metrics: Mapping[str, float],
+    tags: Mapping[str, str],
+    *,
+    step: int = 0,
+) -> None:
+    """Write parameters, metrics and tags of a run, as many at once as MLflow takes."""
+    mlflow, now = _mlflow(), int(1000 * time.time())
+    entities = mlflow.entities
+    kinds = {
+        "params": [entities.Param(*item) for item in params.items()],
+        "metrics": [
+            entities.Metric(_name(name), float(value), now, step)
+            for name, value in metrics.items()
+        ],
+        "tags": [entities.RunTag(*item) for item in tags.items()],
+    }
+    for i in range(0, max(map(len, kinds.values())), _AT_ONCE):
+        some = {kind: items[i : i + _AT_ONCE] for kind, items in kinds.items()}
+        mlflow.MlflowClient().log_batch(run_id, **some)
