@@ -1,5 +1,6 @@
 """What all tests share: figures without a screen, data sets without the internet."""
 
+import functools
 import importlib.util
 import os
 import re
