@@ -46,8 +46,8 @@ MAY_IMPORT = {
         "space",
     },
     "previous": {"optimizer", "space"},
-    "checkpoint": {"_trials"},
-    "evaluation": {"checkpoint", "_sklearn_compat", "_threads", "_trials"},
+    "checkpoint": {"_names", "_trials"},
+    "evaluation": {"_names", "_sklearn_compat", "_threads", "_trials", "checkpoint"},
     "functional": {
         "_arguments",
         "_trials",
@@ -71,7 +71,7 @@ MAY_IMPORT = {
         "_names",
         "_trials",
     },
-    "watching": {"checkpoint", "model_selection"},
+    "watching": {"_names", "checkpoint", "model_selection"},
     "__main__": {"watching"},
     "integrations": {
         "_arguments",

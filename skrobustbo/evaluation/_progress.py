@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any, Self
 
+from skrobustbo._names import printable
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
@@ -98,6 +99,7 @@ class Progress:
         name = source.metric
         if name is None:
             name = self._scoring if isinstance(self._scoring, str) else "score"
+        name = printable(name)
         score = f"no {name} yet" if best is None else f"best {name} {best:.5g}"
         return f"{len(source.trials)} of {source.n_planned} candidates, {score}"
 

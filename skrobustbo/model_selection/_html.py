@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import printable
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
 
@@ -20,6 +21,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 20, 180
 _ACCENT, _FAILURE = "#3a86c8", "#d1603d"
 #: Scores farther below the middle than so many times its distance to the best are cut.
 _CUT = 6.0
+#: Scores beyond this size are drawn at the edge; differences below its inverse do not
+#: show.
+_LARGEST = 1e300
 
 
 def account(found: Findings) -> str:
@@ -55,7 +59,7 @@ class Frame:
     def y(self, score: float) -> float:
         """Return the height of a score; those below the frame lie at its bottom."""
         share = (score - self.low) / (self.high - self.low)
-        return _BOTTOM - (_BOTTOM - _TOP) * max(0.0, share)
+        return _BOTTOM - (_BOTTOM - _TOP) * min(1.0, max(0.0, share))
 
 
 def curve(scores: Array, n_initial: int, name: str = "score") -> str:
@@ -75,6 +79,7 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     svg : str
         Text and axes have the colour of the text around them.
     """
+    name = printable(name)
     frame = Frame(len(scores), *limits(scores))
     parts = [
         _initial(frame, n_initial),
@@ -100,14 +105,18 @@ def _title(scores: Array, name: str) -> str:
 
 
 def limits(scores: Array) -> tuple[float, float]:
-    """Return the range drawn; a few values far below do not stretch it."""
-    finite = scores[np.isfinite(scores)]
+    """Return the range drawn; a few values far below do not stretch it.
+
+    It is wide enough, and its ends are small enough, for arithmetic with them.
+    """
+    finite = np.clip(scores[np.isfinite(scores)], -_LARGEST, _LARGEST)
     if not len(finite):
         return 0.0, 1.0
     low, middle, high = finite.min(), float(np.median(finite)), finite.max()
     if high > middle:
         low = max(low, middle - _CUT * (high - middle))
     extra = 0.07 * (high - low) or 0.1 * abs(high) or 1.0
+    extra = max(extra, 1 / _LARGEST)
     return float(low - extra), float(high + extra)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from warnings import warn
 
+from skrobustbo._names import printable
 from skrobustbo._trials import Trial
 from skrobustbo.model_selection._failures import causes
 
@@ -66,7 +67,7 @@ def tell_listener(
     except Exception as error:
         warn(
             f"The 'on_trial' of RobustBayesSearchCV raised {type(error).__name__} for "
-            f"candidate {trial.number}: {error}. The search continues.",
+            f"candidate {trial.number}: {printable(str(error))}. The search continues.",
             stacklevel=2,
         )
 

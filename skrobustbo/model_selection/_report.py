@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import printable
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._gain import has_settled, left_to_gain
 from skrobustbo.model_selection._wording import (
@@ -40,7 +41,7 @@ def report(found: Findings) -> str:
     with np.errstate(over="ignore", invalid="ignore"):
         sections = _sections(found)
     written = [_section(name, lines) for name, lines in sections if lines]
-    return "\n".join([_title(found), "", *written])
+    return "\n".join([printable(_title(found)), "", *written])
 
 
 def _sections(found: Findings) -> list[tuple[str, list[str]]]:
@@ -85,6 +86,7 @@ def _section(name: str, lines: Iterable[str]) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
+    line = printable(line)
     indent = "  " if line.startswith(("- ", "  ")) else ""
     return textwrap.wrap(
         line, _WIDTH - _MARGIN, subsequent_indent=indent, break_on_hyphens=False
