@@ -24,6 +24,20 @@ def canonical(name: str) -> str:
     return name.strip().lower().replace("_", "-")
 
 
+def printable(text: str) -> str:
+    r"""Return a text on one line, with escapes for what a terminal would obey.
+
+    These are control characters, line breaks, marks that change the direction of the
+    text, and whatever else has no shape.
+
+    >>> print(printable("a\x1b[2J\tb"))
+    a\x1b[2J\tb
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return "did you mean ...?" with the names nearest to `name`, "" if none is near.
 

@@ -83,7 +83,7 @@ MAY_IMPORT = {
         "_trials",
         "_words",
     },
-    "watching": {"_words", "checkpoint", "model_selection"},
+    "watching": {"_names", "_words", "checkpoint", "model_selection"},
     "__main__": {"watching"},
     "integrations": {
         "_arguments",

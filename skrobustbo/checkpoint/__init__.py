@@ -1,6 +1,6 @@
 """Checkpoints of searches: a journal in SQLite that a later call of `fit` takes up."""
 
-from skrobustbo.checkpoint._beside import CheckpointError
+from skrobustbo.checkpoint._beside import CheckpointError, NotBegun
 from skrobustbo.checkpoint._describe import describe, describe_data, shortened
 from skrobustbo.checkpoint._header import TEXT
 from skrobustbo.checkpoint._journal import Journal, NoJournal
@@ -13,6 +13,7 @@ __all__ = [
     "Contents",
     "Journal",
     "NoJournal",
+    "NotBegun",
     "describe",
     "describe_data",
     "open_journal",

@@ -7,11 +7,13 @@ the next one at that place, and a file of somebody else's overwritten.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -19,7 +21,7 @@ from typing import Any
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(file: Any) -> None:
+    def _try_lock(file: Any, *, shared: bool = False) -> None:
         # Far behind the text, which others may then read.
         file.seek(2**30)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -27,10 +29,13 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_lock(file: Any) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _try_lock(file: Any, *, shared: bool = False) -> None:
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
 
 
+#: How often a lock is tried, and the seconds between.
+_TRIES, _PAUSE = 10, 0.02
 #: What is locked while a search runs, and a checkpoint before it is complete.
 LOCK, NEW = ".skrobustbo-lock", ".skrobustbo-new"
 #: What SQLite's files begin with, by the end of their names. Those that it has not
@@ -44,6 +49,10 @@ _BEGINS = {
 
 class CheckpointError(ValueError):
     """A checkpoint that cannot be read, is of another search, or cannot be written."""
+
+
+class NotBegun(CheckpointError):
+    """There is no checkpoint yet at a path where one may be."""
 
 
 def check_beside(path: str) -> None:
@@ -103,6 +112,8 @@ def foreign(path: str, beside: str) -> CheckpointError:
 
 # The lock: the operating system takes it back when its holder dies ------------------
 
+#: What the system says of a lock that another one holds.
+_TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _SIGNATURE = re.compile(r"(?:skrobustbo ([0-9]{1,10})\n)?")
 #: The open files of the locks held.
 _held: set[Any] = set()
@@ -123,7 +134,7 @@ def locked(path: str) -> Iterator[None]:
     """
     file = _opened(path)
     try:
-        _try_lock(file)
+        _lock_in_time(file)
     except OSError as error:
         holder = _signature(file)
         file.close()
@@ -147,6 +158,38 @@ def locked(path: str) -> Iterator[None]:
         _drop(file)
 
 
+def _lock_in_time(file: Any) -> None:
+    """Lock a file, which somebody may just be looking at."""
+    for _ in range(_TRIES):
+        with suppress(OSError):
+            return _try_lock(file)
+        time.sleep(_PAUSE)
+    return _try_lock(file)
+
+
+def is_locked(path: str) -> bool | None:
+    """Return whether a search holds a path; None if that cannot be told.
+
+    The lock itself is asked: the process that the file names may have ended, and
+    another one have its number. Asking shares the lock for a moment. Others may ask at
+    the same time, and whoever wants to hold it tries again.
+    """
+    if not _SIGNATURE.fullmatch(_text(begin_of(path, path + LOCK))):
+        return False
+    try:
+        with open(path + LOCK, "rb") as file:
+            _try_lock(file, shared=True)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        return True if error.errno in _TAKEN else None
+    return False
+
+
+def _text(head: bytes | None) -> str:
+    return (head or b"").decode("ascii", "replace")
+
+
 def _opened(path: str) -> Any:
     """Return the file beside the path, made if there is none, its content kept."""
     begin_of(path, path + LOCK)  # raises for what is no file
@@ -166,17 +209,6 @@ def _signature(file: Any) -> re.Match[str] | None:
         return _SIGNATURE.fullmatch(file.read(32))
     except (OSError, ValueError):
         return None
-
-
-def lock_holder(path: str) -> int | None:
-    """Return the process that the lock file of a path names; None if it names none.
-
-    Nothing is locked, so that no search is kept from beginning. The process may have
-    ended long ago.
-    """
-    head = begin_of(path, path + LOCK) or b""
-    found = _SIGNATURE.fullmatch(head.decode("ascii", "replace"))
-    return int(found[1]) if found and found[1] else None
 
 
 def _drop(file: Any) -> None:

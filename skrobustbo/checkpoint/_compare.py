@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from warnings import warn
 
+from skrobustbo._names import printable
 from skrobustbo._words import be, count
 
 #: For each part of a search, its items and their descriptions.
@@ -69,7 +70,7 @@ def _sentence(part: str, name: str, old: str, new: str) -> str:
 
 def _shown(text: str) -> str:
     """Return a text from a file, or a long one, as it may stand in a message."""
-    text = text if text.isprintable() else repr(text)
+    text = printable(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
@@ -90,11 +91,14 @@ def resumption(
     changed: Sequence[str],
     *,
     again: bool,
+    n_lost: int = 0,
 ) -> str:
     """Return in words what a run goes on from, and what differs from the last call."""
     held = f"{count(n_candidates, 'candidate')}, {count(n_folds, 'fold')}"
     held += f", {n_failed} of them failed" if n_failed else ""
     held += f" and {be(n_failed)} fitted again" if again else ""
+    if n_lost:
+        held += f", {n_lost} more were not written and are fitted again"
     return "; ".join([f"Resumed from the checkpoint {path!r}: {held}", *changed])
 
 

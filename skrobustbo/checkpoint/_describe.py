@@ -23,8 +23,28 @@ _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 _FEW, _NUMBERS = 10, {bool, int, float, type(None)}
 #: Longer texts are cut and end in their digest.
 _LONG, _HEAD = 300, 120
-#: The objects around one, by their ids: a circle ends where it began.
-Inside = tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Inside:
+    """What is around a value that is described.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        The objects around it: a circle ends where it began.
+    of_fit : bool
+        Whether it is passed to `fit` besides the data: objects, such as callbacks,
+        may then change in use, and are described by their settings.
+    is_setting : bool
+        Whether it is a setting of such an object.
+    """
+
+    ids: tuple[int, ...] = ()
+    of_fit: bool = False
+    is_setting: bool = False
+
+
 #: Objects inside objects are followed so far.
 _DEPTH = 25
 #: Rows hashed at a time, as hashing may take a copy.
@@ -58,12 +78,17 @@ def describe(value: Any) -> str:
     >>> describe(["anna", "bert"])
     'list of 2 items, digest 3f825b5988b1bcfd047a240f76557dba'
     """
-    return shortened(_text(value, ()))
+    return shortened(_text(value, Inside()))
 
 
-def describe_data(value: Any) -> str:
-    """Return what `describe` would, and nothing of the value itself but None."""
-    text = _text(value, ())
+def describe_data(value: Any, *, of_fit: bool = False) -> str:
+    """Return what `describe` would, and nothing of the value itself but None.
+
+    With `of_fit`, objects in it are described by their type and by those arguments of
+    their constructor that are numbers, texts, functions or such objects themselves:
+    what else they hold may be what they have noted in an earlier call.
+    """
+    text = _text(value, Inside(of_fit=of_fit))
     if value is None or _writer(value) in _DIGESTED:
         return text
     return _counted(value, [text])
@@ -89,9 +114,15 @@ def _text(value: Any, inside: Inside) -> str:
         value = value.item()
     if type(value) in _SIMPLE:
         return repr(value)
-    if len(inside) > _DEPTH or id(value) in inside:
+    holds = hasattr(type(value), "__len__") and not isinstance(value, tuple)
+    too_deep = len(inside.ids) > _DEPTH or id(value) in inside.ids
+    if too_deep or (holds and inside.is_setting):
         return _name(type(value))
-    return _writer(value)(value, (*inside, id(value)))
+    inside = dataclasses.replace(inside, ids=(*inside.ids, id(value)))
+    writer = _writer(value)
+    if inside.of_fit and not holds and writer in (_object, _dataclass):
+        writer = _settings if getattr(value, "__dict__", None) else writer
+    return writer(value, inside)
 
 
 def _writer(value: Any) -> Writer:
@@ -206,8 +237,10 @@ def _method(value: Any, inside: Inside) -> str:
 
 
 def _partial(value: functools.partial[Any], inside: Inside) -> str:
-    inner = [value.func, value.args, value.keywords]
-    return f"partial({', '.join(_text(item, inside) for item in inner)})"
+    inside = dataclasses.replace(inside, is_setting=inside.of_fit)
+    given = [_text(item, inside) for item in (value.func, *value.args)]
+    given += [f"{k}={_text(v, inside)}" for k, v in sorted(value.keywords.items())]
+    return f"partial({', '.join(given)})"
 
 
 def _estimator(value: Any, inside: Inside) -> str:
@@ -228,6 +261,17 @@ def _frozen_law(value: Any, inside: Inside) -> str:
 def _filled(value: Any, items: Iterable[tuple[str, Any]], inside: Inside) -> str:
     inner = ", ".join(f"{name}={_text(item, inside)}" for name, item in items)
     return f"{_name(type(value))}({inner})"
+
+
+def _settings(value: Any, inside: Inside) -> str:
+    """Describe an object by its settings, wherever it keeps them."""
+    try:
+        names = list(inspect.signature(type(value)).parameters)
+    except (TypeError, ValueError):  # written in C
+        names = []
+    held = {name.removeprefix("_"): item for name, item in vars(value).items()}
+    items = [(name, held[name]) for name in names if name in held]
+    return _filled(value, items, dataclasses.replace(inside, is_setting=True))
 
 
 def _object(value: Any, inside: Inside) -> str:

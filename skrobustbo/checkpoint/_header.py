@@ -22,7 +22,13 @@ def read_header(file: Store) -> dict[str, Any]:
     """Return the header of a checkpoint; Malformed if it is not one."""
     rows = file.rows("header", 1, _MAX_HEADER)
     require(len(rows) == 1, "its header")
-    header = loads(rows[0][1])
+    return parse_header(rows[0][1])
+
+
+def parse_header(body: str) -> dict[str, Any]:
+    """Return the header in a row; Malformed if it is not one."""
+    require(len(body) <= _MAX_HEADER, "the length of its header")
+    header = loads(body)
     require(header.keys() == _HEADER, "its header")
     require(is_parts(header["search"]), "its header")
     require(is_parts({"": header["versions"]}), "its header")

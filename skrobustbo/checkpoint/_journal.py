@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from skrobustbo.checkpoint._compare import (
     resumption,
     versions_here,
 )
-from skrobustbo.checkpoint._header import Outline, read_header
+from skrobustbo.checkpoint._header import Outline, parse_header, read_header
+from skrobustbo.checkpoint._reader import read_folds, read_rounds
 
 Record = dict[str, Any]
 #: The turn of a fold among all, 0 where it does not matter; the fold; its result.
@@ -148,7 +150,10 @@ class Journal(NoJournal):
         self._rounds: list[list[Record]] = []
         self._run = runs.Note()
         self._n_rounds = self._n_candidates = 0
+        self._folds = records.FoldReader(None, train=None)
         self._done: dict[FoldId, FoldResult] = {}
+        self._lost: set[FoldId] = set()
+        self._is_noting = self._has_warned = False
         self._turns: dict[FoldId, int] = {}
         self._again: set[FoldId] = set()
         self.n_read_of: dict[int, int] = {}
@@ -214,7 +219,7 @@ class Journal(NoJournal):
         self._run = runs.Note(n_iter, call())
         parts = describe()
         if self._store is None:
-            self._header = {"search": parts, "seed": seed, "horizon": n_iter}
+            self._header = {"search": parts, "seed": seed, "horizon": int(n_iter)}
             self._header |= {"versions": versions_here(), "outline": outline()}
             return seed, n_iter
         with self._reading():
@@ -235,18 +240,16 @@ class Journal(NoJournal):
         return header["seed"], header["horizon"]
 
     def _read_rounds(self, file: store.Store, most: float) -> None:
-        rows = file.rows("candidate", 2**31, records.MAX_BODY)
-        if len(rows) > most:
-            raise CheckpointError(
-                f"The 'n_iter' of RobustBayesSearchCV must be at least {len(rows)}, "
-                f"the number of candidates in the checkpoint {self.path!r}. Got "
-                f"{most} instead; raise it, or give another path."
-            )
         with self._reading():
-            numbers = [number for number, _ in rows]
-            records.require(numbers == list(range(len(rows))), "candidates are missing")
-            self._rounds = records.read_rounds([body for _, body in rows])
-        self._n_rounds, self._n_candidates = len(self._rounds), len(rows)
+            self._rounds = read_rounds(file)
+        self._n_rounds = len(self._rounds)
+        self._n_candidates = sum(map(len, self._rounds))
+        if self._n_candidates > most:
+            raise CheckpointError(
+                "The 'n_iter' of RobustBayesSearchCV must be at least "
+                f"{self._n_candidates}, the number of candidates in the checkpoint "
+                f"{self.path!r}. Got {most} instead; raise it, or give another path."
+            )
 
     def splits(
         self,
@@ -277,73 +280,87 @@ class Journal(NoJournal):
             Number of classes where folds have predictions, 0 for a regressor; None
             where they have none.
         """
-        if self._store is None:
-            splits = draw()
-            self._header |= {"n_splits": len(splits), "n_samples": n_samples}
-            self._start(splits)
-            return splits
-        found = self._read_splits(self._store, n_samples)
-        self._read_folds(self._store, metrics, train, n_classes)
+        is_new = self._store is None
+        if is_new:
+            found = draw()
+            self._header |= {"n_splits": len(found), "n_samples": int(n_samples)}
+            self._start(found)
+        else:
+            found = self._read_splits(self._file, n_samples)
+        self._is_noting = True
+        n_rows = [len(np.arange(n_samples)[test]) for _, test in found]
+        self._folds = records.FoldReader(
+            metrics, train=train, n_classes=n_classes, n_rows=n_rows
+        )
+        self._read_folds(self._file)
         if n_open is not None:
             self._check_complete(n_open)
-        sizes = [len(np.arange(n_samples)[test]) for _, test in found]
-        with self._reading():
-            for (_, split), fold in self._done.items():
-                records.check_predictions(fold, sizes[split], n_classes)
-        self._take_up()
+        if not is_new:
+            self._take_up()
         return found
 
     def _take_up(self) -> None:
         """Say what the file holds."""
         n_failed = sum(map(records.has_failed, self._done.values()))
         counts = self._n_candidates, len(self._done), n_failed
-        again = bool(self._again)
-        self.resumed = resumption(self.path, *counts, self.changed, again=again)
+        again = bool(self._again - self._lost)
+        lost = len(self._lost)
+        self.resumed = resumption(
+            self.path, *counts, self.changed, again=again, n_lost=lost
+        )
 
     def _start(self, splits: list[tuple[Any, Any]]) -> None:
-        rows = [(i, records.write_split(split)) for i, split in enumerate(splits)]
-        tables = {"split": rows, "run": [self._run.row()]}
-        store.create(self.path, records.dumps(self._header), tables)
+        try:
+            header = records.dumps(self._header)
+            rows = [(i, records.write_split(split)) for i, split in enumerate(splits)]
+            run = self._run.row()
+            self._check_start(header, rows, run)
+        except Exception as error:  # whatever a value of the user's raises
+            raise CheckpointError(
+                f"The checkpoint {self.path!r} cannot hold this search ({error}): "
+                "leave out 'checkpoint'."
+            ) from error
+        store.create(self.path, header, {"split": rows, "run": [run]})
         self._store = store.Store(self.path)
 
+    def _check_start(
+        self, header: str, splits: Sequence[store.Row], run: store.Row
+    ) -> None:
+        """Raise Malformed unless what a new file begins with can be read."""
+        n_samples = parse_header(header)["n_samples"]
+        records.require(len(splits) <= _MAX_SPLITS, "too many splits")
+        for _, body in splits:
+            records.require(len(body) <= records.max_split(n_samples), "a long split")
+            records.read_split(body, n_samples)
+        runs.read_run(run[1])
+
     def _read_splits(self, file: store.Store, n_samples: int) -> list[tuple[Any, Any]]:
-        # A row number takes eleven characters at most; some splitters repeat rows.
-        rows = file.rows("split", _MAX_SPLITS, 1000 * n_samples + 10_000)
         with self._reading():
+            records.require(self._header["n_samples"] == n_samples, "its n_samples")
+            rows = file.rows("split", _MAX_SPLITS, records.max_split(n_samples))
             whole = [n for n, _ in rows] == list(range(len(rows)))
             whole = whole and len(rows) == self._header["n_splits"]
             records.require(whole, "splits are missing")
-            records.require(self._header["n_samples"] == n_samples, "its n_samples")
             return [records.read_split(body, n_samples) for _, body in rows]
 
-    def _read_folds(
-        self,
-        file: store.Store,
-        metrics: Sequence[str] | None,
-        train: bool,
-        n_classes: int | None,
-    ) -> None:
-        n_splits = self._header["n_splits"]
-        most = self._n_candidates * n_splits
-        length = records.MAX_BODY if n_classes is None else records.MAX_PREDICTED
-        rows = file.rows("fold", most, length)
+    def _read_folds(self, file: store.Store) -> None:
         with self._reading():
-            records.require(all(0 <= n < most for n, _ in rows), "unknown folds")
-            self._done = {
-                divmod(n, n_splits): records.read_fold(body) for n, body in rows
-            }
-            records.check_folds(list(self._done.values()), metrics, train=train)
-            if self._retry_failed:
-                failed = records.has_failed
-                self._again = {k for k, fold in self._done.items() if failed(fold)}
-                self.retries = bool(self._again)
-            self._turns = {k: r.pop("turn", 0) for k, r in self._done.items()}
+            found = read_folds(file, self._folds, self._n_candidates, self._n_splits)
+        self._done = {key: fold for key, fold in found.items() if fold is not None}
+        self._lost = found.keys() - self._done.keys()
+        self._again = set(self._lost)
+        if self._retry_failed:
+            failed = records.has_failed
+            self._again |= {k for k, fold in self._done.items() if failed(fold)}
+        self.retries = bool(self._again)
+        self._turns = {k: r.pop("turn", 0) for k, r in self._done.items()}
 
     def _check_complete(self, n_open: int) -> None:
         """Raise if folds are missing of what a later round could not do without."""
         last = sum(map(len, self._rounds[-n_open:]))
         complete = self._n_candidates - last
-        there = sum(candidate < complete for candidate, _ in self._done)
+        keys = self._done.keys() | self._lost
+        there = sum(candidate < complete for candidate, _ in keys)
         with self._reading():
             records.require(there == complete * self._n_splits, "folds are missing")
 
@@ -359,17 +376,38 @@ class Journal(NoJournal):
                 del self._rounds[0]
             return trials
         trials = source.next_round()
-        rows = [
-            (i, records.write_candidate(self._n_rounds, record))
-            for i, record in enumerate(source.records(trials), self._n_candidates)
-        ]
-        if not rows:
-            return trials
-        self._run.begin(self._file)
-        self._file.add("candidate", rows)
-        self._n_rounds += 1
-        self._n_candidates += len(rows)
+        if trials and self._is_noting:
+            self._note(source, trials)
         return trials
+
+    def _note(self, source: Any, trials: Sequence[Trial]) -> None:
+        """Write new candidates; where that is impossible, nothing more is written."""
+        try:
+            bodies = [
+                records.write_candidate(self._n_rounds, record)
+                for record in source.records(trials)
+            ]
+            for body in bodies:
+                source.read(records.read_candidate(body)[1])
+        except Exception as error:  # whatever a value of the user's raises
+            self._is_noting = False
+            self._warn("candidate", error, "goes on from the candidate before")
+            return
+        self._run.begin(self._file)
+        self._file.add("candidate", enumerate(bodies, self._n_candidates))
+        self._n_rounds += 1
+        self._n_candidates += len(bodies)
+
+    def _warn(self, what: str, error: Exception, then: str) -> None:
+        """Warn once that something could not be written."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        warn(
+            f"A {what} could not be written to the checkpoint {self.path!r} ({error}): "
+            f"the search continues, and a later call {then}.",
+            stacklevel=2,
+        )
 
     def done(self, candidate: int) -> list[Done]:
         """Return the finished folds of a candidate."""
@@ -390,16 +428,29 @@ class Journal(NoJournal):
         depends on which came first.
         """
         candidate, split = key
+        if candidate >= self._n_candidates:  # not written either
+            return
         turn = None
         if in_turn:
             turn = self._turns[key] = max(self._turns.values(), default=0) + 1
-        row = candidate * self._n_splits + split, records.write_fold(result, turn)
+        row = candidate * self._n_splits + split, self._written(result, split, turn)
         self._run.begin(self._file)
         self._file.add("fold", [row], replace=key in self._again)
 
+    def _written(self, result: FoldResult, split: int, turn: int | None) -> str:
+        """Return the row of a fold, once it has been read as it will be later."""
+        try:
+            body = records.write_fold(result, turn)
+            self._folds.read(body, split)
+        except Exception as error:  # whatever a value of the user's raises
+            self._warn("result of a fold", error, "fits the fold again")
+            return records.LOST
+        return body
+
     def end(self, reason: str) -> None:
         """Write why this run ended, unless it has only read what is there already."""
-        self._run.end(self._file, reason)
+        if self._is_noting:  # else the search is not over for those who read the file
+            self._run.end(self._file, reason)
 
     @property
     def _n_splits(self) -> int:

@@ -11,7 +11,7 @@ from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import lock_holder
+from skrobustbo.checkpoint._beside import is_locked
 from skrobustbo.checkpoint._header import read_header
 from skrobustbo.checkpoint._snapshot import snapshot
 
@@ -35,7 +35,8 @@ class Contents:
         The candidates, round by round, in the order asked: ``params``, with choices by
         their index, ``model_label``, ``model_mean`` and ``model_std``.
     folds : dict
-        Results by the number of the candidate and of the split.
+        Results by the number of the candidate and of the split, without those that
+        could not be written.
     runs : list of dict
         The calls of `fit` that wrote it, at least one: ``started``, ``ended`` (seconds
         since the epoch), ``n_iter``, ``reason``, ``pid`` and ``machine``. What has not
@@ -66,33 +67,43 @@ def read_contents(path: Any) -> Contents:
         If there is no checkpoint, or it is damaged or of another version.
     """
     name = store.real_path(path)
+    # Asked first: a search that ends while it is read has not been killed.
+    is_held = is_locked(name)
     with snapshot(name) as copy, closing(store.Store(copy, called=name)) as file:
         try:
             header = read_header(file)
             past = runs.read_runs(file)
-            rounds = _read_rounds(file)
-            folds = _read_folds(file, sum(map(len, rounds)), header["n_splits"])
+            rounds = read_rounds(file)
+            n_candidates, n_splits = sum(map(len, rounds)), header["n_splits"]
+            found = read_folds(file, _form(header), n_candidates, n_splits)
         except records.Malformed as error:
             raise store.damaged(name, str(error)) from error
-    is_running = runs.is_alive(past[-1], lock_holder(name))
+    folds = {key: fold for key, fold in found.items() if fold is not None}
+    is_running = runs.is_alive(past[-1], is_held)
     return Contents(name, header, rounds, folds, past, is_running)
 
 
-def _read_rounds(file: store.Store) -> list[list[dict[str, Any]]]:
+def _form(header: Mapping[str, Any]) -> records.FoldReader:
+    """Return what reads folds of which the metrics are not known."""
+    predicts = "honest_score" in header["search"].get("settings", {})
+    return records.FoldReader(None, train=None, n_classes=0 if predicts else None)
+
+
+def read_rounds(file: store.Store) -> list[list[dict[str, Any]]]:
+    """Return the candidates of a checkpoint, round by round, in the order asked."""
     rows = file.rows("candidate", _MOST, records.MAX_BODY)
     numbers = [number for number, _ in rows]
     records.require(numbers == list(range(len(rows))), "candidates are missing")
     return records.read_rounds([body for _, body in rows])
 
 
-def _read_folds(
-    file: store.Store, n_candidates: int, n_splits: int
-) -> dict[FoldId, FoldResult]:
+def read_folds(
+    file: store.Store, form: records.FoldReader, n_candidates: int, n_splits: int
+) -> dict[FoldId, FoldResult | None]:
+    """Return the folds of a checkpoint; None for those that could not be written."""
     most = n_candidates * n_splits
-    rows = file.rows("fold", most, records.MAX_PREDICTED)
+    rows = file.rows("fold", most, form.longest)
     records.require(all(0 <= number < most for number, _ in rows), "unknown folds")
-    folds = {divmod(number, n_splits): records.read_fold(body) for number, body in rows}
-    if folds:
-        train = "train_scores" in next(iter(folds.values()))
-        records.check_folds(list(folds.values()), None, train=train)
-    return folds
+    keys = [divmod(number, n_splits) for number, _ in rows]
+    bodies = [body for _, body in rows]
+    return {k: form.read(body, k[1]) for k, body in zip(keys, bodies, strict=True)}

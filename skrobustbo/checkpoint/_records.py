@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ Split = tuple[NDArray[Any], NDArray[Any]]
 #: Characters kept of the traceback of a failed fit, its end.
 MAX_ERROR = 100_000
 #: Characters that a candidate, or a fold without predictions, may take; and a fold with
-#: them, which is what SQLite takes.
-MAX_BODY, MAX_PREDICTED = 4_000_000, 1_000_000_000
+#: them, which is nearly what SQLite takes.
+MAX_BODY, MAX_PREDICTED = 4_000_000, 999_000_000
 _COUNT = 2**53
 
 
@@ -101,33 +101,84 @@ def _read_scores(scores: Any) -> Any:
 # Folds --------------------------------------------------------------------------------
 
 
-def check_folds(
-    folds: Sequence[FoldResult], metrics: Sequence[str] | None, *, train: bool
-) -> None:
-    """Raise Malformed unless the folds of a search look alike, and as they should.
+#: The row of a fold whose result could not be written: it is fitted again.
+LOST = '{"lost":true}'
+
+
+class FoldReader:
+    """Reads the rows of folds, which look alike within a search.
+
+    The writer reads each row with it before it is written, so that a file never has a
+    row that is refused later.
 
     Parameters
     ----------
-    folds : list of dict
-        The folds.
     metrics : list of str or None
         Names of several metrics, empty for a single one; None if only what a callable
         scorer returns will tell.
-    train : bool
-        Whether there are training scores.
+    train : bool or None
+        Whether there are training scores; None if the first fold will tell.
+    n_classes : int or None, default=None
+        Number of classes where folds have predictions, 0 for a regressor; None where
+        they have none.
+    n_rows : list of int, default=None
+        Number of test rows of each split. None: predictions are not compared with it.
     """
-    found = [names for fold in folds if (names := _names(fold["test_scores"]))]
-    expected = [*found, []][0] if metrics is None else list(metrics)
-    # What fails where names are not known has a single number, of all names.
-    allowed = [expected, []] if metrics is None else [expected]
-    for fold in folds:
-        require(("train_scores" in fold) == train, "training scores")
-        for kind in fold.keys() & {"test_scores", "train_scores"}:
-            require(_names(fold[kind]) in allowed, "metrics")
+
+    def __init__(
+        self,
+        metrics: Collection[str] | None,
+        *,
+        train: bool | None,
+        n_classes: int | None = None,
+        n_rows: Sequence[int] | None = None,
+    ) -> None:
+        self._names = None if metrics is None else frozenset(metrics)
+        # What fails where names are not known has a single number, of all names.
+        self._may_lack_names = metrics is None
+        self._train, self._n_classes, self._n_rows = train, n_classes, n_rows
+        self.longest = MAX_BODY if n_classes is None else MAX_PREDICTED
+
+    def read(self, body: str, split: int) -> FoldResult | None:
+        """Return the result in a row, None for one that was lost.
+
+        Raises
+        ------
+        Malformed
+            If it does not look as it should, or not like those before.
+        """
+        if body == LOST:
+            return None
+        require(len(body) <= self.longest, "the length of a fold")
+        fold = read_fold(body)
+        has_train = "train_scores" in fold
+        require(self._train in (None, has_train), "training scores")
+        found = [_names(fold[kind]) for kind in _SCORES if kind in fold]
+        names = self._names
+        if names is None:
+            names = next(filter(None, found), None)
+        for each in found:
+            is_alone = not each and self._may_lack_names
+            require(each == names or is_alone, "metrics")
+        if "predictions" in fold:
+            self._check_predictions(fold["predictions"], split)
+        self._names, self._train = names, has_train
+        return fold
+
+    def _check_predictions(self, values: NDArray[Any], split: int) -> None:
+        require(self._n_classes is not None, "predictions")
+        if self._n_rows is None:
+            return
+        require(len(values) == self._n_rows[split], "predictions")
+        if values.dtype.kind == "u":
+            require(bool((values < (self._n_classes or 0)).all()), "predictions")
 
 
-def _names(scores: Any) -> list[str]:
-    return list(scores) if isinstance(scores, dict) else []
+_SCORES = ("test_scores", "train_scores")
+
+
+def _names(scores: Any) -> frozenset[str]:
+    return frozenset(scores) if isinstance(scores, dict) else frozenset()
 
 
 def write_fold(result: FoldResult, turn: int | None = None) -> str:
@@ -209,26 +260,6 @@ def _read_predictions(record: Any) -> NDArray[Any]:
     return values.astype(dtype.newbyteorder("="))
 
 
-def check_predictions(fold: FoldResult, n_rows: int, n_classes: int | None) -> None:
-    """Raise Malformed unless what a fold has of predictions may be there.
-
-    Parameters
-    ----------
-    fold : dict
-        The fold.
-    n_rows : int
-        Number of its test rows.
-    n_classes : int or None
-        Number of classes, 0 for a regressor; None if no predictions are kept.
-    """
-    values = fold.get("predictions")
-    if values is None:
-        return
-    require(n_classes is not None and len(values) == n_rows, "predictions")
-    if values.dtype.kind == "u":
-        require(bool((values < (n_classes or 0)).all()), "predictions")
-
-
 # Splits -------------------------------------------------------------------------------
 
 
@@ -237,6 +268,16 @@ def write_split(split: tuple[Any, Any]) -> str:
     return dumps(
         {name: _write_rows(rows) for name, rows in zip(_PARTS, split, strict=True)}
     )
+
+
+def max_split(n_samples: int) -> int:
+    """Return how many characters a split may take."""
+    # A row number takes eleven at most, and splitters may repeat rows.
+    return 22 * _most_rows(n_samples) + 10_000
+
+
+def _most_rows(n_samples: int) -> int:
+    return 100 * n_samples + 10_000
 
 
 _PARTS = ("train", "test")
@@ -264,7 +305,8 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
     parts = {"type", "length", "data"}
     require(isinstance(record, dict) and record.keys() == parts, "rows")
     kind, length, data = record["type"], record["length"], record["data"]
-    require(kind in ("int64", "bool") and is_count(length), "rows")
+    most = n_samples if kind == "bool" else _most_rows(n_samples)
+    require(kind in ("int64", "bool") and is_count(length, most), "rows")
     require(isinstance(data, str), "rows")
     dtype = _TYPES[kind]
     size = length * dtype.itemsize
@@ -292,15 +334,21 @@ def write_candidate(number_of_round: int, record: Mapping[str, Any]) -> str:
     return dumps({"round": number_of_round, **record})
 
 
+def read_candidate(body: str) -> tuple[int, dict[str, Any]]:
+    """Return the round and the record that `write_candidate` wrote."""
+    require(len(body) <= MAX_BODY, "the length of a candidate")
+    record = loads(body)
+    number = record.pop("round", None)
+    require(is_count(number), "a round")
+    return number, record
+
+
 def read_rounds(bodies: Sequence[str]) -> list[list[dict[str, Any]]]:
     """Return the records of candidates, round by round, in the order asked."""
     rounds: list[list[dict[str, Any]]] = []
     for body in bodies:
-        record = loads(body)
-        number = record.pop("round", None)
-        require(
-            is_count(number) and len(rounds) - 1 <= number <= len(rounds), "a round"
-        )
+        number, record = read_candidate(body)
+        require(len(rounds) - 1 <= number <= len(rounds), "a round")
         require(bool(rounds) or number == 0, "a round")
         if number == len(rounds):
             rounds.append([])

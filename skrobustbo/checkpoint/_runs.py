@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,8 @@ from skrobustbo.checkpoint._compare import changes, is_parts
 
 Run = dict[str, Any]
 
+#: The latest time that a clock may show.
+_LAST = 1e11
 #: Runs that a checkpoint may have, and characters of one.
 MAX_RUNS, MAX_RUN = 1_000_000, 1_000_000
 _PARTS = {"started", "pid", "machine", "n_iter", "settings", "ended", "reason"}
@@ -54,7 +56,7 @@ class Note:
         self.earlier: list[Run] = []
         self.is_begun = False
         self._run: Run = {
-            "started": time.time(),
+            "started": _now(),
             "pid": os.getpid(),
             "machine": _machine(),
             "n_iter": int(n_iter),
@@ -81,14 +83,16 @@ class Note:
 
     def end(self, file: store.Store, reason: str) -> None:
         """Write why the run ended, unless it has only read what is there already."""
-        self._run |= {"ended": time.time(), "reason": reason}
+        self._run |= {"ended": _now(), "reason": reason}
         last = {} if self.is_begun or not self.earlier else self.earlier[-1]
         if any(last.get(name) != self._run[name] for name in _TOLD):
             self._write(file)
 
     def _write(self, file: store.Store) -> None:
-        with suppress(CheckpointError):
-            file.add("run", [self.row()], replace=True)
+        row = self.row()
+        with suppress(CheckpointError, records.Malformed):
+            read_run(row[1])
+            file.add("run", [row], replace=True)
 
 
 def read_run(body: str) -> Run:
@@ -115,43 +119,39 @@ def read_runs(file: store.Store) -> list[Run]:
     return [read_run(body) for _, body in rows]
 
 
-def is_alive(run: Run, lock_pid: int | None) -> bool | None:
-    """Return whether a run goes on, as far as this machine knows; None if it does not.
+def is_alive(run: Run, is_held: bool | None) -> bool | None:
+    """Return whether a search goes on; None if that cannot be told.
 
     Parameters
     ----------
     run : dict
         The last run.
-    lock_pid : int or None
-        The process that the lock file names. Where it is another one than that of the
-        run, a later run has begun and has not written anything yet.
+    is_held : bool or None
+        Whether the lock of the checkpoint is held; None if that cannot be told.
     """
-    has_ended = run["ended"] is not None
-    if run["machine"] != _machine():
-        return False if has_ended else None
-    later = lock_pid if lock_pid not in (None, run["pid"]) else None
-    asked = [later] if has_ended else [run["pid"], later]
-    alive = [_exists(pid) for pid in asked if pid is not None]
-    return None if None in alive else any(alive)
+    if is_held or run["ended"] is not None:
+        return bool(is_held)  # even if it has ended: another one may have begun
+    # The locks of other machines need not show here.
+    is_here = bool(set(run["machine"].split()) & set(_machine().split()))
+    return False if is_held is False and is_here else None
+
+
+def _now() -> float:
+    """Return the seconds since the epoch, even of a clock that is far off."""
+    return min(max(0.0, time.time()), _LAST)
 
 
 def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < 1e11
-
-
-def _exists(pid: int) -> bool | None:
-    """Return whether there is a process; None if that cannot be told."""
-    if sys.platform == "win32" or pid < 1:
-        return None  # there, the way to ask would end it
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        return True
-    return True
+    return type(value) in (int, float) and 0 <= value <= _LAST
 
 
 def _machine() -> str:
-    """Return what tells this machine from others, without its name."""
-    return hashlib.blake2b(platform.node().encode(), digest_size=8).hexdigest()
+    """Return what tells this machine from others: digests of its name and its start.
+
+    Each alone may change: the name from one container to the next, the other when the
+    machine starts again.
+    """
+    marks = [platform.node().encode()]
+    with suppress(OSError):
+        marks.append(Path("/proc/sys/kernel/random/boot_id").read_bytes())
+    return " ".join(hashlib.blake2b(m, digest_size=8).hexdigest() for m in marks)

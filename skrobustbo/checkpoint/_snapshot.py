@@ -23,7 +23,7 @@ from typing import Any
 
 from skrobustbo.checkpoint import _ours as ours
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import CheckpointError, begin_of
+from skrobustbo.checkpoint._beside import CheckpointError, NotBegun, begin_of
 
 _LOG = "-wal"
 #: Length of what the log begins with.
@@ -67,7 +67,9 @@ def snapshot(path: str) -> Iterator[str]:
 
 def missing(path: str) -> CheckpointError:
     """Return the error for a path at which there is no checkpoint."""
-    return CheckpointError(
+    folder = os.path.dirname(path)
+    kind = NotBegun if os.path.isdir(folder) else CheckpointError
+    return kind(
         f"There is no checkpoint at {path!r}: check the path, or start the search."
     )
 

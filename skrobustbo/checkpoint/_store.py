@@ -42,6 +42,8 @@ _FIRST = (
     *_SCHEMA.values(),
 )
 
+#: Bytes of a row besides its body, or of a table's definition; and what SQLite takes.
+_LONG, _LONGEST = 1000, 1_000_000_000
 #: Who may read and write the file: its owner. SQLite's files beside it follow.
 _MODE = 0o600
 
@@ -188,6 +190,8 @@ class Store:
 
     def _check(self) -> None:
         with self._reading():
+            # No longer text is read, wherever it stands, before the tables are checked.
+            self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONG)
             _set_up(self._db)
             found = [
                 self._one(f"PRAGMA {k}") for k in ("application_id", "user_version")
@@ -196,6 +200,7 @@ class Store:
                 raise damaged(self.path, "its header")
             schema = "SELECT type, name, sql FROM sqlite_master LIMIT 100"
             found = self._db.execute(schema).fetchall()
+            self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             tables = {("table", name, sql) for name, sql in _SCHEMA.items()}
             if len(found) != len(tables) or set(found) != tables:
                 raise damaged(self.path, "its tables are others")
@@ -229,13 +234,20 @@ class Store:
             If a row is not what was written, or there is more than there may be.
         """
         with self._reading():
-            size = f"SELECT count(*), coalesce(max(length(body)), 0) FROM {table}"
-            count, longest = self._db.execute(size).fetchone()
-            if count > most or longest > length:
+            if self._one(f"SELECT count(*) FROM {table}") > most:
                 raise damaged(self.path, f"too much in its table {table}")
-            found = self._db.execute(
-                f"SELECT number, body, digest FROM {table} ORDER BY number"
-            ).fetchall()
+            # SQLite refuses a longer row before it reads it. Its function length()
+            # would not do: it looks no further than the first NUL.
+            limit = min(length + _LONG, _LONGEST)
+            self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
+            try:
+                found = self._db.execute(
+                    f"SELECT number, body, digest FROM {table} ORDER BY number"
+                ).fetchall()
+            except sqlite3.DataError as error:
+                raise damaged(self.path, f"too much in its table {table}") from error
+            finally:
+                self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for number, body, digest in found:
             expected = _digest(self.number, table, number, body)
             if not isinstance(body, str) or digest != expected:

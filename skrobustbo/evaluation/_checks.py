@@ -100,6 +100,23 @@ def check_scores(fold: FoldResult, owner: str) -> None:
             real(score, owner)
 
 
+def in_form(fold: FoldResult, metrics: Sequence[str] | None) -> FoldResult:
+    """Return a fold whose seconds are not negative and whose metrics are in order.
+
+    The system's clock may be set back during a fit. A callable scorer may return its
+    metrics in another order each time; they take that of `metrics`, if they are those.
+    """
+    formed = dict(fold)
+    for kind in ("fit_time", "score_time"):
+        if fold[kind] < 0:
+            formed[kind] = 0.0
+    for kind in fold.keys() & {"test_scores", "train_scores"}:
+        scores = fold[kind]
+        if metrics and isinstance(scores, dict) and scores.keys() == set(metrics):
+            formed[kind] = {name: scores[name] for name in metrics}
+    return formed
+
+
 def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
     """Return the names of a fold's metrics: none for a single one, None if it failed.
 
@@ -115,7 +132,7 @@ def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
                 f"more names and numbers. Got {scores!r} instead."
             )
         return list(scores)
-    return None if math.isnan(scores) or scores == error_score else []
+    return [] if math.isfinite(scores) and scores != error_score else None
 
 
 def check_same(names: list[str], before: list[str], owner: str) -> None:

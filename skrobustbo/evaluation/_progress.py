@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
+from skrobustbo._names import printable
 from skrobustbo._words import count
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._sources import Source
@@ -115,6 +116,7 @@ class Progress:
         name = source.metric
         if name is None:
             name = self._scoring if isinstance(self._scoring, str) else "score"
+        name = printable(name)
         score = f"no {name} yet" if best is None else f"best {name} {best:.5g}"
         planned = count(source.n_planned, "candidate")
         return f"{len(source.trials)} of {planned}, {score}"

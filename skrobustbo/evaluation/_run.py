@@ -31,6 +31,7 @@ from skrobustbo.evaluation._checks import (
     check_splits,
     check_weights,
     checked_cv,
+    in_form,
     returned,
     spread_failures,
     take_folds,
@@ -222,7 +223,7 @@ class _Fit:
                 line.begin()
                 for key, result in self.stops.guard(ran):
                     if not isinstance(result, Exception):
-                        self._keep(key, result)
+                        result = self._keep(key, result)
                     flight.take(key, result)
                     flight.fill()
                     line.show()
@@ -234,12 +235,14 @@ class _Fit:
         task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
         return flight.is_stopped
 
-    def _keep(self, key: FoldId, result: FoldResult) -> None:
-        """Check the result of a fold and record it in the journal."""
+    def _keep(self, key: FoldId, result: FoldResult) -> FoldResult:
+        """Check the result of a fold, record it in the journal, and return it."""
         check_scores(result, self.owner)
         self.models.keep(key, result.pop("model", None))
         self.learn_metrics(result)
+        result = in_form(result, self.metrics)
         self.journal.record(key, result, in_turn=not self.schedule.in_order)
+        return result
 
     @property
     def in_rounds(self) -> bool:
@@ -252,15 +255,15 @@ class _Fit:
         complete = complete and trial.resource is None
         results = candidate.folds if complete else candidate.results.values()
         self.predictions.take(trial.number, results, complete=complete)
+        if callable(self.estimator.scoring):
+            self._check_returned(candidate.folds)
         take_folds(trial, candidate.folds)
         trial.estimate = candidate.estimate
-        if callable(self.estimator.scoring):
-            self._check_returned(trial)
         self.source.tell(trial)
 
-    def _check_returned(self, trial: Trial) -> None:
+    def _check_returned(self, folds: Iterable[FoldResult]) -> None:
         """Check the metrics that a callable scorer turned out to return."""
-        for fold in trial.folds:
+        for fold in folds:
             names = returned(fold, self.estimator.error_score)
             if names is not None and self.metrics is not None:
                 check_same(names, self.metrics, self.owner)

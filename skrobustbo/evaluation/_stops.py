@@ -76,6 +76,7 @@ class Stops:
         self._end = time.monotonic() + seconds
         self._interruptible = interruptible
         self._n_signals, self._raising = 0, False
+        self._is_term = False
         self._out_of_time = False
         self._begun: set[int] = set()
         self._seconds: deque[float] = deque(maxlen=_RECENT)
@@ -105,8 +106,9 @@ class Stops:
         """Handle signals; the handlers of before come back whatever happens.
 
         While folds are waited for, the first raises a KeyboardInterrupt; elsewhere it
-        is kept in mind. The second raises one anywhere. A search inside another one, or
-        outside the main thread, leaves them alone.
+        is kept in mind. The second raises one anywhere. After a SIGTERM, a SystemExit
+        takes its place at the end, which brings no traceback. A search inside another
+        one, or outside the main thread, leaves them alone.
         """
         if not (self._interruptible and _is_outermost()):
             yield
@@ -116,6 +118,10 @@ class Stops:
             for number in _SIGNALS:
                 self._replace(number)
             yield
+        except KeyboardInterrupt:
+            if self._is_term:
+                raise SystemExit(128 + signal.SIGTERM) from None
+            raise
         finally:
             _give_back(n_replaced)
 
@@ -128,6 +134,7 @@ class Stops:
 
     def _handle(self, number: int, frame: Any) -> None:
         self._n_signals += 1
+        self._is_term = number == signal.SIGTERM
         if self._raising or self._n_signals > 1:
             raise KeyboardInterrupt
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skrobustbo._names import printable
 from skrobustbo._trials import Trial
 from skrobustbo._words import count, every
 
@@ -94,7 +95,8 @@ def exception_line(traceback: str) -> str:
     lines = traceback.strip().splitlines()
     frames = [i for i, line in enumerate(lines) if line.startswith(FRAME)]
     rest = lines[frames[-1] :] if frames else lines
-    return next((line for line in rest if not line.startswith(" ")), rest[-1])
+    found = next((line for line in rest if not line.startswith(" ")), "")
+    return printable(found or "".join(rest[-1:]).strip()) or "an error without a text"
 
 
 def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import printable
 from skrobustbo._words import count
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
@@ -67,7 +68,7 @@ class Frame:
     def y(self, score: float) -> float:
         """Return the height of a score; those below the frame lie at its bottom."""
         share = (score - self.low) / (self.high - self.low)
-        return _BOTTOM - (_BOTTOM - _TOP) * max(0.0, share)
+        return _BOTTOM - (_BOTTOM - _TOP) * min(1.0, max(0.0, share))
 
 
 def curve(scores: Array, n_initial: int, name: str = "score") -> str:
@@ -87,6 +88,7 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     svg : str
         Text and axes have the colour of the text around them.
     """
+    name = printable(name)
     frame, drawn = Frame(len(scores), *limits(scores)), np.clip(scores, -_HUGE, _HUGE)
     parts = [
         _initial(frame, n_initial),

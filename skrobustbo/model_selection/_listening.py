@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 from warnings import warn
 
+from skrobustbo._names import printable
 from skrobustbo._trials import Trial
 from skrobustbo.model_selection._failures import causes
 from skrobustbo.space import fresh
@@ -110,7 +111,7 @@ def _call(listener: Callable[[], Any], about: str) -> None:
     except Exception as error:
         warn(
             f"The 'on_trial' of RobustBayesSearchCV raised {type(error).__name__} "
-            f"{about}: {error}. The search continues.",
+            f"{about}: {printable(str(error))}. The search continues.",
             stacklevel=3,
         )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from contextlib import suppress
 from typing import Any
 
 from skrobustbo._names import canonical, shown
-from skrobustbo.checkpoint import TEXT, describe
+from skrobustbo.checkpoint import TEXT, describe, shortened
 from skrobustbo.space import Space, to_json
 
-#: Of more choices, candidates show the index.
-_MOST_CHOICES = 100_000
+#: Characters of the choices of a parameter; of longer ones, candidates show the index.
+_LONGEST = 1_000_000
+#: Items of a dict that is shown as it is.
+_FEW = 10
 
 
 def outline(search: Any, space: Space, metric: str | None) -> dict[str, Any]:
@@ -47,16 +50,27 @@ def _choices(dimension: Any) -> list[Any] | None:
     choices = getattr(dimension, "choices", None)
     if choices is None:
         return None
-    if len(choices) > _MOST_CHOICES:
-        return []
+    written, left = [], _LONGEST
     with warnings.catch_warnings():  # the description of the search has warned
         warnings.simplefilter("ignore")
-        return [_choice(value) for value in choices]
+        for value in choices:
+            written.append(_choice(value))
+            left -= len(json.dumps(written[-1]))
+            if left < 0:
+                return []
+    return written
 
 
 def _choice(value: Any) -> Any:
-    """Return a choice as it is where its description shows it, else described."""
+    """Return a choice as it is where its description shows it, else described.
+
+    A small dict, such as of class weights, is shown where each of its items would be.
+    """
     text = describe(value)
+    if type(value) is dict and len(value) <= _FEW:
+        items = [item for pair in value.items() for item in pair]
+        if all(describe(item) == repr(item) for item in items):
+            text = shortened(repr(value))
     with suppress(TypeError):  # for what JSON does not have
         if text == shown(value):
             return to_json(value)

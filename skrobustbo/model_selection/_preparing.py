@@ -179,7 +179,10 @@ def fingerprint(
     }
     compared |= _kept_predictions(search)
     return {
-        "data": {name: describe_data(value) for name, value in data.items()},
+        "data": {
+            name: describe_data(value, of_fit=name not in ("X", "y"))
+            for name, value in data.items()
+        },
         "estimator": {
             "": describe(type(search.estimator)),
             **_described(search.estimator.get_params(deep=True)),

@@ -17,8 +17,10 @@ COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 def write_record(trial: Trial, space: Space, *, with_resource: bool) -> Record:
     """Return a candidate just asked, and what the models said of it."""
-    said = {c: to_json(getattr(trial, name)) for c, name in COLUMNS.items()}
-    record = {"params": space.params_to_json(trial.params), **said}
+    # A policy of the user's own may say them in other types.
+    said = str(trial.label), to_json(float(trial.mean)), to_json(float(trial.std))
+    columns = dict(zip(COLUMNS, said, strict=True))
+    record = {"params": space.params_to_json(trial.params), **columns}
     return {**record, "resource": trial.resource} if with_resource else record
 
 

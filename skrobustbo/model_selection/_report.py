@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import printable
 from skrobustbo._words import be, count, every
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
@@ -54,7 +55,7 @@ def report(found: Findings, attempt: Attempt) -> str:
             )
             for name, lines in _SECTIONS.items()
         ]
-    return "\n".join([title, "", *filter(None, sections)])
+    return "\n".join([printable(title), "", *filter(None, sections)])
 
 
 def _written(name: str, lines: Callable[[Findings], list[str]], found: Findings) -> str:
@@ -87,6 +88,7 @@ def _section(name: str, lines: Iterable[str]) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
+    line = printable(line)
     indent = "  " if line.startswith(("- ", "  ")) else ""
     return textwrap.wrap(
         line, _WIDTH - _MARGIN, subsequent_indent=indent, break_on_hyphens=False

@@ -223,6 +223,10 @@ class OptimizerSource:
         of_rungs = rungs is not None
         return [write_record(trial, space, with_resource=of_rungs) for trial in trials]
 
+    def read(self, record: Mapping[str, Any]) -> Trial:
+        """Return the candidate that `records` wrote; raise if it is none."""
+        return read_record(record, self.optimizer.space)
+
     def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
         """Return the candidates of an earlier round, by asking for them again.
 
@@ -238,7 +242,7 @@ class OptimizerSource:
             If the records are not what `records` wrote, for this space.
         """
         space = self.optimizer.space
-        read = [read_record(record, space) for record in noted]
+        read = [self.read(record) for record in noted]
         if not self._diverged:
             trials = self._ask(len(noted))
             if not trials and self._in_flight:

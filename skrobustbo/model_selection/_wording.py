@@ -51,6 +51,8 @@ def clipped(text: str, most: int) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time in a unit that suits it."""
+    if not math.isfinite(seconds):
+        return "an unknown time"
     if seconds < 1:
         return f"{1000 * seconds:.3g} ms"
     if seconds < 120:

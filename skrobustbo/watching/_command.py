@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from skrobustbo.checkpoint import CheckpointError
+from skrobustbo.checkpoint import CheckpointError, NotBegun
 from skrobustbo.model_selection._loading import LoadedSearch, load_checkpoint
 from skrobustbo.watching._page import check_place, page, write
 from skrobustbo.watching._screen import line, screen
@@ -20,6 +20,8 @@ _HOME = "\x1b[H\x1b[J"
 #: little from the search, however large the file is.
 _PAUSES = 50
 _LONGEST = 86_400.0
+#: The exit status where there is no search to look at yet.
+_NOT_BEGUN = 3
 
 
 def seconds(text: str) -> float:
@@ -44,7 +46,8 @@ def build_parser() -> argparse.ArgumentParser:
         "watch",
         help="show a running search by its checkpoint",
         description="Show a running search by its checkpoint, until it has finished. "
-        "The search is not disturbed. Ctrl-C ends the watching only.",
+        "A search that has not begun is waited for. The search is not disturbed. "
+        "Ctrl-C ends the watching only.",
     )
     watch.add_argument("path", metavar="PATH", help="the checkpoint of the search")
     watch.add_argument(
@@ -80,9 +83,20 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _watch(args: argparse.Namespace) -> int:
     view = _Page(args) if args.html else _Screen(args)
+    is_waiting = False
     while True:
         start = time.perf_counter()
-        found = load_checkpoint(args.path)
+        try:
+            found = load_checkpoint(args.path)
+        except NotBegun:
+            if not is_waiting:
+                is_waiting = True
+                then = "" if args.once else ": waiting for it; Ctrl-C ends this"
+                _say(f"The search of {args.path!r} has not begun{then}\n")
+            if args.once:
+                return _NOT_BEGUN
+            time.sleep(args.interval)
+            continue
         last = args.once or found.status in ("finished", "unfinished")
         view.show(found, last=last)
         if last:
@@ -96,7 +110,7 @@ class _Screen:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._is_once = args.once
-        self._in_place = sys.stdout.isatty() and not args.once
+        self._in_place = _is_open() and sys.stdout.isatty() and not args.once
         self._n_told = 0
 
     def show(self, found: LoadedSearch, *, last: bool) -> None:
@@ -130,7 +144,14 @@ class _Page:
             _say(f"The search is on the page {self._path}\n")
 
 
+def _is_open() -> bool:
+    """Return whether there is an output: `>&-` closes it."""
+    return sys.stdout is not None and not sys.stdout.closed
+
+
 def _say(text: str) -> None:
     """Print a text; what the terminal cannot show is replaced."""
+    if not _is_open():
+        return
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "replace").decode(encoding), end="", flush=True)

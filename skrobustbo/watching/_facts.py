@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from skrobustbo._names import printable
 from skrobustbo._words import count
 from skrobustbo.model_selection._loading import LoadedSearch
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200
+#: Seconds that no fold and no search takes: some centuries.
+_FAR = 1e10
 #: The status of candidates that have no score, and those of which there is a count.
 _PARTIAL = ("stopped", "partial")
 _KINDS = ("failed", *_PARTIAL)
@@ -35,8 +38,7 @@ def clean(value: Any, most: int = _LONG) -> str:
     """
     if isinstance(value, float):
         return f"{value:.5g}"
-    text = str(value)
-    text = text if text.isprintable() else repr(text)
+    text = printable(str(value))
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
@@ -45,7 +47,11 @@ def duration(seconds: float) -> str:
 
     >>> duration(0.021), duration(3.21), duration(75), duration(7384)
     ('21 ms', '3.2 s', '1 min 15 s', '2 h 3 min')
+    >>> duration(float("nan"))  # of a fold that never came back
+    'unknown'
     """
+    if not seconds < _FAR:
+        return "unknown"
     if seconds < 0.1:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 60:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import secrets
 from contextlib import suppress
 
 import numpy as np
@@ -82,18 +83,31 @@ def _latest(found: LoadedSearch) -> str:
 
 
 def check_place(path: str) -> None:
-    """Raise a CheckpointError if there is a file that is not such a page."""
-    with suppress(FileNotFoundError), open(path, "rb") as file:
-        if file.read(len(_BEGINS)) not in (b"", _BEGINS.encode()):
-            raise CheckpointError(
-                f"The file {path!r} is there already and is not a page: give another "
-                "path for --html."
-            )
+    """Raise a CheckpointError if something is there that is not such a page."""
+    if not os.path.lexists(path):
+        return
+    head = None
+    if os.path.isfile(path):  # a pipe would have to be waited for
+        with open(path, "rb") as file:
+            head = file.read(len(_BEGINS))
+    if head not in (b"", _BEGINS.encode()):
+        raise CheckpointError(
+            f"The file {path!r} is there already and is not a page: give another path "
+            "for --html."
+        )
 
 
 def write(path: str, text: str) -> None:
     """Write a page, of which a browser never sees a half."""
-    new = f"{path}.new"
-    with open(new, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
-    os.replace(new, path)
+    new = f"{path}.{secrets.token_hex(8)}"
+    try:
+        # Exclusive: if anything has that name, be it a link, nothing is written to it.
+        with open(new, "x", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        os.replace(new, path)
+    except FileExistsError:
+        raise
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(new)
+        raise

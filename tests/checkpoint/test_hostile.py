@@ -1,5 +1,6 @@
 """Files that are no checkpoint, not any more, or written to do harm."""
 
+import base64
 import json
 import os
 import random
@@ -8,6 +9,8 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import tracemalloc
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -16,12 +19,13 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
-from skrobustbo import Categorical, Real, RobustBayesSearchCV
+from skrobustbo import Categorical, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.checkpoint._beside import LOCK, NEW
 from skrobustbo.checkpoint._records import (
+    FoldReader,
     Malformed,
-    check_folds,
+    max_split,
     read_fold,
     read_number,
     read_rounds,
@@ -327,7 +331,7 @@ def test_what_a_header_says_is_shown_as_text(path):
         return json.dumps(header)
 
     change(path, "header", 0, nasty)
-    refused(path, r"the estimator parameter a was '\\x1b\[2J\\n.*\.\.\. and is now 0.0")
+    refused(path, r"the estimator parameter a was \\x1b\[2J\\n.*\.\.\. and is now 0.0")
 
 
 BAD_RUNS = [
@@ -350,7 +354,7 @@ def test_what_a_call_was_is_shown_as_text(path, capsys):
     change(path, "run", 0, edited(settings=settings))
     make(path, verbose=1).fit(X, y)
     (line,) = [p for p in capsys.readouterr().out.splitlines() if "Resumed" in p]
-    assert "; n_iter was '\\x1b[2J\\n" in line
+    assert "; n_iter was \\x1b[2J\\n" in line
     assert line.endswith("... and is now 6")
     assert len(line) < 500 + len(str(path))
 
@@ -446,11 +450,40 @@ def test_rows_outside_the_data_and_bombs():
     for mask in (np.ones(99, bool), np.ones(101, bool)):
         with pytest.raises(Malformed):
             read_split(write_split((mask, [0])), 100)
-    bomb = json.loads(write_split((np.zeros(10**7, int), [0])))
-    assert len(bomb["train"]["data"]) < 10**6
-    bomb["train"]["length"] = 10
-    with pytest.raises(Malformed):
-        read_split(json.dumps(bomb), 100)
+    bomb = json.loads(write_split(([0], [0])))
+    packed = zlib.compress(bytes(8 * 10**7), 9)
+    bomb["train"]["data"] = base64.b64encode(packed).decode()
+    assert len(json.dumps(bomb)) < max_split(100)
+    for announced in (10, 10**7):
+        bomb["train"]["length"] = announced
+        tracemalloc.start()
+        with pytest.raises(Malformed):
+            read_split(json.dumps(bomb), 100)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 10**6
+
+
+@pytest.mark.parametrize("place", ["body", "digest", "definition"])
+@pytest.mark.parametrize("text", ["x" * 10**7, "{}\0" + "x" * 10**7], ids=["", "NUL"])
+def test_huge_texts_are_refused_before_they_are_read(text, place, path):
+    """SQL's length() takes no notice of what stands behind a NUL."""
+    with closing(sqlite3.connect(path)) as db:
+        if place == "definition":
+            columns = "number INTEGER PRIMARY KEY, body TEXT, digest TEXT"
+            comment = text.replace("\0", " ")
+            db.execute(f"CREATE TABLE other ({columns}) /* {comment} */")
+        else:
+            db.execute(f"UPDATE fold SET {place} = ? WHERE number = 3", [text])
+        db.commit()
+    for read in (lambda: make(path).fit(X, y), lambda: load_checkpoint(path)):
+        tracemalloc.start()
+        with pytest.raises(CheckpointError, match="is damaged"):
+            read()
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 5 * 10**6
+    assert Fake.fits == 0
 
 
 def test_numbers_round_trip():
@@ -480,13 +513,21 @@ def test_folds_round_trip_and_have_one_form():
         "train_scores": 0.0,
         "fit_error": "E" * 200_000,
     }
-    folds = [read_fold(write_fold(fold)) for fold in (good, failed)]
-    assert len(folds[1]["fit_error"]) == 100_000
-    check_folds(folds, None, train=True)
-    check_folds(folds[:1], ["a", "b"], train=True)
+    rows = [write_fold(fold) for fold in (good, failed)]
+    for order in (rows, rows[::-1]):
+        form = FoldReader(None, train=True)
+        errors = [form.read(row, 0)["fit_error"] for row in order]
+        assert sorted(len(error or "") for error in errors) == [0, 100_000]
+    assert FoldReader(["b", "a"], train=True).read(rows[0], 0) is not None
     for metrics, train in ((None, False), (["a", "b"], True), ([], True)):
+        form = FoldReader(metrics, train=train)
         with pytest.raises(Malformed):
-            check_folds(folds, metrics, train=train)
+            [form.read(row, 0) for row in rows]
+    form = FoldReader(None, train=None)
+    form.read(rows[0], 0)
+    for other in ({"a": 1.0}, {"a": 1.0, "c": 1.0}):
+        with pytest.raises(Malformed, match="metrics"):
+            form.read(write_fold({**good, "test_scores": other}), 0)
 
 
 def test_rounds():

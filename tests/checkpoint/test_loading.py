@@ -493,7 +493,7 @@ def test_a_search_on_another_machine(written):
 def test_many_choices_are_shown_by_their_index(path, monkeypatch):
     from skrobustbo.model_selection import _outline
 
-    monkeypatch.setattr(_outline, "_MOST_CHOICES", 4)
+    monkeypatch.setattr(_outline, "_LONGEST", 4)
     search = make(path).fit(X, y)
     loaded = load_checkpoint(path)
     assert loaded.space[0]["b"] == []

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skrobustbo import Integer, RobustBayesSearchCV
 from skrobustbo.checkpoint import CheckpointError
-from skrobustbo.checkpoint._records import Malformed, check_predictions, read_fold
+from skrobustbo.checkpoint._records import FoldReader, Malformed, read_fold, write_fold
 from skrobustbo.checkpoint._store import _digest
 
 X, y = make_classification(60, 5, flip_y=0.2, random_state=0)
@@ -211,6 +211,11 @@ def test_predictions_that_are_no_record(tmp_path):
     for bad in (None, [], "uint8", 3, {}):
         with pytest.raises(Malformed, match="predictions"):
             read_fold(json.dumps({**row, "predictions": bad}))
-    check_predictions(row, 2, None)
-    with pytest.raises(Malformed, match="predictions"):
-        check_predictions({"predictions": np.zeros(2, dtype="u1")}, 2, 0)
+    FoldReader([], train=False).read(write_fold(row), 0)
+    codes = write_fold({**row, "predictions": np.zeros(2, dtype="u1")})
+    for n_classes, n_rows in ((None, [2]), (0, [2]), (1, [3])):
+        form = FoldReader([], train=False, n_classes=n_classes, n_rows=n_rows)
+        with pytest.raises(Malformed, match="predictions"):
+            form.read(codes, 0)
+    form = FoldReader([], train=False, n_classes=1, n_rows=[2])
+    assert len(form.read(codes, 0)["predictions"]) == 2

@@ -1,5 +1,7 @@
 """Searches that are interrupted and go on from their checkpoint."""
 
+import dataclasses
+import datetime
 import functools
 import json
 import os
@@ -25,7 +27,7 @@ from sklearn.svm import SVC
 
 from fake_estimators import Fake, search_of
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
-from skrobustbo.checkpoint import CheckpointError, describe, open_journal
+from skrobustbo.checkpoint import CheckpointError, describe, describe_data, open_journal
 from skrobustbo.checkpoint._store import _digest
 
 X, y = load_iris(return_X_y=True)
@@ -590,3 +592,106 @@ def test_functions_of_ones_own_are_warned_of_and_those_of_packages_not(path, rec
 def test_the_parameter_is_checked():
     with pytest.raises(ValueError, match="'checkpoint' parameter"):
         make(3).fit(X, y)
+
+
+# What changes in use ------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Notes:
+    rounds: int = 3
+    found: list = dataclasses.field(default_factory=list)
+
+
+class Callback:
+    """Notes what it is called with, as callbacks of boosting libraries do."""
+
+    def __init__(self, rounds=3, names=("a", 1), inner=None, log=None, *, delta=0.0):
+        self.rounds = rounds
+        self.names = names
+        self.inner = inner
+        self._log = log
+        self._delta = delta
+        self.order = 10
+
+    def __call__(self, value):
+        self.best, self.calls = value, [*getattr(self, "calls", []), value]
+        for noted in (self._log, getattr(self._log, "found", None)):
+            if isinstance(noted, dict):
+                noted[value] = value
+            elif isinstance(noted, list):
+                noted.append(value)
+        if self.inner is not None:
+            self.inner(value)
+
+
+def keep(store, value, rounds=3):
+    store.append(value)
+
+
+class Boosted(Fake):
+    def fit(self, X, y=None, callbacks=(), weights=None):
+        for callback in callbacks:
+            callback(float(self.a))
+        return self
+
+
+@pytest.mark.parametrize(
+    "make_one",
+    [
+        Callback,
+        lambda **k: Callback(inner=Callback(**k)),
+        lambda **k: Callback(log={}, **k),
+        lambda **k: Callback(log=Notes(), **k),
+        lambda **k: Callback(log=[], **k),
+        lambda **k: Callback(**k).__call__,
+        lambda **k: functools.partial(keep, [], **k),
+        lambda **k: functools.partial(Callback(**k)),
+    ],
+    ids=["plain", "inside", "dict", "dataclass", "list", "method", "partial", "called"],
+)
+@pytest.mark.filterwarnings("ignore:.*only by its name")  # fmt: skip
+def test_a_callback_that_was_used_makes_no_other_search(make_one, path):
+    def fit(callback):
+        return search_of(Boosted(), n_iter=3, checkpoint=path, refit=False).fit(
+            X, y, callbacks=[callback]
+        )
+
+    used = make_one()
+    first = fit(used)
+    used(1.0)
+    for callback in (used, make_one()):
+        assert fit(callback).cv_results_["params"] == first.cv_results_["params"]
+    for other in (make_one(rounds=4), Notes(), print):
+        with pytest.raises(CheckpointError, match="the data callbacks was"):
+            fit(other)
+
+
+def test_settings_of_what_is_passed_to_fit_are_told_apart():
+    values = [Callback(), Callback(rounds=4), Callback(names=("b", 1)),
+              Callback(delta=0.1), Callback(inner=Callback()), Callback(inner=Notes()),
+              Callback(inner=max), Callback(inner=min), Notes(), Notes(rounds=4),
+              datetime.timedelta(1), datetime.timedelta(2), object()]  # fmt: skip
+    texts = [describe_data([value], of_fit=True) for value in values]
+    assert len(set(texts)) == len(values)
+    arrays = [np.zeros(3), [0.0] * 3, {"a": 0.0}, [np.zeros(3)], [[1.0, 2.0]]]
+    for value in arrays:
+        assert describe_data(value, of_fit=True) == describe_data(value)
+
+
+@pytest.mark.filterwarnings("ignore")  # of deprecated names, which all versions know
+def test_early_stopping_of_lightgbm_may_be_used_again(path):
+    lightgbm = pytest.importorskip("lightgbm")
+    callbacks = [
+        lightgbm.early_stopping(3, verbose=False),
+        lightgbm.record_evaluation({}),
+    ]
+    model = lightgbm.LGBMClassifier(n_estimators=8, verbose=-1, n_jobs=1)
+    space = {"num_leaves": Integer(2, 31)}
+    settings = {"n_iter": 3, "cv": 2, "random_state": 0, "checkpoint": path}
+    for _ in range(2):
+        search = RobustBayesSearchCV(model, space, **settings, refit=False)
+        search.fit(X, y, eval_set=[(X, y)], callbacks=callbacks)
+    other = [lightgbm.early_stopping(4, verbose=False), callbacks[1]]
+    with pytest.raises(CheckpointError, match="the data callbacks was"):
+        search.fit(X, y, eval_set=[(X, y)], callbacks=other)

@@ -1,22 +1,26 @@
 """`python -m skrobustbo watch`: searches that run, have ended, or tell lies."""
 
 import io
+import math
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from skrobustbo import load_checkpoint
-from skrobustbo.watching import _command, main
+from skrobustbo.checkpoint._beside import is_locked, locked
+from skrobustbo.watching import _command, _page, main
 from skrobustbo.watching._page import page
 from skrobustbo.watching._screen import curve, screen
 
@@ -212,9 +216,9 @@ def test_once(written, capsys):
 
 
 def test_a_search_whose_process_is_gone(written, capsys):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    change(written, "run", 0, edited(ended=None, reason=None, pid=gone.pid))
+    """Its number may be another process's by now, as after a container starts again."""
+    change(written, "run", 0, edited(ended=None, reason=None, pid=os.getpid()))
+    Path(f"{written}.skrobustbo-lock").write_text(f"skrobustbo {os.getpid()}\n")
     for words in ([], ["--once"]):
         assert main(["watch", str(written), *words]) == 1
         assert "Its process has ended: repeat the call" in capsys.readouterr().out
@@ -224,26 +228,187 @@ def test_a_search_whose_process_is_gone(written, capsys):
 
 
 def test_a_search_that_is_taken_up_again_is_running(written):
-    """The lock names another process before that has written anything."""
-    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    Path(f"{written}.skrobustbo-lock").write_text(f"skrobustbo {other.pid}\n")
-    assert load_checkpoint(written).status == "running"
-    other.communicate(b"\n")
+    """The lock is held before anything has been written."""
+    with locked(str(written)):
+        assert load_checkpoint(written).status == "running"
     assert load_checkpoint(written).status == "finished"
+    change(written, "run", 0, edited(ended=None, reason=None, machine="far"))
+    assert load_checkpoint(written).status is None
+    with locked(str(written)):
+        assert load_checkpoint(written).status == "running"
+
+
+def test_looking_keeps_no_search_from_beginning(written):
+    """Whoever looks shares the lock for a moment, for which a search waits."""
+    lock, asked = f"{written}.skrobustbo-lock", threading.Event()
+    Path(lock).touch()
+
+    def look():
+        while not asked.is_set():
+            assert is_locked(str(written)) in (False, True)
+
+    lookers = [threading.Thread(target=look) for _ in range(3)]
+    for looker in lookers:
+        looker.start()
+    for _ in range(20):
+        with locked(str(written)):
+            assert is_locked(str(written))
+    asked.set()
+    for looker in lookers:
+        looker.join()
+    assert not is_locked(str(written))
+
+
+# Searches that have not begun ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+@pytest.mark.parametrize("html", [[], ["--html", "page.html"]], ids=["", "page"])
+def test_a_search_that_has_not_begun(is_empty, html, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if is_empty:
+        Path("search.ckpt").touch()
+    assert main(["watch", "search.ckpt", "--once", *html]) == 3
+    assert capsys.readouterr().out == "The search of 'search.ckpt' has not begun\n"
+    pauses = []
+
+    def begin_later(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            make("search.ckpt").fit(X, y)
+
+    clock = SimpleNamespace(sleep=begin_later, perf_counter=time.perf_counter)
+    monkeypatch.setattr(_command, "time", clock)
+    assert main(["watch", "search.ckpt", *html]) == 0
+    said = capsys.readouterr().out
+    assert said.count("has not begun: waiting for it") == 1
+    assert pauses == [2.0] * 3
+    shown = Path("page.html").read_text() if html else said
+    assert "Finished: all candidates are done" in shown
+
+
+# What is shown ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [math.nan, math.inf, 1e308, 0.0, 5e-324])
+@pytest.mark.parametrize("scores", [
+    [math.nan] * 8,
+    [1.7e308, -1.7e308] * 4,
+    [5e-324, 0.0] * 4,
+    [1e-310, 3e-310] * 4,
+    [1e308] * 8,
+    [-0.0] * 8,
+    [1e16, 1e16 + 2] * 4,
+    [math.nan, 1e308, -5e-324, 3.0] * 2,
+], ids=str)  # fmt: skip
+def test_numbers_of_any_size_are_shown(seconds, scores, written):
+    found = load_checkpoint(written)
+    trials = [
+        {**trial, "score": score, "fit_time": seconds, "model_mean": score,
+         "status": "complete" if math.isfinite(score) else "failed"}
+        for trial, score in zip(found.trials, scores, strict=True)
+    ]  # fmt: skip
+    odd = replace(found, trials=trials, running_time=seconds)
+    with np.errstate(all="raise", under="ignore"):
+        text, html = screen(odd, 80), page(odd, 1.0, last=True)
+    assert len(text.splitlines()) >= 10
+    ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
+    assert not re.search(r'"-?(nan|inf|\d{5})', html)
+
+
+CHOICES = [
+    None,
+    {0: 1, 1: 2.5},
+    {"C": 1.0},
+    {},
+    {"a": ["mueller"] * 9},
+    dict.fromkeys("abcdefghijk", 1),
+]
+
+
+def test_a_dict_among_the_choices_is_shown_as_it_is(tmp_path, capsys):
+    path = tmp_path / "search.ckpt"
+    space = {"a": [-0.5, 0.5], "b": CHOICES}
+    make(path, space=space, n_iter=12, n_initial_points=12).fit(X, y)
+    shown = load_checkpoint(path).space[0]["b"]
+    assert shown[:4] == [None, "{0: 1, 1: 2.5}", "{'C': 1.0}", "{}"]
+    assert shown[4].startswith("dict of 1 items, digest")
+    assert shown[5].startswith("dict of 11 items, digest")
+    main(["watch", str(path), "--once"])
+    assert "b={0: 1, 1: 2.5}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stdout", [None, "closed"])
+def test_without_an_output_there_is_nothing_to_say(stdout, written, monkeypatch):
+    place = None if stdout is None else Terminal()
+    if place is not None:
+        place.close()
+    monkeypatch.setattr(sys, "stdout", place)
+    page = written.parent / "page.html"
+    for words in ([], ["--once"], ["--html", str(page)]):
+        assert main(["watch", str(written), *words]) == 0
+    assert page.exists()
+
+
+@pytest.mark.parametrize("words", [[], ["--once"]])
+def test_a_reader_that_goes_away(words, written):
+    reading, writing = os.pipe()
+    os.close(reading)
+    watcher = begin([*WATCH, str(written), *words], stdout=writing)
+    os.close(writing)
+    _, errors = watcher.communicate(timeout=120)
+    assert (watcher.returncode, errors) == (0, "")
+
+
+# The page -----------------------------------------------------------------------------
+
+
+def test_a_page_is_written_past_whatever_is_beside_it(written, monkeypatch):
+    folder = written.parent
+    precious, link = folder / "precious", folder / "page.html.new"
+    precious.write_text("mine")
+    link.symlink_to(precious)
+    (folder / "other.html.new").write_text("mine, too")
+    for name in ("page.html", "other.html"):
+        assert (
+            main(["watch", str(written), "--once", "--html", str(folder / name)]) == 0
+        )
+        assert (folder / name).read_text().startswith("<!DOCTYPE html>")
+        assert not (folder / name).is_symlink()
+    assert (precious.read_text(), link.is_symlink()) == ("mine", True)
+    assert (folder / "other.html.new").read_text() == "mine, too"
+    before = sorted(p.name for p in folder.iterdir())
+    monkeypatch.setattr(_page.secrets, "token_hex", lambda n: "taken")
+    (folder / "page.html.taken").symlink_to(precious)
+    assert (
+        main(["watch", str(written), "--once", "--html", str(folder / "page.html")])
+        == 2
+    )
+    assert precious.read_text() == "mine"
+    (folder / "page.html.taken").unlink()
+    monkeypatch.setattr(_page.os, "replace", lambda *names: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        _page.write(str(folder / "page.html"), "half")
+    assert sorted(p.name for p in folder.iterdir()) == before
 
 
 @pytest.mark.parametrize(
     ("words", "match"),
     [
-        (["no.ckpt"], "error: There is no checkpoint at '.*no.ckpt': check the path"),
+        (["no/s.ckpt"], "error: There is no checkpoint at '.*s.ckpt': check the path"),
         ([str(HERE)], r"error: The file '.*' is not a checkpoint: give another path"),
         (["."], "error: The checkpoint '.*' is not a file"),
         (["{path}", "--html", "{path}"], "error: The file .* not a page: give another"),
         (["{path}", "--html", "no/page.html"], "error: .*No such file"),
+        (["{path}", "--html", "."], "error: The file .* not a page: give another"),
+        (["{path}", "--html", "pipe"], "error: The file .* not a page: give another"),
+        (["{path}", "--html", "link"], "error: The file .* not a page: give another"),
     ],
 )
 def test_errors_are_one_sentence(words, match, written, capsys, monkeypatch):
     monkeypatch.chdir(written.parent)
+    os.mkfifo("pipe")
+    os.symlink("nowhere", "link")
     before = written.read_bytes()
     assert main(["watch", *[word.format(path=written) for word in words]]) == 2
     said = capsys.readouterr()
@@ -266,7 +431,7 @@ def test_a_command_is_needed(capsys):
     assert "COMMAND" in capsys.readouterr().err
 
 
-# What is shown ------------------------------------------------------------------------
+# Texts, pages and curves -------------------------------------------------------------
 
 
 def test_a_page_is_loaded_again_until_the_last(written):

@@ -139,10 +139,30 @@ def test_a_signal_during_the_refit_is_nobody_elses():
     assert Signals.n_fits == 10
 
 
-@pytest.mark.parametrize("number", HANDLERS)
-def test_nothing_finished_yet(number):
+def test_nothing_finished_yet():
     with pytest.raises(KeyboardInterrupt):
-        search(Signals(at=(2,), number=number)).fit(X, y)
+        search(Signals(at=(2,))).fit(X, y)
+
+
+class Twice(Signals):
+    """Takes no notice of the first signal, and sends a second one."""
+
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        if type(self).n_fits in self.at:
+            os.kill(os.getpid(), self.number)
+            time.sleep(5)
+        return self
+
+
+@pytest.mark.parametrize(("kind", "at"), [(Signals, 1), (Signals, 2), (Twice, 9)])
+def test_sigterm_ends_without_a_traceback_where_there_is_no_result(kind, at):
+    """At the first fold, at the second, and where a second one aborts the search."""
+    estimator = kind(at=(at,), number=signal.SIGTERM, swallow=kind is Twice)
+    Twice.n_fits = 0
+    with pytest.raises(SystemExit) as ended:
+        search(estimator).fit(X, y)
+    assert ended.value.code == 128 + signal.SIGTERM
 
 
 class Raises(Signals):

@@ -1,9 +1,15 @@
 """Numbers as the report writes them."""
 
+import html
 import math
+import unicodedata
 
+import numpy as np
 import pytest
 
+from fake_estimators import Fake, search_of
+from skrobustbo import Categorical, Real
+from skrobustbo._names import printable
 from skrobustbo.model_selection._report import (
     clipped,
     count,
@@ -42,6 +48,8 @@ def test_a_value_has_the_digits_that_its_error_allows(value, error, says):
         (125.0, "2 min"),
         (7200.0, "2 h"),
         (9000.0, "2.5 h"),
+        (math.nan, "an unknown time"),
+        (math.inf, "an unknown time"),
     ],
 )
 def test_durations(seconds, says):
@@ -59,3 +67,70 @@ def test_values_of_parameters_take_one_short_line():
 
 def test_counts():
     assert [count(n, "fold") for n in (0, 1, 2)] == ["0 folds", "1 fold", "2 folds"]
+
+
+# What a terminal would obey -----------------------------------------------------------
+
+HOSTILE = "\x1b[2J\x1b]0;title\x07\r\n\tnext\x00\x7f\x9b1m\u202e\u2066\u2028line\x85"
+
+
+def obeyed(text):
+    """Return the characters that no line may have."""
+    odd = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return {c for c in text if unicodedata.category(c) in odd}
+
+
+def test_printable_texts():
+    assert not obeyed(printable(HOSTILE))
+    assert printable(HOSTILE).startswith("\\x1b[2J")
+    for text in ("", "a b", "naïve Übung 模型 ± 😀", "a\\nb", "'\""):
+        assert printable(text) == text
+    assert printable("\ud800") == "\\ud800"
+    assert printable("\n'\"\\\u202e") == "\\n'\"\\\\u202e"
+
+
+class Named:
+    """A choice whose repr says what it likes."""
+
+    def __repr__(self):
+        return HOSTILE
+
+
+class Loud(Fake):
+    def __init__(self, a=0.0, b=None):
+        self.a = a
+        self.b = b
+
+    def fit(self, X, y=None):
+        if self.a > 0.5:
+            raise RuntimeError(HOSTILE)
+        return self
+
+
+def scores(estimator, X, y=None):
+    return {HOSTILE: -(estimator.a**2)}
+
+
+def angry(trial):
+    raise RuntimeError(HOSTILE)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:One or more of the test")
+def test_texts_of_others_are_shown_on_one_line(capsys):
+    space = {"a": Real(-1, 1), "b": Categorical([Named(), Named()])}
+    search = search_of(
+        Loud(), space, n_iter=8, scoring=scores, search_metric=HOSTILE, refit=False,
+        verbose=1, on_trial=angry,
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="'on_trial' of") as said:
+        search.fit(np.arange(30.0).reshape(-1, 1))
+    shown = [str(w.message) for w in said if "'on_trial' of" in str(w.message)]
+    shown += search.report().splitlines()
+    shown += capsys.readouterr().out.splitlines()
+    assert any("title" in line for line in shown)
+    assert not obeyed("".join(shown))
+    page = search._repr_html_()
+    assert html.escape(printable(HOSTILE)) in page
+    _, _, account = page.partition("skrobustbo-report")
+    assert obeyed(account) <= {"\n"}
+    assert not obeyed(search.trials_dataframe()["failure"].dropna().str.cat())
