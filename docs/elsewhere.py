@@ -72,7 +72,7 @@ _SHORT = {
 #: Words of types that numpydoc would look for in the documentation of others.
 _PLAIN = {"None", "True", "False", "sequence", "iterable", "generator", "scalar"}
 #: The modules whose public classes docstrings name without their module.
-_OURS = ("", ".policies", ".surrogate", ".acquisition", ".kernels", ".problems")
+_OURS = ("", ".policies", ".surrogate", ".acquisition", ".kernels")
 
 
 def aliases():

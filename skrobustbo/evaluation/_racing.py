@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import FoldResult, Trial, rounding
 
 Array = NDArray[np.float64]
 #: Mean and standard deviation of a score before any of its folds.
@@ -24,8 +24,6 @@ Estimate = tuple[float, float]
 
 #: Complete candidates before the first one is stopped.
 _LEAST = 3
-#: Relative size of deviations that may be rounding errors.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,10 +63,12 @@ class FoldEffects:
         centred = better - better.mean(axis=1, keepdims=True)
         effects = centred.mean(axis=0)
         df = (len(better) - 1) * (n_splits - 1)
-        variance = float(((centred - effects) ** 2).sum() / df)
-        # Rounding errors are no variance.
-        least = (_ROUNDING * np.abs(better).max()) ** 2
-        return cls(effects, variance, df) if variance > least else None
+        with np.errstate(over="ignore"):
+            variance = float(((centred - effects) ** 2).sum() / df)
+        # Rounding errors are no variance; what overflows tells nothing.
+        least = rounding(float(np.abs(better).max()))
+        known = least < math.sqrt(variance) < math.inf
+        return cls(effects, variance, df) if known else None
 
     def estimate(self, scores: Sequence[float]) -> Estimate:
         """Return the mean score that the first folds let expect, and its error.

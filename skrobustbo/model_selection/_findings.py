@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
+from skrobustbo._trials import is_constant, rounding
 from skrobustbo.model_selection._failures import Notes
 from skrobustbo.model_selection._limits import goes_on
 from skrobustbo.model_selection._refit import standard_error
-from skrobustbo.model_selection._wording import rounding
 from skrobustbo.space import Categorical, Space
 from skrobustbo.surrogate._cholesky import NUMERICAL
 
@@ -180,7 +180,7 @@ class Findings:
     def all_equal(self) -> bool:
         """Whether there are several scores, and all are equal up to rounding."""
         finite = self.scores[np.isfinite(self.scores)]
-        return len(finite) > 1 and _constant(finite)
+        return len(finite) > 1 and is_constant(finite)
 
     @cached_property
     def _noise(self) -> Noise:
@@ -348,13 +348,6 @@ class Findings:
         return np.asarray(self.results.get("n_splits_evaluated", every), dtype=float)
 
 
-def _constant(values: Array) -> bool:
-    """Return whether numbers are equal up to rounding."""
-    low, high = values.min(), values.max()
-    # Halves keep the difference finite.
-    return bool(high / 2 - low / 2 <= rounding(max(abs(low), abs(high))))
-
-
 @dataclass(frozen=True)
 class Noise:
     """What the folds tell of the noise of mean scores, on the same folds.
@@ -442,7 +435,7 @@ def _total_effects(
     points = branch.sample(_POINTS, random_state=0)
     others = branch.sample(_POINTS, random_state=1)
     mean = np.maximum(optimizer.predict(points), floor)
-    if _constant(mean):  # its variance may still be rounding
+    if is_constant(mean):  # its variance may still be rounding
         return {}
     variance = float(np.var(mean))
     shares = {}

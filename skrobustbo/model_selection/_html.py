@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._names import printable
+from skrobustbo._trials import rounding
 from skrobustbo._words import count
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._softly import Attempt
-from skrobustbo.model_selection._wording import rounding
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._names import printable
+from skrobustbo._trials import rounding
 from skrobustbo._words import be, count, every
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
@@ -19,7 +20,6 @@ from skrobustbo.model_selection._softly import Attempt
 from skrobustbo.model_selection._wording import (
     clipped,
     duration,
-    rounding,
     setting,
     short,
     with_error,

@@ -5,14 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from skrobustbo._names import shown
-
-
-def rounding(value: float) -> float:
-    """Return what is not told from 0 beside a finite value: some last digits of it."""
-    return 8 * float(np.spacing(abs(value)))
+from skrobustbo._trials import rounding
 
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:

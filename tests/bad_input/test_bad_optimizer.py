@@ -81,7 +81,7 @@ def test_every_argument_is_in_the_table():
             {"initial_params": [{"a": 9, "b": "u"}]},
             "In 'initial_params', parameter 'a'",
         ),
-        *[({"func": lambda p, v=v: v}, "value of 'func'") for v in NO_NUMBERS],
+        *[({"func": lambda p, v=v: v}, "The function must return") for v in NO_NUMBERS],
     ],
     ids=short,
 )
