@@ -69,8 +69,8 @@ def _choice(value: Any) -> Any:
     text = describe(value)
     if type(value) is dict and len(value) <= _FEW:
         items = [item for pair in value.items() for item in pair]
-        if all(describe(item) == repr(item) for item in items):
-            text = shortened(repr(value))
+        if all(describe(item) == shown(item) for item in items):
+            text = shortened(shown(value))
     with suppress(TypeError):  # for what JSON does not have
         if text == shown(value):
             return to_json(value)
