@@ -1,8 +1,10 @@
-"""Break the tagged lines of algorithms one at a time, and see a test object.
+"""Break lines of algorithms one at a time, and see a test object.
 
     python tests/mutate.py FILE... [--jobs N] -- PYTEST_ARGUMENT...
+    python tests/mutate.py FILE... --every [--sample N] -- tests/golden -k "race or resume"
 
-Every statement with a ``# line k`` tag in the files is mutated: comparisons and
+Every statement with a ``# line k`` tag in the files is mutated, or with ``--every`` all
+statements of their functions, as in the loop of a search, which has no tags: comparisons and
 arithmetic swapped, signs flipped, integers moved by one, max and min (argmax and
 argmin, all and any, floor and ceil) exchanged, terms of a sum dropped. For each mutant
 the tests run on a copy of the package. A mutant is killed if a test *asserts* against
@@ -21,6 +23,7 @@ import copy
 import io
 import multiprocessing
 import os
+import random
 import re
 import resource
 import shutil
@@ -184,11 +187,25 @@ def changed(node: ast.AST, **fields: object) -> ast.AST:
     return new
 
 
-def mutants_of(path: Path) -> list[Mutant]:
+def lines_of_functions(tree: ast.Module) -> set[int]:
+    """Return the lines on which statements of functions begin, docstrings left out."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    return {
+        node.lineno
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.stmt)
+        and not isinstance(node, ast.FunctionDef)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    }
+
+
+def mutants_of(path: Path, every: bool = False) -> list[Mutant]:
     """Return the mutants of one file."""
     source = path.read_text()
-    found = {}
-    for root in tagged_roots(ast.parse(source), tagged_lines(source)):
+    tree, found = ast.parse(source), {}
+    lines = lines_of_functions(tree) if every else tagged_lines(source)
+    for root in tagged_roots(tree, lines):
         for node, whole in nodes(root):
             for new in replacements(node, whole):
                 mutant = written(path, source, node, new)
@@ -280,6 +297,8 @@ def main() -> int:
     """Report the mutants that no assertion caught; return 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--every", action="store_true", help="not only tagged lines")
+    parser.add_argument("--sample", type=int, help="so many mutants, drawn at random")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="for one test")
     parser.add_argument("--gigabytes", type=int, default=4, help="for one mutant")
@@ -287,7 +306,9 @@ def main() -> int:
     args, tests = parser.parse_args(sys.argv[1:split]), sys.argv[split + 1 :]
     files = [path.resolve().relative_to(ROOT) for path in args.files]
     os.chdir(ROOT)
-    mutants = [mutant for path in files for mutant in mutants_of(path)]
+    mutants = [mutant for path in files for mutant in mutants_of(path, args.every)]
+    if args.sample is not None and args.sample < len(mutants):
+        mutants = random.Random(0).sample(mutants, args.sample)
     whole = [(path, path.read_text(), tests, args) for path in files[:1]]
     broken = [(mutant.path, mutant.source, tests, args) for mutant in mutants]
     context = multiprocessing.get_context("fork")
