@@ -1,14 +1,15 @@
 """Break lines of algorithms one at a time, and see a test object.
 
     python tests/mutate.py FILE... [--jobs N] -- PYTEST_ARGUMENT...
-    python tests/mutate.py FILE... --every [--sample N] -- tests/golden -k "race or resume"
+    python tests/mutate.py FILE... --every [--sample N] -- PYTEST_ARGUMENT...
 
 Every statement with a ``# line k`` tag in the files is mutated, or with ``--every`` all
-statements of their functions, as in the loop of a search, which has no tags: comparisons and
-arithmetic swapped, signs flipped, integers moved by one, max and min (argmax and
-argmin, all and any, floor and ceil) exchanged, terms of a sum dropped. For each mutant
-the tests run on a copy of the package. A mutant is killed if a test *asserts* against
-it. One that only raises, or never ends, is not: no test has missed what it should do.
+statements of their functions, as those of the loop of a search, which have no tags:
+comparisons and arithmetic swapped, signs flipped, integers moved by one, max and min
+(argmax and argmin, all and any, floor and ceil) exchanged, terms of a sum dropped. For
+each mutant the tests run on a copy of the package. A mutant is killed if a test
+*asserts* against it. One that only raises, or never ends, is not: no test has missed
+what it should do.
 
 Mutants that no test can tell from the original are listed below, with the reason.
 Written for the project's own files: pytest does not collect it.
