@@ -465,6 +465,23 @@ def test_slips_of_one_letter_are_seen(name, place, kind):
     assert slip_of(name, NAMES) is None
 
 
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [
+        ("reg_alfa", "reg_alpha"),
+        ("l2_reg_leaf", "l2_leaf_reg"),
+        ("min_data_leaf", "min_data_in_leaf"),
+        ("colsample_by_tree", "colsample_bytree"),
+        ("random_strenght", "random_strength"),
+        ("nestimators", "n_estimators"),
+    ],
+)
+def test_slips_of_words_are_seen(misspelt, meant):
+    names = ["reg_alpha", "reg_lambda", "l2_leaf_reg", "min_data_in_leaf"]
+    names += ["colsample_bytree", "colsample_bylevel", "random_strength", *NAMES]
+    assert slip_of(misspelt, names) == meant
+
+
 # Partial initial points ---------------------------------------------------------------
 
 
