@@ -106,7 +106,8 @@ def check_names(space: Space, estimator: Any) -> None:
 def _invalid(refusal: Refusal) -> ValueError:
     name, above = refusal.name, refusal.above
     if refusal.always:
-        hint = did_you_mean(name, refusal.valid)
+        known = name in refusal.valid
+        hint = "" if known else did_you_mean(name, refusal.valid)
         return ValueError(
             f"Invalid parameter {name!r} in 'param_space' for {refusal.kind}"
             f"{'; ' + hint if hint else '.'} {refusal.says}"

@@ -350,7 +350,7 @@ def test_the_rule_is_that_of_clone_and_set_params(case):
         (
             Ordered(),
             {"start": Integer(50, 60), "stop": Integer(30, 35)},
-            ["'start' in 'param_space'", "says: start is not below stop."],
+            ["'start' in 'param_space' for Ordered. Its set_params says: start is not"],
         ),
         (
             pipe(),
