@@ -261,8 +261,8 @@ def _named(name: str, value: Any) -> Params:
     """Return the components that a list names, such as `steps`, with their values."""
     owner = "".join(name.rpartition("__")[:2])
     items = value if isinstance(value, list | tuple) else ()
-    pairs = [i for i in items if isinstance(i, list | tuple) and len(i) > 1]
-    return {f"{owner}{i[0]}": i[1] for i in pairs if isinstance(i[0], str)}
+    pairs = [item for item in items if isinstance(item, tuple) and len(item) > 1]
+    return {f"{owner}{p[0]}": p[1] for p in pairs if isinstance(p[0], str)}
 
 
 def _depth(name: str, named: Collection[str]) -> tuple[int, bool]:
