@@ -12,7 +12,7 @@ _MOST = 3
 #: How alike names are of which one may be meant for the other.
 _NEAR_ENOUGH = 0.6
 #: How alike names of other numbers of words are, and words, of which one is misspelt.
-_NEAR, _NEAR_WORD = 0.92, 0.7
+_NEAR, _NEAR_WORD = 0.9, 0.66
 _DIGITS = re.compile(r"\d")
 
 
@@ -81,7 +81,7 @@ def _is_slip(name: str, other: str) -> bool:
     one, two = a.lower().split("_"), b.lower().split("_")
     if len(one) != len(two):
         return _alike(_letters(a), _letters(b)) >= _NEAR
-    return all(
+    return sorted(one) == sorted(two) or all(
         _alike(x, y) >= _NEAR_WORD or (len(one) > 1 and _is_short_for(x, y))
         for x, y in zip(one, two, strict=True)
     )

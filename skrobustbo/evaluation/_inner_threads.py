@@ -51,10 +51,12 @@ def held_params(
     Estimators among them are held by further params. What the candidate itself says of
     threads stays as it is.
     """
-    parts = {name: value for name, value in params.items() if _is_estimator(value)}
-    if not parts:
+    # Lists such as the steps of a pipeline have estimators in them, too.
+    if not any(
+        _is_estimator(v) or isinstance(v, list | tuple) for v in params.values()
+    ):
         return params
-    whole = clone(estimator).set_params(**clone(parts, safe=False))
+    whole = clone(estimator).set_params(**clone(dict(params), safe=False))
     names = _beyond(whole, n_threads).keys() - params.keys()
     return {**params, **dict.fromkeys(sorted(names), n_threads)}
 

@@ -162,18 +162,21 @@ class OutOfFold:
         """Raise a ValueError if predictions are wanted and splits are in time order.
 
         Rows of a time series depend on each other, and the models of such splits have
-        ever more of them: a bootstrap of the rows would show far too little noise.
+        ever more of them: a bootstrap of the rows would show far too little noise. The
+        last row may also be the earliest.
         """
         if self.recorder is None:
             return
         rows = np.arange(n_samples)
         pairs = [pair for pair in splits if all(map(len, pair))]
-        ordered = [rows[train].max() < rows[test].min() for train, test in pairs]
-        if ordered and all(ordered):
+        before = [rows[train].max() < rows[test].min() for train, test in pairs]
+        after = [rows[train].min() > rows[test].max() for train, test in pairs]
+        if pairs and (all(before) or all(after)):
+            where = "before" if before[0] else "after"
             raise ValueError(
                 "The 'honest_score' of RobustBayesSearchCV can only be True where rows "
                 "do not depend on each other. Got splits whose training rows all come "
-                "before their test rows, as TimeSeriesSplit draws them; pass "
+                f"{where} their test rows, as those of time series do; pass "
                 "honest_score='folds', which needs the scores of the folds only."
             )
 

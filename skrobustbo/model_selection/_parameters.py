@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skrobustbo._names import did_you_mean, shown, slip_of
+from skrobustbo._names import did_you_mean, slip_of
 from skrobustbo._sklearn_compat import nested_params
 from skrobustbo.model_selection._wording import short
 from skrobustbo.space import Space, distinct
@@ -43,7 +43,8 @@ class Refusal:
     name : str
         The parameter.
     above : dict
-        The searched components that it belongs to, and their values at the time.
+        The searched components that it belongs to, the innermost last, and their values
+        at the time.
     owner : estimator or other value
         The innermost of these values, or the estimator.
     error : Exception
@@ -74,7 +75,7 @@ class Refusal:
             for above in _prefixes(self.name):
                 if above in self.valid and not _has_params(self.valid[above]):
                     value = short(self.valid[above])
-                    return f"The value of {above!r}, {shown(value)}, has no parameters."
+                    return f"The value of {above!r}, {value}, has no parameters."
         if not isinstance(self.error, ValueError) or not text:
             text = f"{kind}: {text}" if text else kind
         return f"Its set_params says: {text}{'' if text[-1] in '.?!' else '.'}"
@@ -105,18 +106,19 @@ def check_names(space: Space, estimator: Any) -> None:
 def _invalid(refusal: Refusal) -> ValueError:
     name, above = refusal.name, refusal.above
     if refusal.always:
-        hint = did_you_mean(name, refusal.valid)
+        known = name in refusal.valid
+        hint = "" if known else did_you_mean(name, refusal.valid)
         return ValueError(
             f"Invalid parameter {name!r} in 'param_space' for {refusal.kind}"
             f"{'; ' + hint if hint else '.'} {refusal.says}"
         )
-    component = max(above, key=len)
+    component = list(above)[-1]
+    inner = name.removeprefix(f"{component}__")
     verb = "refuses" if name in refusal.valid else "has no"
     return ValueError(
         f"Invalid parameter {name!r} in 'param_space': {refusal.kind}, a value of "
-        f"{component!r}, {verb} {name[len(component) + 2 :]!r}. Write a list of dicts, "
-        "one for each kind of value, with the parameters of that kind. "
-        f"{refusal.says}"
+        f"{component!r}, {verb} {inner!r}. Write a list of dicts, one for each kind of "
+        f"value, with the parameters of that kind. {refusal.says}"
     )
 
 
@@ -151,7 +153,7 @@ def first_refusal(
         for name, found in refused.items():
             above, error = found[0]
             listed = with_settings(estimator.get_params(deep=True), above)
-            owner = above[max(above, key=len)] if above else estimator
+            owner = [estimator, *above.values()][-1]
             valid = {**_all_documented(estimator, listed), **listed}
             always = len(found) == len(settings)
             return Refusal(name, above, owner, error, always, valid)
@@ -196,11 +198,12 @@ def with_settings(listed: Mapping[str, Any], given: Mapping[str, Any]) -> Params
     The parameters of a component are those of the value that it is set to.
     """
     found = dict(listed)
-    for name in sorted(given, key=len):
-        before, value = found.get(name), given[name]
-        if _has_params(before):
-            found = {k: v for k, v in found.items() if not k.startswith(f"{name}__")}
-        found |= {name: value, **nested_params({name: value})}
+    for name in sorted(given, key=lambda n: _depth(n, _named(n, given[n]))):
+        before, parts = found.get(name), {name: given[name]}
+        gone = [*_named(name, before), *([name] if _has_params(before) else [])]
+        found = {k: v for k, v in found.items() if not _is_of(k, gone)}
+        parts |= _named(name, given[name])
+        found |= parts | nested_params(parts)
     return found
 
 
@@ -236,8 +239,13 @@ def _placed(
 ) -> Iterator[tuple[list[str], list[Params]]]:
     """Return groups of names, and all values of the searched components above them."""
     groups: dict[tuple[str, ...], list[str]] = {}
+    named = {
+        n: [p for v in _choices(branch, n) for p in _named(n, v)] for n in branch.names
+    }
+    outermost_first = sorted(named, key=lambda n: _depth(n, named[n]))
     for name in names:
-        above = tuple(n for n in branch.names if name.startswith(f"{n}__"))
+        others = (n for n in outermost_first if n != name)
+        above = tuple(n for n in others if _is_of(name, [n, *named[n]]))
         groups.setdefault(above, []).append(name)
     table = getattr(branch, "points", None)
     for above in sorted(groups, key=len):
@@ -247,6 +255,24 @@ def _placed(
         else:
             rows = distinct(tuple(point[n] for n in above) for point in table)
         yield groups[above], [dict(zip(above, row, strict=True)) for row in rows]
+
+
+def _named(name: str, value: Any) -> Params:
+    """Return the components that a list names, such as `steps`, with their values."""
+    owner = "".join(name.rpartition("__")[:2])
+    items = value if isinstance(value, list | tuple) else ()
+    pairs = [item for item in items if isinstance(item, tuple) and len(item) > 1]
+    return {f"{owner}{p[0]}": p[1] for p in pairs if isinstance(p[0], str)}
+
+
+def _depth(name: str, named: Collection[str]) -> tuple[int, bool]:
+    """Return a key by which components come after those that they may belong to."""
+    return name.count("__"), not named
+
+
+def _is_of(name: str, components: Iterable[str]) -> bool:
+    """Return whether a name is one of some components, or inside one."""
+    return any(f"{name}__".startswith(f"{component}__") for component in components)
 
 
 def _choices(branch: Space, name: str) -> Sequence[Any]:
@@ -312,4 +338,4 @@ def _has_params(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    return type(value).__name__ if _has_params(value) else shown(value)
+    return type(value).__name__ if _has_params(value) else short(value)

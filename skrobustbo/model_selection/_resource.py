@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import num_samples
-from skrobustbo.evaluation import ROWS, ResourceAxis
+from skrobustbo.evaluation import ROWS, ResourceAxis, flat
 from skrobustbo.model_selection._parameters import (
     first_refusal,
     present_values,
@@ -83,9 +83,9 @@ class SearchResource:
         n = num_samples(X)
         strata = None
         if self.name == ROWS and self._n_classes() is not None:
-            strata = np.unique(np.asarray(y), return_inverse=True)[1]
+            strata = np.unique(flat(y), return_inverse=True)[1]
         if groups is not None:
-            groups = np.unique(np.asarray(groups), return_inverse=True)[1]
+            groups = np.unique(flat(groups), return_inverse=True)[1]
         return ResourceAxis(self.name, self.full, n, seed, strata, groups)
 
     def _full(self, search: Any, space: Space, slip: str | None) -> int:

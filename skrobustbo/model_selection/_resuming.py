@@ -40,6 +40,8 @@ from skrobustbo.optimizer import Optimizer
 
 Params = dict[str, Any]
 
+_HONEST = ("honest_score_", "honest_interval_", "honest_optimism_")
+
 
 @dataclass(frozen=True)
 class _Run:
@@ -232,6 +234,8 @@ class ResumeMixin:
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason or source.reason
         self._notes = source.notes()
+        for name in _HONEST:  # of before a `resume`, which may do without
+            vars(self).pop(name, None)
         # The search is complete by now, whatever becomes of the rest.
         with softly() as attempt:
             if self._memory is not None:
@@ -267,9 +271,8 @@ class ResumeMixin:
 
     def _forget(self, source: OptimizerSource) -> None:
         """Delete the results of an earlier fit, once this one has passed all checks."""
-        honest = ("honest_score_", "honest_interval_", "honest_optimism_")
-        for name in ("_notes", "_memory", "best_score_", *honest):
-            self.__dict__.pop(name, None)
+        for name in ("_notes", "_memory", "best_score_", *_HONEST):
+            vars(self).pop(name, None)
         self.optimizer_ = source.optimizer
 
     def _honest(

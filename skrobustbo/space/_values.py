@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from copy import deepcopy
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -86,14 +88,18 @@ def same(a: Any, b: Any, *, typed: bool = True) -> bool:
         if not all(alike(key, keys[key]) for key in a):
             return False
         return not isinstance(a, Mapping) or all(alike(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple):
+    if isinstance(a, list | tuple | deque):
         return len(a) == len(b) and all(map(alike, a, b))
     if hasattr(a, "get_params") and not isinstance(a, type):
         return alike(a.get_params(deep=False), b.get_params(deep=False))
     try:
-        return bool(a == b)
+        equal = bool(a == b)
     except Exception:  # an __eq__ that is not a yes or a no: not the same choice
         return False
+    if equal and is_dataclass(a) and not isinstance(a, type):
+        names = [field.name for field in fields(a) if field.compare]
+        return all(alike(getattr(a, name), getattr(b, name)) for name in names)
+    return equal
 
 
 def _same_arrays(a: NDArray[Any], b: NDArray[Any], typed: bool) -> bool:

@@ -149,6 +149,9 @@ def test_resume_may_turn_it_off_and_on_again(off):
     search.set_params(honest_score=True).resume(X, y, n_iter=1)
     assert np.isfinite(search.honest_score_)
     assert len(search.cv_results_["params"]) == len(whole.cv_results_["params"])
+    again = search.set_params(honest_score=off).resume(X, y, n_iter=1)
+    assert hasattr(again, "honest_score_") == (off == "folds")
+    assert hasattr(again, "honest_optimism_") == (off == "folds")
     plain = make(n_iter=4, n_initial_points=2, honest_score=off).fit(X, y)
     with pytest.raises(ValueError, match="honest_score was absent and is now True"):
         plain.set_params(honest_score=True).resume(X, y, n_iter=1)

@@ -924,6 +924,7 @@ IN_TIME = {
     "masks": list(walk_forward(masks=True)),
     "negative": list(walk_forward(negative=True)),
     "backwards": list(walk_forward(backwards=True)),
+    "newest first": [(89 - train, 89 - test) for train, test in walk_forward()],
     "custom": Panel(3),
 }
 
@@ -947,7 +948,7 @@ def test_splits_in_the_order_of_time(name, tmp_path):
         KFold(3),
         PredefinedSplit(np.repeat([0, 1], 45)),
         [*walk_forward(), (np.arange(20, 90), np.arange(20))],
-        [(test, train) for train, test in walk_forward()],
+        [*walk_forward(), (np.arange(50, 90), np.arange(50))],
     ],
 )
 def test_other_splits_are_not_in_the_order_of_time(cv):

@@ -283,6 +283,16 @@ def test_parameters_for_threads_are_held_in_every_part():
         assert 4 in (params["other"].n_jobs, 4 * bool(params["other"].nthread))
     best = ours.best_estimator_.other
     assert (best.n_jobs, best.nthread) in ((4, None), (None, 5))
+    # And in a list of steps, and where only all parameters together can be set.
+    steps = [[("only", Greedy(n_jobs=4))], [("only", Greedy(n_jobs=-1))]]
+    whole = Pipeline([("first", Greedy()), ("last", Greedy())])
+    for space in (
+        {"steps": steps, "only__a": Real(0, 1)},
+        {"steps": steps[:1], "only": [Greedy(n_jobs=8)]},
+    ):
+        ours = search(whole, space, n_iter=2, cv=2, refit=True)
+        assert inner_score(ours) == (1111, ours.best_estimator_)
+        assert ours.best_estimator_[-1].n_jobs in (4, -1, 8)
 
 
 def test_parameters_for_threads_that_are_searched_are_not_held():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
@@ -205,6 +206,28 @@ TAKEN = [
         {"both__s": ["passthrough", "drop", MinMaxScaler()], "clf__a": [0.1, 0.2]},
     ),
     (pipe(), {"scale": ["passthrough", StandardScaler()], "clf__a": Real(0, 1)}),
+    (
+        pipe(LogisticRegression()),
+        {
+            "steps": [
+                [("new", Fake())],
+                [("scale", StandardScaler()), ("new", Given(depth=2))],
+            ],
+            "new__a": Real(0, 1),
+        },
+    ),
+    (
+        Pipeline([("vote", VOTE)]),
+        {"vote__estimators": [[("new", Open())]], "vote__new__depth": [2, 3]},
+    ),
+    (
+        pipe(),
+        {
+            "steps": [[("new", "passthrough")], [("new", LogisticRegression())]],
+            "new": [Given(), Open()],
+            "new__depth": Integer(2, 6),
+        },
+    ),
     (Routed(), {"optimizer": ["SGD", "Adam"], "optimizer__lr": Real(0, 1)}),
     (Routed("Adam"), {"optimizer": ["SGD"], "optimizer__momentum": Real(0, 1)}),
     (
@@ -327,7 +350,20 @@ def test_the_rule_is_that_of_clone_and_set_params(case):
         (
             Ordered(),
             {"start": Integer(50, 60), "stop": Integer(30, 35)},
-            ["'start' in 'param_space'", "says: start is not below stop."],
+            ["'start' in 'param_space' for Ordered. Its set_params says: start is not"],
+        ),
+        (
+            pipe(),
+            {"steps": [[("m", Given())], [("m", Fake())]], "m__depth": [2, 3]},
+            [
+                "[('m', Fake())], a value of 'steps', has no 'm__depth'. Write a list",
+                "says: Invalid parameter 'depth' for estimator Fake().",
+            ],
+        ),
+        (
+            CalibratedClassifierCV(),
+            {"estimator__C": Real(1, 2)},
+            ["The value of 'estimator', None, has no parameters."],
         ),
     ],
 )
@@ -429,6 +465,23 @@ def test_slips_of_one_letter_are_seen(name, place, kind):
     assert slip_of(name, NAMES) is None
 
 
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [
+        ("reg_alfa", "reg_alpha"),
+        ("l2_reg_leaf", "l2_leaf_reg"),
+        ("min_data_leaf", "min_data_in_leaf"),
+        ("colsample_by_tree", "colsample_bytree"),
+        ("random_strenght", "random_strength"),
+        ("nestimators", "n_estimators"),
+    ],
+)
+def test_slips_of_words_are_seen(misspelt, meant):
+    names = ["reg_alpha", "reg_lambda", "l2_leaf_reg", "min_data_in_leaf"]
+    names += ["colsample_bytree", "colsample_bylevel", "random_strength", *NAMES]
+    assert slip_of(misspelt, names) == meant
+
+
 # Partial initial points ---------------------------------------------------------------
 
 
@@ -458,6 +511,15 @@ def test_slips_of_one_letter_are_seen(name, place, kind):
             {"optimizer": ["SGD", "Adam"], "optimizer__lr": Real(0, 1)},
             {"optimizer": "Adam"},
             {"optimizer": "Adam", "optimizer__lr": 0.3},
+        ),
+        (  # of a list of steps, not of those in the pipeline
+            pipe(Given(depth=6)),
+            {
+                "steps": [[("clf", Given(depth=2))], [("clf", Given(depth=3))]],
+                "clf__depth": Integer(2, 6),
+            },
+            {"steps": [("clf", Given(depth=3))]},
+            {"steps": [("clf", Given(depth=3))], "clf__depth": 3},
         ),
     ],
 )
@@ -551,6 +613,7 @@ def test_earlier_candidates_of_unknown_settings_say_which(space, earlier, unknow
         ),
         (pipe(), {"clf": [Given(), Open()]}, "clf__iterations", {"max_resources": 9}),
         (pipe(), [{"clf": [Open()]}, {"clf": [Open(3)]}], "clf__n_estimators", {}),
+        (pipe(), {"steps": [[("m", Open())]], "m__a": [1]}, "m__n_estimators", {}),
     ],
 )
 def test_what_set_params_takes_can_be_the_resource(estimator, space, name, given):

@@ -527,6 +527,20 @@ def test_what_is_said_of_wrong_settings(settings, says):
         search(**settings).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of columns, of unused groups
+def test_a_single_column_of_classes_or_groups():
+    groups, space = np.repeat(np.arange(30), 5), {"var_smoothing": Real(1e-3, 1)}
+    scores = []
+    cases = [(y, None), (y[:, None], None), (y, groups), (y[:, None], groups[:, None])]
+    for labels, of in cases:
+        ours = search_of(GaussianNB(), space, resource="n_samples")
+        ours.set_params(min_resources=17, cv=KFold(3, shuffle=True, random_state=0))
+        ours.fit(X, labels, groups=of)
+        scores.append(ours.cv_results_["mean_test_score"].tolist())
+    assert repr(scores[0]) == repr(scores[1])
+    assert repr(scores[2]) == repr(scores[3]) != repr(scores[0])
+
+
 def test_groups_and_branches_and_regressors():
     groups = np.repeat(np.arange(30), 5)
     ours = search(cv=GroupKFold(3), min_resources=30)

@@ -4,6 +4,8 @@ import copy
 import json
 import math
 import pickle
+from collections import deque
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -18,6 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skrobustbo import Categorical, Integer, Real, Space
+
+
+@dataclass
+class Wrapped:
+    value: object
+    unseen: object = field(default_factory=object, compare=False)
 
 
 def only(value):
@@ -244,6 +252,8 @@ def test_true_and_one_are_different_values():
         [SVC(C=1), SVC(C=1.0), SVC(C=2)],
         [np.array([1, 0]), np.array([1.0, 0.0]), np.array([True, False])],
         [math.nan, 1, 1.0],
+        [Wrapped(1), Wrapped(1.0), Wrapped(True), Wrapped(Wrapped(1)), Wrapped],
+        [deque([1]), deque([1.0]), deque([Wrapped(1)]), deque([Wrapped(1.0)])],
         [f"c{i}" for i in range(200)] + [7, 7.0],
     ],
 )
