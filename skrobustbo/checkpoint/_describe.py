@@ -21,6 +21,8 @@ from skrobustbo._names import shown
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 #: Lists of so many of these at most stand as they are.
 _FEW, _NUMBERS = 10, {bool, int, float, type(None)}
+#: What may stand before the name of an attribute that keeps a setting.
+_PRIVATE = re.compile(r"^_(\w*?__)?")
 #: Longer texts are cut and end in their digest.
 _LONG, _HEAD = 300, 120
 
@@ -115,13 +117,14 @@ def _text(value: Any, inside: Inside) -> str:
     if type(value) in _SIMPLE:
         return repr(value)
     holds = hasattr(type(value), "__len__") and not isinstance(value, tuple)
+    holds = holds and not callable(value)
     too_deep = len(inside.ids) > _DEPTH or id(value) in inside.ids
     if too_deep or (holds and inside.is_setting):
         return _name(type(value))
     inside = dataclasses.replace(inside, ids=(*inside.ids, id(value)))
     writer = _writer(value)
     if inside.of_fit and not holds and writer in (_object, _dataclass):
-        writer = _settings if getattr(value, "__dict__", None) else writer
+        writer = _settings
     return writer(value, inside)
 
 
@@ -269,9 +272,19 @@ def _settings(value: Any, inside: Inside) -> str:
         names = list(inspect.signature(type(value)).parameters)
     except (TypeError, ValueError):  # written in C
         names = []
-    held = {name.removeprefix("_"): item for name, item in vars(value).items()}
+    held = {_PRIVATE.sub("", name): item for name, item in _state(value).items()}
     items = [(name, held[name]) for name in names if name in held]
+    has_text = type(value).__repr__ is not object.__repr__
+    if not items and has_text and not getattr(value, "__dict__", None):
+        return _object(value, inside)  # a date, for example
     return _filled(value, items, dataclasses.replace(inside, is_setting=True))
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, those in slots as well."""
+    state = object.__getstate__(value)
+    parts = state if isinstance(state, tuple) else (state,)
+    return {name: item for part in parts for name, item in (part or {}).items()}
 
 
 def _object(value: Any, inside: Inside) -> str:
