@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import hashlib
 import inspect
@@ -318,6 +319,9 @@ def _is_function(value: Any) -> bool:
 
 Writer = Callable[[Any, Inside], str]
 
+#: Their text says it all; pandas' keep in attributes what they have computed.
+_SHOWN = (pathlib.PurePath, datetime.date, datetime.time, datetime.timedelta)
+
 #: What writes nothing but digests of what it is given.
 _DIGESTED = (_set, _mapping, _array, _sparse, _table, _column)
 #: How values are recognised, and written.
@@ -333,7 +337,7 @@ _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, functools.partial), _partial),
     (lambda v: isinstance(v, _GENERATORS), _type_only),
     (lambda v: hasattr(v, "__next__"), _type_only),  # reading it would use it up
-    (lambda v: isinstance(v, pathlib.PurePath), lambda v, inside: repr(v)),
+    (lambda v: isinstance(v, _SHOWN), lambda v, inside: repr(v)),
     (lambda v: hasattr(v, "columns") and hasattr(v, "shape"), _table),
     (lambda v: hasattr(v, "to_numpy") and hasattr(v, "dtype"), _column),
     (lambda v: hasattr(v, "get_params"), _estimator),

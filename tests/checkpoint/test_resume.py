@@ -717,6 +717,16 @@ def test_a_callback_that_was_used_makes_no_other_search(make_one, path):
             fit(other)
 
 
+@pytest.mark.parametrize("of_fit", [True, False])
+@pytest.mark.parametrize("kind", [pd.Timedelta, pd.Timestamp, datetime.timedelta])
+def test_times_are_told_apart_whatever_they_have_computed(kind, of_fit):
+    one, two = kind(1), kind(2)
+    text = describe_data([one], of_fit=of_fit)
+    str(one)  # pandas' computes parts of the time, and keeps them
+    assert text == describe_data([one], of_fit=of_fit)
+    assert text != describe_data([two], of_fit=of_fit)
+
+
 def test_settings_of_what_is_passed_to_fit_are_told_apart():
     values = [Callback(), Callback(rounds=4), Callback(names=("b", 1)),
               Callback(delta=0.1), Callback(inner=Callback()), Callback(inner=Notes()),
