@@ -135,10 +135,7 @@ def table_of(records: Iterable[Record]) -> Any:
         ) from error
     lines = [_line(record) for record in sorted(records, key=lambda r: r["number"])]
     names = dict.fromkeys(chain.from_iterable(lines or [_FIRST]))
-    columns = {
-        name: _column(pd, name, [line.get(name, math.nan) for line in lines])
-        for name in names
-    }
+    columns = {name: _column(pd, name, lines) for name in names}
     return pd.DataFrame(columns).set_index("number")
 
 
@@ -146,13 +143,13 @@ def table_of(records: Iterable[Record]) -> Any:
 _FIRST = ("number", "status", "branch", "score", "fit_time", "score_time", "failure")
 
 
-def _column(pd: Any, name: str, values: Sequence[Any]) -> Any:
-    kinds = set(map(type, values))
+def _column(pd: Any, name: str, lines: Sequence[Record]) -> Any:
+    values = [line.get(name, math.nan) for line in lines]
+    kinds = {type(line[name]) for line in lines if name in line}
     # pandas would take the choice None for a missing value, and 1 for 1.0.
-    if name.startswith("param_") and len(kinds) > 1 and kinds & {int, NoneType}:
-        return pd.Series(values, dtype=object)
+    taken = name.startswith("param_") and (NoneType in kinds or {int, float} <= kinds)
     try:
-        return pd.Series(values)
+        return pd.Series(values, dtype=object if taken else None)
     except ValueError:  # a text that it cannot encode
         return pd.Series(values, dtype=object)
 

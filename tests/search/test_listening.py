@@ -202,9 +202,7 @@ def test_branches_have_their_parameters():
     assert table["param_clf__C"].notna().equals(table["branch"] == 0)
 
 
-@pytest.mark.parametrize(
-    "choices", [["\ud800", "b"], [1, True, None, 2.0], [3, 4], [0.5, 3]]
-)
+@pytest.mark.parametrize("choices", [["\ud800", "b"], [1, True, None, 2.0], [0.5, 3]])
 def test_choices_stay_what_they_are_beside_a_branch_without_them(choices):
     space = [{"a": Real(0, 0.5), "extra": choices}, {"a": Real(0.5, 1)}]
     ours = RobustBayesSearchCV(
