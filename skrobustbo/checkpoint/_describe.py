@@ -269,13 +269,14 @@ def _filled(value: Any, items: Iterable[tuple[str, Any]], inside: Inside) -> str
 
 def _settings(value: Any, inside: Inside) -> str:
     """Describe an object by its settings, wherever it keeps them."""
+    kind: Any = type(value)
     try:
-        names = list(inspect.signature(type(value)).parameters)
+        names = list(inspect.signature(kind).parameters)
     except (TypeError, ValueError):  # written in C
         names = []
     held = {_PRIVATE.sub("", name): item for name, item in _state(value).items()}
     items = [(name, held[name]) for name in names if name in held]
-    has_text = type(value).__repr__ is not object.__repr__
+    has_text = kind.__repr__ is not object.__repr__
     if not items and has_text and not getattr(value, "__dict__", None):
         return _object(value, inside)  # a date, for example
     return _filled(value, items, dataclasses.replace(inside, is_setting=True))
