@@ -38,6 +38,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return a text with such escapes in each of its lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return "did you mean ...?" with the names nearest to `name`, "" if none is near.
 

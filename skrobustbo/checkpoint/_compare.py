@@ -122,7 +122,7 @@ def versions_here() -> dict[str, str]:
 def compare_versions(path: str, written: Mapping[str, str]) -> None:
     """Warn if packages have other versions than when a checkpoint was written."""
     changed = [
-        f"{name} {before} there, {now} here"
+        f"{name} {_shown(before)} there, {now} here"
         for name, before in written.items()
         if name in _PACKAGES and (now := _version(name)) != before
     ]

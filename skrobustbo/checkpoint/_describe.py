@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import hashlib
 import inspect
@@ -21,6 +22,8 @@ from skrobustbo._names import shown
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 #: Lists of so many of these at most stand as they are.
 _FEW, _NUMBERS = 10, {bool, int, float, type(None)}
+#: What may stand before the name of an attribute that keeps a setting.
+_PRIVATE = re.compile(r"^_(\w*?__)?")
 #: Longer texts are cut and end in their digest.
 _LONG, _HEAD = 300, 120
 
@@ -115,13 +118,14 @@ def _text(value: Any, inside: Inside) -> str:
     if type(value) in _SIMPLE:
         return repr(value)
     holds = hasattr(type(value), "__len__") and not isinstance(value, tuple)
+    holds = holds and not callable(value)
     too_deep = len(inside.ids) > _DEPTH or id(value) in inside.ids
     if too_deep or (holds and inside.is_setting):
         return _name(type(value))
     inside = dataclasses.replace(inside, ids=(*inside.ids, id(value)))
     writer = _writer(value)
     if inside.of_fit and not holds and writer in (_object, _dataclass):
-        writer = _settings if getattr(value, "__dict__", None) else writer
+        writer = _settings
     return writer(value, inside)
 
 
@@ -265,13 +269,24 @@ def _filled(value: Any, items: Iterable[tuple[str, Any]], inside: Inside) -> str
 
 def _settings(value: Any, inside: Inside) -> str:
     """Describe an object by its settings, wherever it keeps them."""
+    kind: Any = type(value)
     try:
-        names = list(inspect.signature(type(value)).parameters)
+        names = list(inspect.signature(kind).parameters)
     except (TypeError, ValueError):  # written in C
         names = []
-    held = {name.removeprefix("_"): item for name, item in vars(value).items()}
+    held = {_PRIVATE.sub("", name): item for name, item in _state(value).items()}
     items = [(name, held[name]) for name in names if name in held]
+    has_text = kind.__repr__ is not object.__repr__
+    if not items and has_text and not getattr(value, "__dict__", None):
+        return _object(value, inside)  # a date, for example
     return _filled(value, items, dataclasses.replace(inside, is_setting=True))
+
+
+def _state(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, those in slots as well."""
+    state = object.__getstate__(value)
+    parts = state if isinstance(state, tuple) else (state,)
+    return {name: item for part in parts for name, item in (part or {}).items()}
 
 
 def _object(value: Any, inside: Inside) -> str:
@@ -305,6 +320,9 @@ def _is_function(value: Any) -> bool:
 
 Writer = Callable[[Any, Inside], str]
 
+#: Their text says it all; pandas' keep in attributes what they have computed.
+_SHOWN = (pathlib.PurePath, datetime.date, datetime.time, datetime.timedelta)
+
 #: What writes nothing but digests of what it is given.
 _DIGESTED = (_set, _mapping, _array, _sparse, _table, _column)
 #: How values are recognised, and written.
@@ -320,7 +338,7 @@ _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, functools.partial), _partial),
     (lambda v: isinstance(v, _GENERATORS), _type_only),
     (lambda v: hasattr(v, "__next__"), _type_only),  # reading it would use it up
-    (lambda v: isinstance(v, pathlib.PurePath), lambda v, inside: repr(v)),
+    (lambda v: isinstance(v, _SHOWN), lambda v, inside: repr(v)),
     (lambda v: hasattr(v, "columns") and hasattr(v, "shape"), _table),
     (lambda v: hasattr(v, "to_numpy") and hasattr(v, "dtype"), _column),
     (lambda v: hasattr(v, "get_params"), _estimator),

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+from skrobustbo._names import printable
 from skrobustbo.checkpoint import _ours as ours
 from skrobustbo.checkpoint._beside import (
     NEW,
@@ -137,8 +138,8 @@ _INSTEAD = ": give another path, and leave this one to its owner."
 def damaged(path: str, what: str) -> CheckpointError:
     """Return the error of a file that is not as it was written."""
     return CheckpointError(
-        f"The checkpoint {path!r} is damaged ({what}): restore it from a copy, or give "
-        "another path to start again."
+        f"The checkpoint {path!r} is damaged ({printable(what)}): restore it from a "
+        "copy, or give another path to start again."
     )
 
 

@@ -18,7 +18,7 @@ from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from skrobustbo._names import shown
+from skrobustbo._names import printable_lines, shown
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, FoldResult
@@ -333,9 +333,14 @@ def _nothing() -> None:
 
 
 def _can_be_printed(params: dict[str, Any]) -> bool:
-    """Return whether all values have a text, as a line about each fold needs."""
+    """Return whether all values have a text that a terminal only shows.
+
+    scikit-learn's line about each fold has it as it is.
+    """
     with suppress(Exception):
-        return bool("".join(f"{name}={value}" for name, value in params.items()))
+        text = "".join(f"{name}={value}" for name, value in params.items())
+        text = text.replace("\t", " ")
+        return text == printable_lines(text)
     return False
 
 

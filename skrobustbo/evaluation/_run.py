@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
+from skrobustbo._names import printable_lines
 from skrobustbo._sklearn_compat import (
     NO_FITS,
     BaseSearchCV,
@@ -331,7 +332,9 @@ class _Fit:
         """Set the table of results and the best candidate."""
         search = self.estimator
         folds = [fold for trial in self.source.trials for fold in trial.folds]
-        warn_or_raise_about_fit_failures(folds, search.error_score)
+        errors = [fold["fit_error"] for fold in folds]
+        shown = [{"fit_error": error and printable_lines(error)} for error in errors]
+        warn_or_raise_about_fit_failures(shown, search.error_score)
         if callable(search.scoring):  # what it returns is known only now
             spread_failures(folds)
             insert_error_scores(folds, search.error_score)

@@ -15,7 +15,7 @@ from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._trials import FoldId, FoldResult, Trial
-from skrobustbo._words import be, every
+from skrobustbo._words import be, count, every
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import Schedule, Stops
 from skrobustbo.evaluation._flight import Candidate, Flight, KnownResult
@@ -108,7 +108,7 @@ def maximize(
     ValueError
         If an argument is invalid, or `func` returns anything but a number.
     KeyboardInterrupt
-        If the run is interrupted before there is a value.
+        If the run is interrupted before there is a value. (After SIGTERM, SystemExit.)
 
     Examples
     --------
@@ -214,15 +214,17 @@ def _run(
     with stops.watched(), pool:
         try:
             _evaluate(run, flight, pool, stops)
-        except (Exception, KeyboardInterrupt) as error:
+        except BaseException as error:
             run.stop(error)
         for key, result in pool.finished():
             if "error" not in result:
                 flight.take(key, result)
         flight.finish()
-    found = _result(optimizer, sign, run.message)
-    if run.error is None and stops.reason and found.nfev < n_iter:
-        run.stop(KeyboardInterrupt())
+        found = _result(optimizer, sign, run.message)
+        if run.error is None and stops.reason and found.nfev < n_iter:
+            run.stop(KeyboardInterrupt())
+        if isinstance(run.error, KeyboardInterrupt) and not found.nfev:
+            raise run.error
     # Not inside, where context managers set attributes of what they let through.
     return found if run.error is None else _cut_short(found, run.error, n_iter)
 
@@ -250,15 +252,17 @@ def _cut_short(
     what = "Interrupted" if interrupted else f"Ended by {type(error).__name__}"
     result["message"] = f"{what} after {result.nfev} of {n_iter} evaluations."
     result["success"] = False
-    if interrupted and result.nfev:
+    if interrupted:
         return result
     with suppress(Exception):
         error.result = result  # type: ignore[attr-defined] # for whoever catches it
-        error.add_note(
-            f"The result of the {result.nfev} evaluations before is in the attribute "
-            f"'result' of this exception: the best value was {result.fun}, with "
-            f"{result.x}."
-        )
+        if result.nfev:
+            best = "no value" if result.x is None else f"the best value {result.fun}"
+            at = "" if result.x is None else f" with {result.x}"
+            error.add_note(
+                "The attribute 'result' of this exception is the result so far: "
+                f"{count(result.nfev, 'evaluation')}, {best}{at}."
+            )
     raise error
 
 
@@ -319,7 +323,7 @@ class _Run:
     ----------
     message : str
         Why the run ended.
-    error : Exception, KeyboardInterrupt or None
+    error : BaseException or None
         What ended it.
     """
 
@@ -333,7 +337,7 @@ class _Run:
     ) -> None:
         self._optimizer, self._n_left, self._n_at_once = optimizer, n_iter, n_at_once
         self._callback, self._sign, self._is_stopped = callback, sign, False
-        self.error: Exception | KeyboardInterrupt | None = None
+        self.error: BaseException | None = None
         made = be(n_iter, "was made", "were made")
         self.message = f"{every(n_iter, 'evaluation')} {made}."
 
@@ -370,10 +374,10 @@ class _Run:
             self._callback(_result(self._optimizer, self._sign, _UNDER_WAY))
         except StopIteration:
             self._is_stopped, self.message = True, "The callback ended the run."
-        except (Exception, KeyboardInterrupt) as error:
+        except BaseException as error:
             self.stop(error)  # once the points beside this one are told
 
-    def stop(self, error: Exception | KeyboardInterrupt) -> None:
+    def stop(self, error: BaseException) -> None:
         """End the run because of an exception; the first one counts."""
         self._is_stopped, self.error = True, self.error or error
 

@@ -6,6 +6,8 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import get_ident
 from typing import Any
 from warnings import warn
 
@@ -115,8 +117,8 @@ class MLflowCallback(BaseEstimator):
             What tells it from other searches, also after a crash.
         """
         self.__dict__.pop("run_id_", None)
-        self._identity, self._has_failed = identity, False
-        self._runs: _Runs | None = None
+        # Searches in several threads may share the callback.
+        self.__dict__.setdefault("_logs", {})[get_ident()] = _Log(identity)
         self._attempt(self._begin)
 
     def __call__(self, trial: Record) -> None:
@@ -127,7 +129,7 @@ class MLflowCallback(BaseEstimator):
         trial : dict
             What `on_trial` is told.
         """
-        if not self._has_failed:
+        if not self._log.has_failed:
             self._attempt(lambda: self._begin().log(trial))
 
     def on_search_end(self, search: Any, trials: Sequence[Record] | None) -> None:
@@ -144,14 +146,26 @@ class MLflowCallback(BaseEstimator):
         try:
             self._attempt(lambda: self._end(search, trials))
         finally:
-            del self._identity, self._runs, self._has_failed
+            del self._logs[get_ident()]
+
+    @property
+    def _log(self) -> _Log:
+        """What is logged in this thread."""
+        log: _Log | None = getattr(self, "_logs", {}).get(get_ident())
+        if log is None:
+            raise RuntimeError(
+                "Expected MLflowCallback to be told when a search begins, but only a "
+                "candidate was told; pass it as on_trial itself, or inherit from it "
+                "and extend its __call__ to do more."
+            )
+        return log
 
     def _attempt(self, what: Callable[[], Any]) -> None:
         """Do something; the first error becomes a warning, others are left out."""
         try:
             what()
         except Exception as error:
-            has_failed, self._has_failed = self._has_failed, True
+            has_failed, self._log.has_failed = self._log.has_failed, True
             if not has_failed:
                 warn(
                     f"MLflow failed to log the search ({type(error).__name__}: "
@@ -160,10 +174,11 @@ class MLflowCallback(BaseEstimator):
                 )
 
     def _begin(self) -> _Runs:
-        if self._runs is None:
-            self._runs = _Runs(self.run_name, self._identity)
-            self.run_id_ = self._runs.run_id
-        return self._runs
+        log = self._log
+        if log.runs is None:
+            log.runs = _Runs(self.run_name, log.identity)
+            self.run_id_ = log.runs.run_id
+        return log.runs
 
     def _end(self, search: Any, trials: Sequence[Record] | None) -> None:
         runs = self._begin()
@@ -175,6 +190,15 @@ class MLflowCallback(BaseEstimator):
                 runs.conclude(search, trials)
         finally:
             runs.end("FAILED" if trials is None else "FINISHED")
+
+
+@dataclass
+class _Log:
+    """What is logged of a search, and whether that has failed."""
+
+    identity: str
+    runs: _Runs | None = None
+    has_failed: bool = False
 
 
 class _Runs:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
+from types import NoneType
 from typing import Any
 from warnings import warn
 
@@ -132,15 +134,24 @@ def table_of(records: Iterable[Record]) -> Any:
             "with: pip install pandas"
         ) from error
     lines = [_line(record) for record in sorted(records, key=lambda r: r["number"])]
-    table = pd.DataFrame(lines)
-    for name in table.columns:
-        if name.startswith("param_"):
-            values = [line.get(name, math.nan) for line in lines]
-            kinds = {type(line[name]) for line in lines if name in line}
-            # pandas would take the choice None for a missing value, and 1 for 1.0.
-            if type(None) in kinds or {int, float} <= kinds:
-                table[name] = pd.Series(values, dtype=object)
-    return table.set_index("number")
+    names = dict.fromkeys(chain.from_iterable(lines or [_FIRST]))
+    columns = {name: _column(pd, name, lines) for name in names}
+    return pd.DataFrame(columns).set_index("number")
+
+
+#: Columns of a table without any candidate.
+_FIRST = ("number", "status", "branch", "score", "fit_time", "score_time", "failure")
+
+
+def _column(pd: Any, name: str, lines: Sequence[Record]) -> Any:
+    values = [line.get(name, math.nan) for line in lines]
+    kinds = {type(line[name]) for line in lines if name in line}
+    # pandas would take the choice None for a missing value, and 1 for 1.0.
+    taken = name.startswith("param_") and (NoneType in kinds or {int, float} <= kinds)
+    try:
+        return pd.Series(values, dtype=object if taken else None)
+    except ValueError:  # a text that it cannot encode
+        return pd.Series(values, dtype=object)
 
 
 def _line(record: Record) -> Record:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import printable
 from skrobustbo._words import be, count
 from skrobustbo.checkpoint import (
     CheckpointError,
@@ -304,8 +305,9 @@ def _of_search(search: Any, data: Mapping[str, Any]) -> PreviousCandidates:
 def _check_scoring(before: str, now: str) -> None:
     if before != now:
         raise ValueError(
-            f"Expected scores of the metric that is searched for, got those of {before}"
-            f" for {now}; give PreviousCandidates scores that can be compared."
+            "Expected scores of the metric that is searched for, got those of "
+            f"{printable(before)} for {now}; give PreviousCandidates scores that can "
+            "be compared."
         )
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+import warnings
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -35,6 +36,7 @@ from skrobustbo.checkpoint._records import (
     write_split,
 )
 from skrobustbo.checkpoint._store import APPLICATION_ID, TABLES, VERSION, Store, _digest
+from skrobustbo.watching import main
 
 X, y = load_iris(return_X_y=True)
 
@@ -226,6 +228,75 @@ def change(path, table, number, edit):
 
 def edited(**changes):
     return lambda body: json.dumps({**json.loads(body), **changes})
+
+
+# Texts that a terminal would obey -----------------------------------------------------
+
+LOUD = "\x1b[2J\u202e"
+
+
+def texts(value, place=()):
+    """Give the places in a value of JSON that hold a text, or might."""
+    if isinstance(value, str | None):
+        yield place
+    elif isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in pairs:
+            yield from texts(item, (*place, key))
+
+
+def shout(place):
+    """Return a function that puts a text into a row, at a place."""
+
+    def edit(body):
+        record = inside = json.loads(body)
+        for key in place[:-1]:
+            inside = inside[key]
+        inside[place[-1]] = LOUD
+        return json.dumps(record)
+
+    return edit
+
+
+def said_of(path):
+    """Give all that is said of a file, whatever is done with it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for act in (
+            lambda: make(path, 7, verbose=1).fit(X, y).report(),
+            lambda: make(None, 3, previous=path).fit(X, y).report(),
+            lambda: repr(load_checkpoint(path).versions),
+            lambda: str(main(["watch", str(path), "--once"])),
+        ):
+            try:
+                yield act()
+            except ValueError as error:
+                yield str(error)
+    yield from (str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_nothing_in_a_file_reaches_the_terminal_as_it_is(table, original, path, capsys):
+    with closing(sqlite3.connect(path)) as db:
+        number, body = db.execute(f"SELECT number, body FROM {table}").fetchone()
+    places = list(texts(json.loads(body)))
+    assert places
+    for place in places:
+        shutil.copy(original, path)
+        change(path, table, number, shout(place))
+        said = "".join(said_of(path)) + capsys.readouterr().out
+        assert not set(LOUD[:1] + LOUD[-1:]) & set(said), place
+
+
+def test_names_of_tables_are_escaped(path):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        row = "table", LOUD, LOUD, 3, f'CREATE TABLE "{LOUD}" (a'
+        db.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
+        db.commit()
+    with pytest.raises(CheckpointError, match="malformed") as error:
+        make(path).fit(X, y)
+    assert str(error.value).isprintable()
 
 
 PARAMS = {"a": 0.5, "b": 1}

@@ -165,6 +165,21 @@ def test_it_says_what_the_search_was(written):
     np.testing.assert_equal(load_checkpoint(str(written)).trials, loaded.trials)
 
 
+def test_a_search_without_a_finished_candidate_has_an_empty_table(path):
+    class Interrupted(GaussianNB):
+        def fit(self, X, y=None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(path, Interrupted(), {"var_smoothing": Real(1e-9, 1)}).fit(X, y)
+    loaded = load_checkpoint(path)
+    assert (loaded.best, loaded.n_unfinished) == (None, 1)
+    table = loaded.trials_dataframe()
+    assert len(table) == 0
+    assert table.index.name == "number"
+    assert {"status", "score"} <= set(table.columns)
+
+
 def test_branches_and_objects(path):
     pipeline = Pipeline([("clf", GaussianNB())])
     search = make(path, pipeline, STEPS).fit(X, y)

@@ -3,12 +3,14 @@
 import dataclasses
 import datetime
 import functools
+import ipaddress
 import json
 import os
 import sqlite3
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -625,6 +627,37 @@ class Callback:
             self.inner(value)
 
 
+class Bare:
+    """Has no attributes before it is used."""
+
+    def __call__(self, value):
+        self.calls = getattr(self, "calls", 0) + 1
+
+
+class InSlots(Bare):
+    __slots__ = ("__rounds", "calls")
+
+    def __init__(self, rounds=3):
+        self.__rounds = rounds
+
+    def __repr__(self):
+        return f"InSlots({getattr(self, 'calls', 0)})"
+
+
+class Sized(Callback):
+    def __len__(self):
+        return len(getattr(self, "calls", ()))
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedData:
+    rounds: int = 3
+    found: list = dataclasses.field(default_factory=list)
+
+    def __call__(self, value):
+        self.found.append(value)
+
+
 def keep(store, value, rounds=3):
     store.append(value)
 
@@ -647,8 +680,25 @@ class Boosted(Fake):
         lambda **k: Callback(**k).__call__,
         lambda **k: functools.partial(keep, [], **k),
         lambda **k: functools.partial(Callback(**k)),
+        lambda **k: functools.partial(keep, Bare(), **k) if k else Bare(),
+        InSlots,
+        Sized,
+        SlottedData,
     ],
-    ids=["plain", "inside", "dict", "dataclass", "list", "method", "partial", "called"],
+    ids=[
+        "plain",
+        "inside",
+        "dict",
+        "dataclass",
+        "list",
+        "method",
+        "partial",
+        "called",
+        "bare",
+        "slots",
+        "sized",
+        "slotted dataclass",
+    ],
 )
 @pytest.mark.filterwarnings("ignore:.*only by its name")  # fmt: skip
 def test_a_callback_that_was_used_makes_no_other_search(make_one, path):
@@ -667,11 +717,23 @@ def test_a_callback_that_was_used_makes_no_other_search(make_one, path):
             fit(other)
 
 
+@pytest.mark.parametrize("of_fit", [True, False])
+@pytest.mark.parametrize("kind", [pd.Timedelta, pd.Timestamp, datetime.timedelta])
+def test_times_are_told_apart_whatever_they_have_computed(kind, of_fit):
+    one, two = kind(1), kind(2)
+    text = describe_data([one], of_fit=of_fit)
+    str(one)  # pandas' computes parts of the time, and keeps them
+    assert text == describe_data([one], of_fit=of_fit)
+    assert text != describe_data([two], of_fit=of_fit)
+
+
 def test_settings_of_what_is_passed_to_fit_are_told_apart():
     values = [Callback(), Callback(rounds=4), Callback(names=("b", 1)),
               Callback(delta=0.1), Callback(inner=Callback()), Callback(inner=Notes()),
               Callback(inner=max), Callback(inner=min), Notes(), Notes(rounds=4),
-              datetime.timedelta(1), datetime.timedelta(2), object()]  # fmt: skip
+              datetime.timedelta(1), datetime.timedelta(2), object(), InSlots(),
+              InSlots(rounds=4), Bare(), Sized(rounds=4), ipaddress.ip_address(1),
+              ipaddress.ip_address(2), Fraction(1, 2), Fraction(1, 3)]  # fmt: skip
     texts = [describe_data([value], of_fit=True) for value in values]
     assert len(set(texts)) == len(values)
     arrays = [np.zeros(3), [0.0] * 3, {"a": 0.0}, [np.zeros(3)], [[1.0, 2.0]]]

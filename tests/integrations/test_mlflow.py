@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -319,6 +321,37 @@ def test_two_searches_in_a_run_do_not_mix():
             r.data.params["a"] for r in below if "skrobustbo.candidate" in r.data.tags
         }
         assert told == {str(params["a"]) for params in search.cv_results_["params"]}
+
+
+def test_searches_in_threads_share_a_callback_and_do_not_mix():
+    callback, both = MLflowCallback(), Barrier(2, timeout=60)
+
+    class Together(Noisy):
+        def fit(self, X, y=None):
+            both.wait()
+            return super().fit(X, y)
+
+    def fit(seed):
+        given = {"n_iter": 3, "random_state": seed, "refit": False}
+        search = logged(Together(), callback, **given).fit(X, y)
+        return sorted(str(params["a"]) for params in search.cv_results_["params"])
+
+    with ThreadPoolExecutor(2) as pool:
+        fitted = sorted(pool.map(fit, range(2)))
+    wholes = [run for run in runs() if parent_of(run) is None]
+    assert [run.info.status for run in wholes] == ["FINISHED"] * 2
+    told = [
+        sorted(r.data.params["a"] for r in runs() if parent_of(r) == _id(whole))
+        for whole in wholes
+    ]
+    assert sorted(told) == fitted
+
+
+def test_it_says_how_it_is_passed_if_a_function_calls_it():
+    callback = MLflowCallback()
+    with pytest.warns(UserWarning, match="pass it as on_trial itself"):
+        search_of(Noisy(), on_trial=lambda told: callback(told), n_iter=3).fit(X, y)
+    assert runs() == []
 
 
 def test_a_run_in_another_run_is_found_again(tmp_path):

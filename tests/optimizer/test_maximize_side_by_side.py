@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from asyncio import CancelledError
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,6 +168,17 @@ def test_an_interruption_before_the_first_value_is_raised(act):
         run(at(1, act))
 
 
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_sigterm_before_the_first_value_ends_without_a_traceback(settings):
+    def terminate(params):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.05)
+
+    with pytest.raises(SystemExit) as ended:
+        run(at(1, terminate), **settings)
+    assert ended.value.code == 128 + signal.SIGTERM
+
+
 def test_an_interruption_after_the_last_value_changes_nothing():
     def callback(intermediate_result):
         if intermediate_result.nfev == 14:
@@ -187,7 +199,10 @@ def test_what_ends_a_program_is_passed_on():
 
 @pytest.mark.parametrize("how", [maximize, minimize])
 @pytest.mark.parametrize("settings", SETTINGS)
-@pytest.mark.parametrize("error", [RuntimeError, StopIteration, OSError])
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError, StopIteration, OSError, SystemExit, CancelledError, GeneratorExit],
+)
 def test_an_exception_carries_the_result_so_far(error, settings, how):
     with pytest.raises(error, match="mine") as caught:
         run(at(6, raising(error("mine"))), how, **settings)
@@ -200,6 +215,24 @@ def test_an_exception_carries_the_result_so_far(error, settings, how):
     (said,) = caught.value.__notes__
     assert "5 evaluations" in said
     assert "attribute 'result'" in said
+    assert str(result.x) in said
+
+
+@pytest.mark.parametrize(
+    ("n_failed", "how"), [(1, "1 evaluation"), (2, "2 evaluations")]
+)
+def test_an_exception_after_failures_only_says_so(n_failed, how):
+    def objective(params):
+        if len(calls) == n_failed:
+            raise RuntimeError
+        calls.append(params)
+        return np.nan
+
+    calls = []
+    with pytest.raises(RuntimeError) as caught:
+        run(objective)
+    (said,) = caught.value.__notes__
+    assert said.endswith(f": {how}, no value.")
 
 
 def test_an_exception_in_the_first_evaluation_carries_an_empty_result():
@@ -207,6 +240,7 @@ def test_an_exception_in_the_first_evaluation_carries_an_empty_result():
         run(at(1, raising(RuntimeError())))
     assert caught.value.result.nfev == 0
     assert caught.value.result.x is None
+    assert not hasattr(caught.value, "__notes__")
 
 
 @pytest.mark.parametrize("settings", SETTINGS)

@@ -38,6 +38,12 @@ def kept(path, told, n_iter=6, **settings):
     return search(told, checkpoint=path, n_iter=n_iter, **settings)
 
 
+class Extra(Noisy):
+    def __init__(self, a=0.0, extra=None):
+        super().__init__(a)
+        self.extra = extra
+
+
 def test_each_candidate_is_told_as_soon_as_it_is_finished():
     so_far = []
 
@@ -194,6 +200,19 @@ def test_branches_have_their_parameters():
     table = ours.fit(X, y).trials_dataframe()
     assert set(table["branch"]) == {0, 1}
     assert table["param_clf__C"].notna().equals(table["branch"] == 0)
+
+
+@pytest.mark.parametrize("choices", [["\ud800", "b"], [1, True, None, 2.0], [0.5, 3]])
+def test_choices_stay_what_they_are_beside_a_branch_without_them(choices):
+    space = [{"a": Real(0, 0.5), "extra": choices}, {"a": Real(0.5, 1)}]
+    ours = RobustBayesSearchCV(
+        Extra(), space, n_iter=14, cv=3, random_state=0, refit=False
+    )
+    table = ours.fit(X, y).trials_dataframe()
+    tried = [p["extra"] for p in ours.cv_results_["params"] if "extra" in p]
+    shown = table["param_extra"][table["branch"] == 0]
+    assert list(map(repr, shown)) == list(map(repr, tried))
+    assert table["param_extra"][table["branch"] == 1].isna().all()
 
 
 def test_it_needs_a_fitted_search_and_pandas(monkeypatch):

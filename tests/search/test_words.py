@@ -115,6 +115,16 @@ def angry(trial):
     raise RuntimeError(HOSTILE)
 
 
+@pytest.mark.parametrize(("value", "n_lines"), [(HOSTILE, 0), ("a\tb", 6), ("a\nb", 6)])
+def test_lines_about_folds_have_nothing_that_a_terminal_obeys(value, n_lines, capsys):
+    space = {"a": Real(-1, 0), "b": [value]}
+    search = search_of(Loud(), space, n_iter=2, cv=3, refit=False, verbose=2)
+    search.fit(np.arange(30.0).reshape(-1, 1))
+    out = capsys.readouterr().out
+    assert not obeyed(out) - {"\n", "\t"}
+    assert out.count("[CV] END") == n_lines
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:One or more of the test")
 def test_texts_of_others_are_shown_on_one_line(capsys):
     space = {"a": Real(-1, 1), "b": Categorical([Named(), Named()])}
@@ -124,7 +134,8 @@ def test_texts_of_others_are_shown_on_one_line(capsys):
     )  # fmt: skip
     with pytest.warns(UserWarning, match="'on_trial' of") as said:
         search.fit(np.arange(30.0).reshape(-1, 1))
-    shown = [str(w.message) for w in said if "'on_trial' of" in str(w.message)]
+    shown = [line for w in said for line in str(w.message).split("\n")]
+    assert any("title" in line and "RuntimeError: " in line for line in shown)
     shown += search.report().splitlines()
     shown += capsys.readouterr().out.splitlines()
     assert any("title" in line for line in shown)
