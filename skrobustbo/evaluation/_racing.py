@@ -34,14 +34,14 @@ class FoldEffects:
     ----------
     effects : array of shape (n_splits,)
         How much higher the scores of each fold are; they sum to zero.
-    variance : float
-        Variance s**2 of what neither candidate nor fold explains.
+    deviation : float
+        Standard deviation s of what neither candidate nor fold explains.
     df : int
-        Degrees of freedom of `variance`.
+        Degrees of freedom of `deviation`.
     """
 
     effects: Array
-    variance: float
+    deviation: float
     df: int
 
     @classmethod
@@ -63,12 +63,11 @@ class FoldEffects:
         centred = better - better.mean(axis=1, keepdims=True)
         effects = centred.mean(axis=0)
         df = (len(better) - 1) * (n_splits - 1)
-        with np.errstate(over="ignore"):
-            variance = float(((centred - effects) ** 2).sum() / df)
+        # Unlike a sum of squares, hypot is the same in any unit.
+        deviation = math.hypot(*(centred - effects).ravel()) / math.sqrt(df)
         # Rounding errors are no variance; what overflows tells nothing.
-        least = rounding(float(np.abs(better).max()))
-        known = least < math.sqrt(variance) < math.inf
-        return cls(effects, variance, df) if known else None
+        known = rounding(float(np.abs(better).max())) < deviation < math.inf
+        return cls(effects, deviation, df) if known else None
 
     def estimate(self, scores: Sequence[float]) -> Estimate:
         """Return the mean score that the first folds let expect, and its error.
@@ -78,7 +77,7 @@ class FoldEffects:
         """
         j, n_splits = len(scores), len(self.effects)
         mean = float(np.mean(np.asarray(scores) - self.effects[:j]))
-        return mean, math.sqrt(self.variance * (1 / j - 1 / n_splits))
+        return mean, self.deviation * math.sqrt(1 / j - 1 / n_splits)
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,8 @@ class Race:
         """
         mean, std = self.folds.estimate(scores)
         # What is to be beaten is a mean over folds, which has noise of its own.
-        own = self.folds.variance / len(self.folds.effects)
-        priors = [(mu, math.sqrt(sigma**2 + own)) for mu, sigma in self.beliefs]
+        own = self.folds.deviation / math.sqrt(len(self.folds.effects))
+        priors = [(mu, math.hypot(sigma, own)) for mu, sigma in self.beliefs]
         posteriors = [_updated(prior, mean, std) for prior in priors]
         return max(
             float(student.sf((self.to_beat - mu) / sigma, self.folds.df))
@@ -123,9 +122,8 @@ class Race:
 def _updated(belief: Belief, mean: float, std: float) -> Belief:
     """Return a normal belief after an estimate with a normal error."""
     prior_mean, prior_std = belief
-    precisions = np.array([1 / prior_std**2, 1 / std**2])
-    updated = float(precisions @ [prior_mean, mean] / precisions.sum())
-    return updated, float(precisions.sum() ** -0.5)
+    share = prior_std / math.hypot(prior_std, std)
+    return prior_mean + share**2 * (mean - prior_mean), share * std
 
 
 class Racing:
@@ -178,7 +176,7 @@ class Racing:
             return None
         means = scores.mean(axis=1)
         # The folds of the best also differ by their effects, which its rivals share.
-        error = math.sqrt(folds.variance / scores.shape[1])
+        error = folds.deviation / math.sqrt(scores.shape[1])
         to_beat = float(means.max() + self._margin * error)
         allowance = self._left / max(n_to_ask, 2)
         self._left -= allowance
