@@ -58,7 +58,7 @@ def test_effects_and_variance_are_those_of_the_better_half():
     assert found.effects == pytest.approx(effects)
     assert found.effects.sum() == pytest.approx(0)
     assert found.df == 3 * (K - 1)
-    assert found.deviation == pytest.approx(math.sqrt(rest / found.df))
+    assert found.variance == pytest.approx(rest / found.df)
 
 
 @pytest.mark.parametrize("n", [3, 4, 5])
@@ -75,7 +75,7 @@ def test_no_effects_of_too_few_candidates_or_without_variance():
 
 
 def test_the_estimate_is_the_mean_without_the_effects_of_the_folds():
-    folds = FoldEffects(np.array([0.3, -0.1, 0.1, -0.2, -0.1]), 0.2, 12)
+    folds = FoldEffects(np.array([0.3, -0.1, 0.1, -0.2, -0.1]), 0.04, 12)
     mean, std = folds.estimate([1.0, 2.0])
     assert mean == pytest.approx((1.0 - 0.3 + 2.0 + 0.1) / 2)
     assert std == pytest.approx(math.sqrt(0.04 * (1 / 2 - 1 / K)))
@@ -93,7 +93,7 @@ def test_its_error_is_as_stated():
 
 # The decision -------------------------------------------------------------------------
 
-FOLDS = FoldEffects(np.zeros(K), 0.2, 12)
+FOLDS = FoldEffects(np.zeros(K), 0.04, 12)
 
 
 def test_without_models_the_chance_is_students():
@@ -104,7 +104,7 @@ def test_without_models_the_chance_is_students():
 
 
 def test_a_model_is_updated_by_the_folds():
-    folds = FoldEffects(np.zeros(K), 0.2, 10**6)  # as good as normal
+    folds = FoldEffects(np.zeros(K), 0.04, 10**6)  # as good as normal
     race = Race(folds, [(0.4, 0.1)], to_beat=0.5, allowance=0.01)
     mean, std = folds.estimate([0.1, 0.3])
 
@@ -141,7 +141,7 @@ def test_there_is_no_race_before_three_candidates_are_complete():
     races.complete(None, scores[2])
     race = races.race(Trial({}))
     means = scores[:3].mean(axis=1)
-    margin = 0.25 * FoldEffects.of(scores[:3]).deviation / math.sqrt(K)
+    margin = 0.25 * math.sqrt(FoldEffects.of(scores[:3]).variance / K)
     assert race.to_beat == pytest.approx(means.max() + margin)
 
 
