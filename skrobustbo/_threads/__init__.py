@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -45,9 +45,9 @@ class _Held:
         with self.lock:
             self.limits.append(n_threads)
             for library in libraries:
-                now = library, library.num_threads
-                self.before.setdefault(library.filepath, now)
-                _set(library, min(self.limits))
+                if library.filepath not in self.before:
+                    self.before[library.filepath] = library, library.num_threads
+            _set(dict.fromkeys(libraries, min(self.limits)))
 
     def give_back(self, n_threads: int) -> None:
         """Let the others have their threads, or put back what was there before."""
@@ -55,21 +55,23 @@ class _Held:
             self.limits.remove(n_threads)
             least = min(self.limits, default=None)
             if least is None or least > n_threads:
-                for library, before in self.before.values():
-                    _set(library, before if least is None else least)
+                before = dict(self.before.values())
+                _set(before if least is None else dict.fromkeys(before, least))
             if least is None:
                 self.before.clear()
 
 
-def _set(library: Any, n_threads: int) -> None:
-    """Set the number of threads of a library, from any thread.
+def _set(numbers: Mapping[Any, int]) -> None:
+    """Set the number of threads of each library, from any thread.
 
-    threadpoolctl from 3.8 on lets only the first thread that sets it set it again, and
-    ignores the others. Here it is under a lock, and counted.
+    threadpoolctl from 3.8 on lets only the first thread that sets one set any again,
+    and ignores the others. Here it is under a lock, and counted.
     """
-    free = getattr(library, "clear_controlling_thread", lambda force: None)
+    frees = (getattr(one, "clear_controlling_thread", None) for one in numbers)
+    free = next(filter(None, frees), lambda force: None)
     free(force=True)
-    library.set_num_threads(n_threads)
+    for library, n_threads in numbers.items():
+        library.set_num_threads(n_threads)
     free(force=True)
 
 
@@ -78,20 +80,23 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_held.renew_lock)
 
 #: The number of modules for which libraries were looked for last, and those found.
-_known: tuple[int, Sequence[Any]] = (0, ())
+_known: tuple[int, Sequence[Any], Sequence[Any]] = (0, (), ())
 
 
-def _libraries() -> Sequence[Any]:
+def _libraries() -> tuple[Sequence[Any], Sequence[Any]]:
     """Return what sets the threads of each library loaded so far.
 
+    First those with one number for the process, then those with one for each thread.
     Looking for them takes longer than a cheap fold, so they are looked for again only
     when there are other modules: libraries are loaded by those.
     """
     global _known
     n_modules = len(sys.modules)
     if _known[0] != n_modules:
-        _known = n_modules, ThreadpoolController().lib_controllers
-    return _known[1]
+        found = ThreadpoolController().lib_controllers
+        own = [one for one in found if _is_openmp(one)]
+        _known = n_modules, [one for one in found if one not in own], own
+    return _known[1:]
 
 
 @contextmanager
@@ -100,12 +105,11 @@ def limited_threads(n_threads: int = 1, *, openmp: bool = False) -> Iterator[Non
 
     With `openmp`, OpenMP has as many.
     """
-    known = _libraries()
-    own = [one for one in known if _is_openmp(one)]
+    shared, own = _libraries()
     if not openmp:
         own = [one for one in own if one.user_api == "blas"]
     before = [(library, library.num_threads) for library in own]
-    _held.take([one for one in known if not _is_openmp(one)], n_threads)
+    _held.take(shared, n_threads)
     try:
         for library in own:
             library.set_num_threads(n_threads)

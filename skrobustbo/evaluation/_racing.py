@@ -22,6 +22,8 @@ Belief = tuple[float, float]
 #: An estimate of a score, and the standard deviation of its error.
 Estimate = tuple[float, float]
 
+#: Units of squares differ by so many powers of two.
+_STEP = 256
 #: Complete candidates before the first one is stopped.
 _LEAST = 3
 
@@ -38,11 +40,15 @@ class FoldEffects:
         Variance s**2 of what neither candidate nor fold explains.
     df : int
         Degrees of freedom of `variance`.
+    unit : float, default=1.0
+        The scores' unit in `variance`: a power of two, other than 1 only for very large
+        or small scores, whose squares would over- or underflow.
     """
 
     effects: Array
     variance: float
     df: int
+    unit: float = 1.0
 
     @classmethod
     def of(cls, scores: Array) -> FoldEffects | None:
@@ -63,12 +69,13 @@ class FoldEffects:
         centred = better - better.mean(axis=1, keepdims=True)
         effects = centred.mean(axis=0)
         df = (len(better) - 1) * (n_splits - 1)
+        largest = float(np.abs(better).max())
+        unit = 2.0 ** (_STEP * int((math.frexp(largest)[1] - 1) / _STEP))
         with np.errstate(over="ignore"):
-            variance = float(((centred - effects) ** 2).sum() / df)
+            variance = float((((centred - effects) / unit) ** 2).sum() / df)
         # Rounding errors are no variance; what overflows tells nothing.
-        least = rounding(float(np.abs(better).max()))
-        known = least < math.sqrt(variance) < math.inf
-        return cls(effects, variance, df) if known else None
+        known = rounding(largest) < unit * math.sqrt(variance) < math.inf
+        return cls(effects, variance, df, unit) if known else None
 
     def estimate(self, scores: Sequence[float]) -> Estimate:
         """Return the mean score that the first folds let expect, and its error.
@@ -78,7 +85,12 @@ class FoldEffects:
         """
         j, n_splits = len(scores), len(self.effects)
         mean = float(np.mean(np.asarray(scores) - self.effects[:j]))
-        return mean, math.sqrt(self.variance * (1 / j - 1 / n_splits))
+        return mean, self.unit * math.sqrt(self.variance * (1 / j - 1 / n_splits))
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of a mean over all folds, without their effects."""
+        return self.unit * math.sqrt(self.variance / len(self.effects))
 
 
 @dataclass(frozen=True)
@@ -109,13 +121,17 @@ class Race:
         It is the largest over the models. Each prior is updated by the folds so far,
         and the variance is known from few folds, hence Student's t.
         """
-        mean, std = self.folds.estimate(scores)
+        unit = self.folds.unit
+        mean, std = (value / unit for value in self.folds.estimate(scores))
         # What is to be beaten is a mean over folds, which has noise of its own.
         own = self.folds.variance / len(self.folds.effects)
-        priors = [(mu, math.sqrt(sigma**2 + own)) for mu, sigma in self.beliefs]
+        priors = [
+            (mu / unit, math.sqrt((sigma / unit) ** 2 + own))
+            for mu, sigma in self.beliefs
+        ]
         posteriors = [_updated(prior, mean, std) for prior in priors]
         return max(
-            float(student.sf((self.to_beat - mu) / sigma, self.folds.df))
+            float(student.sf((self.to_beat / unit - mu) / sigma, self.folds.df))
             for mu, sigma in posteriors or [(mean, std)]
         )
 
@@ -178,8 +194,7 @@ class Racing:
             return None
         means = scores.mean(axis=1)
         # The folds of the best also differ by their effects, which its rivals share.
-        error = math.sqrt(folds.variance / scores.shape[1])
-        to_beat = float(means.max() + self._margin * error)
+        to_beat = float(means.max() + self._margin * folds.standard_error)
         allowance = self._left / max(n_to_ask, 2)
         self._left -= allowance
         return Race(folds, self._beliefs(trial), to_beat, allowance)

@@ -91,6 +91,16 @@ def check_scoring(scoring: Any) -> None:
     )
 
 
+def check_refit(refit: Any) -> None:
+    """Raise a ValueError for a class, which would fail only after all fits."""
+    if isinstance(refit, type):
+        raise ValueError(
+            "The 'refit' of RobustBayesSearchCV must be True, False, a metric or a "
+            f"function of cv_results_. Got {refit!r} instead; pass an instance, "
+            f"{refit.__name__}(...)."
+        )
+
+
 def check_pre_dispatch(pre_dispatch: int | str) -> None:
     """Raise a ValueError for what joblib would stumble over, with several jobs."""
     if isinstance(pre_dispatch, str):

@@ -388,14 +388,14 @@ def noise_of(folds: Array, n_initial: int) -> Noise:
     if n < 3 or k < 2:
         return Noise()
     # Of ranks, which no diverged candidate distorts.
-    within, between = _variances(rankdata(folds, axis=0))
+    within, between = _deviations(rankdata(folds, axis=0))
     p_equal = 0.0
     if within > 0:
-        p_equal = float(f.sf(between / within, n - 1, (n - 1) * (k - 1)))
+        p_equal = float(f.sf((between / within) ** 2, n - 1, (n - 1) * (k - 1)))
     halves = [_better(folds)]
     if n_initial > 2:
         halves.append(_better(folds[:n_initial]))
-    error = math.sqrt(max(_variances(half)[0] for half in halves) / k)
+    error = max(_deviations(half)[0] for half in halves) / math.sqrt(k)
     luck = float(t.isf(_ALPHA / n, (len(halves[0]) - 1) * (k - 1)))
     return Noise(error, luck * error, p_equal)
 
@@ -407,13 +407,15 @@ def _better(folds: Array) -> Array:
     return half
 
 
-def _variances(folds: Array) -> tuple[float, float]:
-    """Return the variance of a score by what is left of it, and by the means."""
+def _deviations(folds: Array) -> tuple[float, float]:
+    """Return the deviation of a score by what is left of it, and by the means."""
     n, k = folds.shape
     means = folds.mean(axis=1, keepdims=True)
     rest = folds - means - folds.mean(axis=0) + folds.mean()
-    within = float((rest**2).sum()) / ((n - 1) * (k - 1))
-    return within, k * float(np.var(means, ddof=1))
+    apart = means - folds.mean()
+    # Unlike a sum of squares, hypot is the same in any unit.
+    within = math.hypot(*rest.ravel()) / math.sqrt((n - 1) * (k - 1))
+    return within, math.hypot(*apart.ravel()) * math.sqrt(k / (n - 1))
 
 
 def _has_ends(branch: Space, name: str) -> bool:
@@ -437,10 +439,11 @@ def _total_effects(
     mean = np.maximum(optimizer.predict(points), floor)
     if is_constant(mean):  # its variance may still be rounding
         return {}
-    variance = float(np.var(mean))
+    size = np.abs(mean).max()  # of which squares neither over- nor underflow
+    variance = float(np.var(mean / size))
     shares = {}
     for name in names:
         changed = [{**a, name: b[name]} for a, b in zip(points, others, strict=True)]
         moved = np.maximum(optimizer.predict(changed), floor) - mean
-        shares[name] = float(np.mean(moved**2)) / (2 * variance)
+        shares[name] = float(np.mean((moved / size) ** 2)) / (2 * variance)
     return shares

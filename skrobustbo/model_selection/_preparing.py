@@ -15,6 +15,7 @@ from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection._before import (
     check_estimator,
     check_pre_dispatch,
+    check_refit,
     check_scoring,
     initial_points,
     keeps_predictions,
@@ -104,6 +105,7 @@ def prepared(
     """
     check_estimator(search.estimator)
     check_scoring(search.scoring)
+    check_refit(search.refit)
     check_pre_dispatch(search.pre_dispatch)
     space = search.param_space
     space = space if isinstance(space, Space) else Space(space)

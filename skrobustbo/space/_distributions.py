@@ -55,7 +55,8 @@ _FEW = 10
 
 def is_frozen(value: Any) -> bool:
     """Return whether a value is a frozen scipy.stats distribution."""
-    return all(hasattr(value, name) for name in ("dist", "cdf", "ppf", "support"))
+    functions = (getattr(value, name, None) for name in ("cdf", "ppf", "support"))
+    return hasattr(value, "dist") and all(map(callable, functions))
 
 
 def is_law(value: Any) -> bool:
@@ -82,7 +83,8 @@ def as_frozen(law: Any) -> Any:
         )
     if generic:
         return law()
-    if all(hasattr(law, name) for name in ("icdf", "cdf", "support")):
+    modules = (cls.__module__ for cls in type(law).__mro__)
+    if hasattr(law, "icdf") and any(name.startswith("scipy.") for name in modules):
         return _renamed(law)
     return _law_of(_drawn(law), law)
 
@@ -119,8 +121,9 @@ def _drawn(law: Any) -> list[Any]:
         return [plain(law.rvs(random_state=generator)) for _ in range(n)]
 
     try:
-        if hasattr(law, "ppf"):
-            return [plain(law.ppf((i + 0.5) / _DRAWS)) for i in range(_DRAWS)]
+        quantile = getattr(law, "ppf", getattr(law, "icdf", None))
+        if quantile is not None:
+            return [plain(quantile((i + 0.5) / _DRAWS)) for i in range(_DRAWS)]
         found, again = draws(_DRAWS), draws(_FEW)
     except Exception as error:
         raise ValueError(
@@ -151,16 +154,17 @@ def _law_of(drawn: list[Any], law: Any) -> Any:
     at = np.linspace(0, 1, _QUANTILES)
     ends = np.quantile(np.array(drawn, dtype=float), at, method="inverted_cdf")
     ends, counts = np.unique(ends, return_counts=True)
-    if kinds != {int}:
+    low, high = int(ends[0]), int(ends[-1])
+    many = high - low >= _MAX_SUPPORT
+    if many and kinds == {int}:
+        raise _too_many(law)
+    if many or not all(float(value).is_integer() for value in values):
         counts[1] += counts[0] - 1
         return scipy.stats.rv_histogram((counts[1:], ends), density=False)()
-    low, high = int(ends[0]), int(ends[-1])
-    if high - low >= _MAX_SUPPORT:
-        raise _too_many(law)
     below = np.cumsum([0, *counts]) / counts.sum()
     places = np.arange(low - 1, high + 1)
     shares = np.diff(np.interp(places, [low - 1, *ends], below))
-    return _weighted(places[1:], shares)
+    return _weighted(places[1:].astype(int if kinds == {int} else float), shares)
 
 
 def _weighted(values: Any, weights: Any) -> Any:

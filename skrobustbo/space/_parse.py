@@ -199,10 +199,10 @@ def _ranges(values: list[Any]) -> str:
     In scikit-optimize, a third item is the prior, and integers are a range of integers.
     """
     ends, rest = values[:2], values[2:]
-    pair = len(ends) == 2 and all(map(is_finite, ends))
+    pair = len(ends) == 2 and all(map(is_finite, ends)) and ends[0] < ends[1]
     if not pair or (rest and not isinstance(rest[0], str)):
         return "Real(low, high) or Integer(low, high)"
-    log = ", log=True" if rest and "log" in rest[0] else ""
+    log = ", log=True" if rest and "log" in rest[0] and ends[0] > 0 else ""
     texts = [f"{cls}({ends[0]!r}, {ends[1]!r}{log})" for cls in ("Real", "Integer")]
     whole = all(float(end).is_integer() for end in ends)
     return " or ".join(texts if whole else texts[:1])

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
 
 from fake_estimators import FAKE_SPACE, search_of
-from skrobustbo import Categorical, Integer, Real, Space, policies
+from skrobustbo import Categorical, Integer, Real, Space, one_standard_error, policies
 
 
 def search(**settings):
@@ -80,7 +80,7 @@ ONLY = {
     "checkpoint": [3, b"x", ["a"], "", "a\0b", "x" * 300, "/proc/none/x.db", os.sep],
     "scoring": ["accuracyy", 3, object(), [], {}, ["accuracy", "accuracyy"], (1, 2)],
     "n_jobs": [0, 1.5, "x", math.nan, [1]],
-    "refit": [3, None, [1], "accuracy"],
+    "refit": [3, None, [1], "accuracy", one_standard_error],
     "cv": [0, 1, -1, 1.5, "x", math.nan, object(), [1, 2], [(1, 2, 3)], [([0], [99])]],
     "verbose": ["x", -1, None, 1.5],
     "pre_dispatch": [None, 1.5, [1], 0, -1, "", "x", "import os", "n_jobs(", "2n_jobs"],

@@ -207,6 +207,19 @@ def test_the_winner_is_not_lost_where_folds_differ(times):
     assert stopped > n_searches * n / 4
 
 
+@pytest.mark.parametrize("unit", [2.0**-830, 2.0**830, 2.0**-1000, 2.0**1000])
+def test_races_are_the_same_in_any_unit(unit):
+    def chances(unit):
+        races = racing(20, lambda trial: [(0.1 * unit, 0.2 * unit)])
+        for row in made_table(20)[0] * unit:
+            race = races.race(Trial({}))
+            if race is not None:
+                yield race.chance(row[:2]), race.chance(row[:4])
+            races.complete(race, row)
+
+    assert list(chances(unit)) == list(chances(1.0))
+
+
 def run(races, scores):
     """Return 0 for a candidate that is not stopped, 1 if it is, -1 if wrongly."""
     race = races.race(Trial({}))

@@ -785,6 +785,23 @@ def test_units_of_the_scores_change_no_verdict(factor):
     assert (left_to_gain(scaled) is None) == (left_to_gain(plain) is None)
 
 
+@pytest.mark.parametrize("factor", [2.0**-830, 2.0**830])
+def test_units_of_the_scores_change_no_advice(factor):
+    def verdicts(factor, kind, noise):
+        def scoring(estimator, X, y):
+            return factor * estimator.score(X, y)
+
+        space = {"a": Real(0, 1), "b": Integer(0, 10)}
+        noisy = Shaped(kind=kind, noise=noise)
+        found = Findings(*of(fitted(noisy, space, n_iter=16, scoring=scoring)))
+        return found.improving, found.noisy, found.idle, found.edges
+
+    for kind in ("up", "inside"):
+        for noise in (0.001, 0.1):
+            plain = verdicts(1.0, kind, noise)
+            assert verdicts(factor, kind, noise) == plain
+
+
 def test_small_differences_on_a_large_score_have_not_settled():
     def scoring(estimator, X, y):
         return estimator.score(X, y) - 1e9

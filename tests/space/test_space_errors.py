@@ -40,6 +40,8 @@ def refusal(build):
         ((1, 5), ["(1, 5)", "Real(1, 5)", "Integer(1, 5)", "[1, 5]"]),
         ((1, np.int64(5)), ["Real(1, 5)", "[1, 5]"]),
         ((1e-3, 1e3, "log-uniform"), ["Real(0.001, 1000.0, log=True) for a range"]),
+        ((0, 9.5, "log-uniform"), ["Real(0, 9.5) for a range"]),
+        ((9, 1, "log-uniform"), ["Real(low, high)"]),
         ((1, 9, "log-uniform", 2), ["Real(1, 9, log=True) or Integer(1, 9, log=True)"]),
         (
             (0.5, 9, "uniform"),

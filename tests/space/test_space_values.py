@@ -613,6 +613,32 @@ def test_quantiles_alone_are_enough():
     assert dimension.encode(0.125).item() == pytest.approx(0.5, abs=0.01)
 
 
+def test_distributions_of_other_packages_are_not_taken_for_those_of_scipy():
+    class Normal:
+        """As in torch, PyMC or PreliZ; scipy has one of this name, too."""
+
+        dist, support = None, (-math.inf, math.inf)  # where scipy has a method
+
+        def cdf(self, x):
+            return scipy.stats.norm.cdf(x, 5, 2)
+
+        def icdf(self, q):
+            return scipy.stats.norm.ppf(q, 5, 2)
+
+    assert only(Normal()).encode(5.0).item() == pytest.approx(0.5, abs=0.01)
+    Normal.support = lambda self: (-math.inf, math.inf)
+    assert only(Normal()).encode(5.0).item() == pytest.approx(0.5, abs=0.01)
+
+
+def test_whole_numbers_that_are_drawn_as_floats_stay_whole():
+    whole = only(Drawn(lambda state: float(state.randint(1, 1001))))
+    found = whole.decode(np.linspace(0, 1, 33)[:, None])
+    assert all(type(v) is float and v.is_integer() for v in found)
+    assert whole.contains(500.0)
+    far = only(Drawn(lambda state: 10.0 ** state.uniform(20, 30)))
+    assert far.encode(1e25).item() == pytest.approx(0.5, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("law", "says"),
     [
