@@ -25,7 +25,7 @@ _KEPT, _STEPS, _SHARES = 8, 16, (0.3, 0.1, 0.03, 0.01)
 _STEEP = 500.0
 
 
-class Cube(Protocol):
+class Snapped(Protocol):
     """What the search for the farthest point needs of a space."""
 
     def snap(self, X: Array) -> Array: ...
@@ -63,7 +63,7 @@ class Uncovered:
         values: Array = np.minimum(nearest, 2 * border)
         return values
 
-    def ascend(self, X: Array, domain: Cube, rng: np.random.Generator) -> Array:
+    def ascend(self, X: Array, domain: Snapped, rng: np.random.Generator) -> Array:
         """Return the best of some points, and feasible ones further up around them.
 
         A distance has edges, on which gradients are of no use: ever smaller steps come

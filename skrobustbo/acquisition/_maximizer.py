@@ -16,12 +16,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import be, every
 from skrobustbo._sobol import sobol
-from skrobustbo._words import be, every
 from skrobustbo.acquisition._ascent import ascend
 from skrobustbo.acquisition._distance import Uncovered, Within
-from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
+
+
+class SpaceExhausted(Exception):
+    """Every point of the search space has been proposed."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -7,8 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from warnings import warn
 
-from skrobustbo._names import printable
-from skrobustbo._words import be, count
+from skrobustbo._names import be, count, printable
 
 #: For each part of a search, its items and their descriptions.
 Parts = Mapping[str, Mapping[str, str]]

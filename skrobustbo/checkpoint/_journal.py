@@ -15,7 +15,6 @@ from skrobustbo._trials import FoldId, FoldResult, Trial
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import CheckpointError
 from skrobustbo.checkpoint._compare import (
     Parts,
     compare_versions,
@@ -24,6 +23,7 @@ from skrobustbo.checkpoint._compare import (
     versions_here,
 )
 from skrobustbo.checkpoint._header import Outline, parse_header, read_header
+from skrobustbo.checkpoint._lock import CheckpointError
 from skrobustbo.checkpoint._reader import read_folds, read_rounds
 
 Record = dict[str, Any]
@@ -76,7 +76,7 @@ class NoJournal:
         return sum(self.n_read_of.values())
 
     @property
-    def noted(self) -> tuple[int, int]:
+    def n_asked(self) -> tuple[int, int]:
         """Rounds that have been asked so far, and the candidates in them."""
         return 0, 0
 
@@ -93,7 +93,7 @@ class NoJournal:
         """Return the seed and the horizon to search with."""
         return seed, n_iter
 
-    def splits(
+    def open(
         self,
         draw: Callable[[], list[tuple[Any, Any]]],
         *,
@@ -111,7 +111,7 @@ class NoJournal:
         trials: list[Trial] = source.next_round()
         return trials
 
-    def done(self, candidate: int) -> list[Done]:
+    def folds_of(self, candidate: int) -> list[Done]:
         """Return the finished folds of a candidate."""
         return []
 
@@ -148,7 +148,7 @@ class Journal(NoJournal):
         self._store = store.Store(path) if store.exists(path) else None
         self._header: dict[str, Any] = {}
         self._rounds: list[list[Record]] = []
-        self._run = runs.Note()
+        self._run = runs.FitCall()
         self._n_rounds = self._n_candidates = 0
         self._folds = records.FoldReader(None, train=None)
         self._done: dict[FoldId, FoldResult] = {}
@@ -175,7 +175,7 @@ class Journal(NoJournal):
             self._run.end(self._store, "error")
 
     @property
-    def noted(self) -> tuple[int, int]:
+    def n_asked(self) -> tuple[int, int]:
         """Rounds that have been asked so far, and the candidates in them."""
         return self._n_rounds, self._n_candidates
 
@@ -216,7 +216,7 @@ class Journal(NoJournal):
         call : callable
             Returns descriptions of the settings that may change from call to call.
         """
-        self._run = runs.Note(n_iter, call())
+        self._run = runs.FitCall(n_iter, call())
         parts = describe()
         if self._store is None:
             self._header = {"search": parts, "seed": seed, "horizon": int(n_iter)}
@@ -251,7 +251,7 @@ class Journal(NoJournal):
                 f"{self.path!r}. Got {most} instead; raise it, or give another path."
             )
 
-    def splits(
+    def open(
         self,
         draw: Callable[[], list[tuple[Any, Any]]],
         *,
@@ -409,7 +409,7 @@ class Journal(NoJournal):
             stacklevel=2,
         )
 
-    def done(self, candidate: int) -> list[Done]:
+    def folds_of(self, candidate: int) -> list[Done]:
         """Return the finished folds of a candidate."""
         keys = ((candidate, split) for split in range(self._n_splits))
         found = [

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import locked
 from skrobustbo.checkpoint._journal import Journal, NoJournal
+from skrobustbo.checkpoint._lock import locked
 
 
 @contextmanager

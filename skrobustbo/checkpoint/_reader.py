@@ -11,8 +11,8 @@ from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import is_locked
 from skrobustbo.checkpoint._header import read_header
+from skrobustbo.checkpoint._lock import is_locked
 from skrobustbo.checkpoint._snapshot import snapshot
 
 #: Candidates that a checkpoint may have.

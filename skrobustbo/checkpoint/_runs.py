@@ -14,8 +14,8 @@ from typing import Any
 
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import CheckpointError
 from skrobustbo.checkpoint._compare import changes, is_parts
+from skrobustbo.checkpoint._lock import CheckpointError
 
 Run = dict[str, Any]
 
@@ -28,7 +28,7 @@ _PARTS = {"started", "pid", "machine", "n_iter", "settings", "ended", "reason"}
 _TOLD = ("n_iter", "settings", "reason")
 
 
-class Note:
+class FitCall:
     """The run of this process, noted in a checkpoint.
 
     It is written when the run first writes anything, so that a refused call changes

@@ -23,7 +23,7 @@ from typing import Any
 
 from skrobustbo.checkpoint import _ours as ours
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._beside import CheckpointError, NotBegun, begin_of
+from skrobustbo.checkpoint._lock import CheckpointError, NotBegun, begin_of
 
 _LOG = "-wal"
 #: Length of what the log begins with.

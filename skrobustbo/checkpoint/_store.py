@@ -18,7 +18,7 @@ from typing import Any
 
 from skrobustbo._names import printable
 from skrobustbo.checkpoint import _ours as ours
-from skrobustbo.checkpoint._beside import (
+from skrobustbo.checkpoint._lock import (
     NEW,
     CheckpointError,
     begin_of,

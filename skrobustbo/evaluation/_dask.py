@@ -19,7 +19,7 @@ from joblib._utils import eval_expr
 
 from skrobustbo.evaluation._dask_workers import Place, is_a, nothing, this_process
 from skrobustbo.evaluation._folds import STARTS, Fold, Job, leaves_cores
-from skrobustbo.evaluation._solo import Outcome, Shared, SoloPool
+from skrobustbo.evaluation._solo import Outcome, Shared, WorkerPool
 from skrobustbo.evaluation._stops import Stops
 
 #: Seconds that a cluster may be without any worker.
@@ -35,7 +35,7 @@ def is_dask(backend: Any) -> bool:
     return is_a("DaskDistributedBackend", backend)
 
 
-class DaskPool(SoloPool):
+class DaskPool(WorkerPool):
     """The threads of the workers of a cluster, those that join later included.
 
     With a time limit for folds, a worker fits one at a time, whatever its threads.

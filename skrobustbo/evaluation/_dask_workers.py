@@ -65,7 +65,7 @@ class Place:
         self.shared = client.submit(hold, data, pure=False, **settings)
         self.start = _Task(self, prepare, self.shared)
         self.process: tuple[str, int] | None = None
-        self.slots = [_Slot(self) for _ in range(n_slots)]
+        self.slots = [_DaskSlot(self) for _ in range(n_slots)]
 
     @property
     def n_busy(self) -> int:
@@ -100,7 +100,7 @@ class Place:
             self.client.cancel([*left, self.shared])
 
 
-class _Slot:
+class _DaskSlot:
     """A thread of a worker.
 
     Attributes

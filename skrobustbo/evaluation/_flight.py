@@ -48,7 +48,7 @@ class Schedule:
 
 
 @dataclass(eq=False)
-class Candidate:
+class Running:
     """A candidate in flight.
 
     Attributes
@@ -91,7 +91,7 @@ class Candidate:
 class Batch:
     """The candidates of a single ask, and their task in scikit-learn's callbacks."""
 
-    candidates: list[Candidate]
+    candidates: list[Running]
     task: Any
 
     @property
@@ -119,7 +119,7 @@ class Hooks(Protocol):
         """Return the results that an earlier run has of a candidate."""
         ...
 
-    def tell(self, candidate: Candidate) -> None:
+    def tell(self, candidate: Running) -> None:
         """Tell the optimizer about a candidate that is over."""
         ...
 
@@ -153,7 +153,7 @@ class Flight:
         self.waiting: deque[Fold] = deque()
         self.is_stopped = self._is_last = False
         self._batches: list[Batch] = []
-        self._candidates: dict[int, Candidate] = {}
+        self._candidates: dict[int, Running] = {}
         self._known: list[KnownResult] = []
 
     def fill(self) -> bool:
@@ -180,7 +180,7 @@ class Flight:
         if not trials:
             return
         task = self._hooks.begin(trials)
-        batch = Batch([Candidate(trial, self._race(trial)) for trial in trials], task)
+        batch = Batch([Running(trial, self._race(trial)) for trial in trials], task)
         self._batches.append(batch)
         for candidate in batch.candidates:
             trial = candidate.trial
@@ -231,7 +231,7 @@ class Flight:
             raise candidate.errors[candidate.n_used]
         self._sort()
 
-    def _use_folds(self, candidate: Candidate) -> None:
+    def _use_folds(self, candidate: Running) -> None:
         """Use the folds of a candidate in their order, up to the first missing one."""
         while candidate.n_used in candidate.results:
             candidate.n_used += 1
@@ -240,7 +240,7 @@ class Flight:
                 self._drop(candidate.trial.number)
                 break
 
-    def _is_over(self, candidate: Candidate) -> bool:
+    def _is_over(self, candidate: Running) -> bool:
         """Return whether a candidate is over, given the folds used so far."""
         racing, race = self._schedule.racing, candidate.race
         if racing is None or candidate.n_used == self._n_splits:
@@ -310,7 +310,7 @@ class Flight:
             del self._candidates[candidate.trial.number]
         self.is_stopped |= self._hooks.end(batch.task)
 
-    def _update_race(self, candidate: Candidate) -> None:
+    def _update_race(self, candidate: Running) -> None:
         if (racing := self._racing_of(candidate.trial)) is None:
             return
         if candidate.estimate is not None:

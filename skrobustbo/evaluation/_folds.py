@@ -142,7 +142,7 @@ class Job:
         return _failed(self.settings, reason)
 
 
-class FoldPool:
+class BatchPool:
     """Workers that fit folds; used as a context.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skrobustbo._trials import Trial
-from skrobustbo.evaluation._flight import Candidate, KnownResult
+from skrobustbo.evaluation._flight import KnownResult, Running
 from skrobustbo.evaluation._folds import Fold
 
 
@@ -53,12 +53,12 @@ class SearchHooks:
 
     def known(self, trial: Trial) -> list[KnownResult]:
         """Return the results that an earlier run has of a candidate."""
-        known: list[KnownResult] = self._fit.journal.done(trial.number)
+        known: list[KnownResult] = self._fit.journal.folds_of(trial.number)
         for *_, result in known:
             self._fit.learn_metrics(result)
         return known
 
-    def tell(self, candidate: Candidate) -> None:
+    def tell(self, candidate: Running) -> None:
         """Tell the optimizer about a candidate that is over."""
         self._fit.tell(candidate)
 

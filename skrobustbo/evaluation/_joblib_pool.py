@@ -22,11 +22,11 @@ from joblib.parallel import BatchedCalls
 
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.evaluation._folds import Fold, Work, is_loss, leaves_cores
-from skrobustbo.evaluation._solo import Shared, SoloPool, WorkerDiedError
+from skrobustbo.evaluation._solo import Shared, WorkerDiedError, WorkerPool
 from skrobustbo.evaluation._stops import Stops, signals_held
 
 
-class JoblibPool(SoloPool):
+class JoblibPool(WorkerPool):
     """The workers of a backend of joblib; with a single job, this process.
 
     Parameters

@@ -8,17 +8,17 @@ from typing import Any
 from joblib.parallel import get_active_backend
 
 from skrobustbo.evaluation._dask import DaskPool, is_dask
-from skrobustbo.evaluation._folds import FoldPool, Job
+from skrobustbo.evaluation._folds import BatchPool, Job
 from skrobustbo.evaluation._inner_threads import limit_of
 from skrobustbo.evaluation._joblib_pool import JoblibPool
-from skrobustbo.evaluation._solo import SoloPool
+from skrobustbo.evaluation._solo import WorkerPool
 from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._timed import TimedPool
 
 
 def pool_of(
     job: Job, search: Any, stops: Stops, *, live: bool = False
-) -> FoldPool | SoloPool:
+) -> BatchPool | WorkerPool:
     """Return the workers of a search, to be used as a context.
 
     Parameters
@@ -42,4 +42,4 @@ def pool_of(
         return TimedPool(job, n_jobs, timeout, stops)
     if live:
         return JoblibPool(job, n_jobs, stops)
-    return FoldPool(job, n_jobs, search.pre_dispatch, stops)
+    return BatchPool(job, n_jobs, search.pre_dispatch, stops)

@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from skrobustbo._names import printable
-from skrobustbo._words import count
+from skrobustbo._names import count, printable
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops

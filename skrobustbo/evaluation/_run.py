@@ -37,12 +37,12 @@ from skrobustbo.evaluation._checks import (
     spread_failures,
     take_folds,
 )
-from skrobustbo.evaluation._flight import Candidate, Flight, Schedule
+from skrobustbo.evaluation._flight import Flight, Running, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._hooks import SearchHooks
 from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
+from skrobustbo.evaluation._out_of_fold import OutOfFold
 from skrobustbo.evaluation._pools import pool_of
-from skrobustbo.evaluation._predictions import OutOfFold
 from skrobustbo.evaluation._progress import Progress, announce
 from skrobustbo.evaluation._resource import ResourceAxis
 from skrobustbo.evaluation._results import results_of
@@ -145,7 +145,7 @@ class _Fit:
         self.routed = search._get_routed_params_for_fit(self.params)
         self.root = root_task(search, 1 + (search.refit is not False))
         self.root.call_on_fit_task_begin(**self.callback_arguments())
-        splits = self.journal.splits(
+        splits = self.journal.open(
             self._splits,
             n_samples=num_samples(self.X),
             metrics=self.metrics,
@@ -250,7 +250,7 @@ class _Fit:
         """Whether the search proceeds in rounds."""
         return self.source.n_rounds is not None and self.schedule.n_in_flight == 1
 
-    def tell(self, candidate: Candidate) -> None:
+    def tell(self, candidate: Running) -> None:
         """Tell the source about a candidate that is over."""
         trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
         complete = complete and trial.resource is None

@@ -107,7 +107,7 @@ class SoloWorker(Protocol):
         ...
 
 
-class SoloPool:
+class WorkerPool:
     """Workers that each fit one fold at a time; used as a context.
 
     Parameters

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-from skrobustbo._words import count
+from skrobustbo._names import count
 
 T = TypeVar("T")
 

@@ -22,8 +22,8 @@ from skrobustbo.evaluation._solo import (
     FoldLateError,
     FoldLostError,
     Shared,
-    SoloPool,
     WorkerDiedError,
+    WorkerPool,
     warm_up,
 )
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -33,7 +33,7 @@ from skrobustbo.evaluation._stops import Stops, signals_held
 _LOCAL = ("LokyBackend", "MultiprocessingBackend", "SequentialBackend")
 
 
-class TimedPool(SoloPool):
+class TimedPool(WorkerPool):
     """Worker processes of this machine, of which each can be ended.
 
     Every worker is a pool of its own, so that ending it concerns no other fold; it is

@@ -14,15 +14,19 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
+from skrobustbo._names import be, count, every
 from skrobustbo._trials import FoldId, FoldResult, Trial
-from skrobustbo._words import be, count, every
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.evaluation import Schedule, Stops
-from skrobustbo.evaluation._flight import Candidate, Flight, KnownResult
-from skrobustbo.evaluation._folds import Fold
-from skrobustbo.evaluation._joblib_pool import JoblibPool
-from skrobustbo.optimizer import Optimizer
-from skrobustbo.optimizer._checks import checked_value
+from skrobustbo.evaluation import (
+    Flight,
+    Fold,
+    JoblibPool,
+    KnownResult,
+    Running,
+    Schedule,
+    Stops,
+)
+from skrobustbo.optimizer import Optimizer, checked_value
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space, fresh
 
@@ -204,7 +208,7 @@ def _run(
     n_at_once = checked_count("batch_size", workers["batch_size"], owner)
     in_rounds = _checked_schedule(workers["schedule"], owner) == "rounds"
     optimizer = Optimizer(space, horizon=n_iter, **settings)
-    run = _Run(optimizer, n_iter, n_at_once if in_rounds else 1, callback, sign)
+    run = _Calls(optimizer, n_iter, n_at_once if in_rounds else 1, callback, sign)
     flown = Schedule(
         n_in_flight=1 if in_rounds else n_at_once,
         in_order=workers["schedule"] != "free",
@@ -229,7 +233,7 @@ def _run(
     return found if run.error is None else _cut_short(found, run.error, n_iter)
 
 
-def _evaluate(run: _Run, flight: Flight, pool: JoblibPool, stops: Stops) -> None:
+def _evaluate(run: _Calls, flight: Flight, pool: JoblibPool, stops: Stops) -> None:
     """Evaluate points until there are no more, or something ends the run."""
     while flight.fill() and not stops.reason:
         for key, result in stops.guard(pool.run(flight.waiting, flight.needs)):
@@ -316,7 +320,7 @@ def _number(value: Any, params: Mapping[str, Any]) -> float:
         ) from None
 
 
-class _Run:
+class _Calls:
     """Where the points of one call come from, and where their values go.
 
     Attributes
@@ -364,7 +368,7 @@ class _Run:
         """Return nothing: there is no earlier run."""
         return []
 
-    def tell(self, candidate: Candidate) -> None:
+    def tell(self, candidate: Running) -> None:
         """Tell the optimizer a value, and the callback the result so far."""
         (result,) = candidate.folds
         self._optimizer._tell_trial(candidate.trial, self._sign * result["value"])

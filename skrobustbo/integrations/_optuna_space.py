@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo.space import Categorical, Integer, Real, Space
-from skrobustbo.space._parse import as_dimension
+from skrobustbo.space import Categorical, Integer, Real, Space, as_dimension
 
 Params = dict[str, Any]
 #: Names of the distributions that are searched.
@@ -31,7 +30,7 @@ def single_value(distribution: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Axis:
+class OptunaAxis:
     """One parameter: an Optuna distribution and the dimension that is searched for it.
 
     Choices and stepped ranges are searched by the index of the value. A choice may be
@@ -43,7 +42,7 @@ class Axis:
     dimension: Any
 
     @classmethod
-    def of(cls, name: str, distribution: Any) -> Axis | None:
+    def of(cls, name: str, distribution: Any) -> OptunaAxis | None:
         """Return the axis of a distribution; None if no dimension can hold it."""
         if type(distribution).__name__ not in _KINDS or distribution.single():
             return None
@@ -86,7 +85,7 @@ class Axis:
 
 def can_be_searched(name: str, distribution: Any) -> bool:
     """Return whether there is a model for a distribution, or no need of one."""
-    axis = Axis.of(name, distribution)
+    axis = OptunaAxis.of(name, distribution)
     if axis is None:
         return distribution.single() or hasattr(distribution, "choices")
     some = axis.dimension.from_uniform(np.array([0.1, 1 / 3, 0.7]))
@@ -98,7 +97,11 @@ def _dimension(name: str, distribution: Any) -> Any:
     if hasattr(distribution, "choices"):
         places = map(distribution.to_internal_repr, distribution.choices)
         return Categorical(sorted({int(place) for place in places}))
-    low, high, step = distribution.low, distribution.high, Axis(distribution, None).step
+    low, high, step = (
+        distribution.low,
+        distribution.high,
+        OptunaAxis(distribution, None).step,
+    )
     # More whole numbers than an Integer can hold are rounded ones of a Real.
     if step is not None:
         n = math.floor((high - low) / step + 1e-8)
@@ -113,7 +116,7 @@ class Group:
 
     Parameters
     ----------
-    axes : dict of str to Axis
+    axes : dict of str to OptunaAxis
         The parameters.
 
     Attributes
@@ -124,7 +127,7 @@ class Group:
         Tells the spaces of one study apart.
     """
 
-    def __init__(self, axes: Mapping[str, Axis]) -> None:
+    def __init__(self, axes: Mapping[str, OptunaAxis]) -> None:
         self.axes = dict(axes)
         self.names = tuple(self.axes)
         self.space = Space({name: axis.dimension for name, axis in axes.items()})
@@ -173,7 +176,7 @@ def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:
     wanted : dict of str to distribution
         The parameters; those that no trial has had make a group of their own.
     """
-    axes = {name: Axis.of(name, wanted[name]) for name in sorted(wanted)}
+    axes = {name: OptunaAxis.of(name, wanted[name]) for name in sorted(wanted)}
     known = {name: axis for name, axis in axes.items() if axis is not None}
     # As a dict: each set once, in the order of the trials.
     sets = dict.fromkeys(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from skrobustbo.integrations._optuna_space import Group
-from skrobustbo.optimizer._replay import Noted
+from skrobustbo.optimizer import StoredTrial
 
 Params = dict[str, Any]
 
@@ -72,7 +72,7 @@ class Reader:
 
     def noted(
         self, trials: Iterable[Any], group: Group, settings: int, sign: int
-    ) -> list[Noted]:
+    ) -> list[StoredTrial]:
         """Return the trials with a point of a group: those told, then those pending.
 
         Parameters
@@ -101,7 +101,7 @@ class Reader:
 
     def _noted(
         self, trial: Any, group: Group, settings: int, value: float | None
-    ) -> Noted | None:
+    ) -> StoredTrial | None:
         point = group.inside(trial.params)
         proposal = self._proposal(trial, group)
         if point is None:
@@ -110,8 +110,8 @@ class Reader:
                 return None
             point = proposal["point"]
         if proposal is None or proposal["settings"] != settings:
-            return Noted(point, value, {})
-        return Noted(
+            return StoredTrial(point, value, {})
+        return StoredTrial(
             point, value, proposal["note"] if point == proposal["point"] else {}
         )
 

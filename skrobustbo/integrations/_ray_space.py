@@ -13,8 +13,15 @@ from typing import Any
 
 import scipy.stats
 
-from skrobustbo.space import Categorical, Integer, Real, Space, distinct, have_order
-from skrobustbo.space._parse import as_dimension
+from skrobustbo.space import (
+    Categorical,
+    Integer,
+    Real,
+    Space,
+    as_dimension,
+    distinct,
+    have_order,
+)
 
 Params = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -24,7 +31,7 @@ _BETWEEN = "/"
 
 
 @dataclass(frozen=True)
-class Axis:
+class RayAxis:
     """One domain, and the dimension that is searched for it.
 
     Attributes
@@ -45,7 +52,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Choice(Axis):
+class Choice(RayAxis):
     """A choice, searched by index."""
 
     values: list[Any]
@@ -71,7 +78,7 @@ class Choice(Axis):
 
 
 @dataclass(frozen=True)
-class Multiples(Axis):
+class Multiples(RayAxis):
     """The multiples of q between two bounds, searched by their factor."""
 
     q: Any
@@ -79,7 +86,7 @@ class Multiples(Axis):
     kind: type
 
     @classmethod
-    def of(cls, domain: Any, q: Any, log: bool, kind: type) -> Axis:
+    def of(cls, domain: Any, q: Any, log: bool, kind: type) -> RayAxis:
         """Return the axis of a domain with a step."""
         low = _factor(domain.lower, q, math.ceil)
         high = _factor(domain.upper, q, math.floor)
@@ -100,7 +107,7 @@ class Multiples(Axis):
 
 
 @dataclass(frozen=True)
-class Rounded(Axis):
+class Rounded(RayAxis):
     """An unbounded law; what is drawn from it is rounded to multiples of q."""
 
     q: Any
@@ -110,7 +117,7 @@ class Rounded(Axis):
         return float(round(found / self.q) * self.q)
 
 
-def _axis(domain: Any) -> Axis:
+def _axis(domain: Any) -> RayAxis:
     """Return the axis of a domain; ValueError for one that cannot be searched."""
     name = type(domain).__name__
     if name == "Categorical":
@@ -123,14 +130,14 @@ def _axis(domain: Any) -> Axis:
     kind = type(sampler).__name__.strip("_")
     if kind == "Normal":
         law = as_dimension("normal", scipy.stats.norm(sampler.mean, sampler.sd))
-        return Axis(law) if q is None else Rounded(law, q)
+        return RayAxis(law) if q is None else Rounded(law, q)
     if kind not in ("Uniform", "LogUniform"):
         raise ValueError(f"its sampler is a {kind}")
     log = kind == "LogUniform"
     if name == "Integer" and q in (None, 1):  # without their upper end
-        return Axis(_between(Integer, domain.lower, domain.upper - 1, log))
+        return RayAxis(_between(Integer, domain.lower, domain.upper - 1, log))
     if q is None:
-        return Axis(_between(Real, domain.lower, domain.upper, log))
+        return RayAxis(_between(Real, domain.lower, domain.upper, log))
     return Multiples.of(domain, q, log, int if name == "Integer" else float)
 
 
@@ -163,7 +170,7 @@ class RaySpace:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
         self.paths: dict[str, Path] = {}
-        self.axes: dict[str, Axis] = {}
+        self.axes: dict[str, RayAxis] = {}
         for path, domain in _domains(config, ()):
             name = _BETWEEN.join(map(str, path))
             if name in self.paths:
@@ -232,7 +239,7 @@ def _is_domain(value: Any) -> bool:
     )
 
 
-def _checked_axis(name: str, domain: Any) -> Axis:
+def _checked_axis(name: str, domain: Any) -> RayAxis:
     if isinstance(domain, Mapping):
         raise ValueError(
             f"Parameter {name!r}: a grid search cannot be combined with a searcher; "

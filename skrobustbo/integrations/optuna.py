@@ -16,8 +16,8 @@ import numpy as np
 from skrobustbo._arguments import checked_callable, optional_count
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.integrations._optuna_space import (
-    Axis,
     Group,
+    OptunaAxis,
     can_be_searched,
     groups_of,
     known_distributions,
@@ -25,8 +25,7 @@ from skrobustbo.integrations._optuna_space import (
 )
 from skrobustbo.integrations._optuna_trials import CONSTRAINTS, Reader, split
 from skrobustbo.integrations._shared import checked_seed, optional_base
-from skrobustbo.optimizer import Optimizer
-from skrobustbo.optimizer._replay import Memory, Noted, ask_noted, replay
+from skrobustbo.optimizer import Memory, Optimizer, StoredTrial, ask_noted, replay
 from skrobustbo.policies import Policy, make_policy
 
 __all__ = ["RobustSampler"]
@@ -174,7 +173,9 @@ class RobustSampler(_BaseSampler):
                     "range or a larger step.",
                     stacklevel=2,
                 )
-        return {name: d for name, d in known.items() if Axis.of(name, d) is not None}
+        return {
+            name: d for name, d in known.items() if OptunaAxis.of(name, d) is not None
+        }
 
     def sample_relative(
         self, study: Any, trial: Any, search_space: Mapping[str, Any]
@@ -312,7 +313,7 @@ class RobustSampler(_BaseSampler):
         return {**made, "point": drawn[0], "note": {}}, False
 
     def _ask(
-        self, group: Group, noted: Sequence[Noted], n_asked: int
+        self, group: Group, noted: Sequence[StoredTrial], n_asked: int
     ) -> tuple[Params, Params]:
         key, memory = self._memories.get(group.names, (group.key, None))
         memory = memory if key == group.key else None
@@ -321,7 +322,7 @@ class RobustSampler(_BaseSampler):
             memory = replay(optimizer, noted, n_asked=n_asked, memory=memory)
         except ValueError:  # notes of another version: points and values are enough
             optimizer = self._new(group)
-            bare = [Noted(each.params, each.value, {}) for each in noted]
+            bare = [StoredTrial(each.params, each.value, {}) for each in noted]
             memory = replay(optimizer, bare, n_asked=n_asked)
         self._memories[group.names] = group.key, memory
         return ask_noted(optimizer)

@@ -1,7 +1,10 @@
 """`RobustBayesSearchCV`, the search as a scikit-learn estimator, and ways to refit."""
 
-from skrobustbo.model_selection._gain import largest_of as largest_of  # for displays
-from skrobustbo.model_selection._loading import load_checkpoint
+from skrobustbo.model_selection._bounds import largest_of as largest_of  # for displays
+from skrobustbo.model_selection._html import curve as curve
+from skrobustbo.model_selection._html import limits as limits
+from skrobustbo.model_selection._loaded import LoadedSearch as LoadedSearch
+from skrobustbo.model_selection._loaded import load_checkpoint
 from skrobustbo.model_selection._refit import best_posterior_mean, one_standard_error
 from skrobustbo.model_selection._search import RobustBayesSearchCV
 

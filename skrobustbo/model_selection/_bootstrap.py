@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
 
-from skrobustbo.model_selection._weighted import weighted
+from skrobustbo.model_selection._row_metrics import weighted
 
 Array = NDArray[Any]
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skrobustbo._names import printable
+from skrobustbo._names import count, every, printable
 from skrobustbo._trials import Trial
-from skrobustbo._words import count, every
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
@@ -38,7 +37,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Notes:
+class Outcome:
     """What the report needs besides the fitted attributes.
 
     Attributes

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
 from skrobustbo._trials import is_constant, rounding
-from skrobustbo.model_selection._failures import Notes
+from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._limits import goes_on
 from skrobustbo.model_selection._refit import standard_error
 from skrobustbo.space import Categorical, Space
-from skrobustbo.surrogate._cholesky import NUMERICAL
+from skrobustbo.surrogate import NUMERICAL
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
@@ -62,13 +62,13 @@ _COLUMNS = (
 )
 
 
-def missing_columns(search: Any, notes: Notes) -> list[str]:
+def missing_columns(search: Any, notes: Outcome) -> list[str]:
     """Return the columns of `cv_results_` that `Findings` would miss."""
     wanted = [*_COLUMNS, *_score_columns(search, notes)]
     return [name for name in wanted if name not in search.cv_results_]
 
 
-def _score_columns(search: Any, notes: Notes) -> list[str]:
+def _score_columns(search: Any, notes: Outcome) -> list[str]:
     """Return the columns of the mean score and of that of each split."""
     key = f"test_{notes.metric if search.multimetric_ else 'score'}"
     return [f"mean_{key}", *[f"split{i}_{key}" for i in range(search.n_splits_)]]
@@ -81,11 +81,11 @@ class Findings:
     ----------
     search : RobustBayesSearchCV
         Fitted.
-    notes : Notes
+    notes : Outcome
         What it kept.
     """
 
-    def __init__(self, search: Any, notes: Notes) -> None:
+    def __init__(self, search: Any, notes: Outcome) -> None:
         self.search, self.notes = search, notes
         self.results: Mapping[str, Any] = search.cv_results_
         self.params: Sequence[Params] = self.results["params"]

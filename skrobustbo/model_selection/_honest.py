@@ -26,18 +26,18 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
-from skrobustbo.model_selection._before import (
-    keeps_predictions,
-    kept_metric,
-    score_metric,
-)
 from skrobustbo.model_selection._bootstrap import (
     FoldScores,
     Metric,
     bootstrapped,
     count_units,
 )
-from skrobustbo.model_selection._winner import Honest, score_of_winner
+from skrobustbo.model_selection._checks import (
+    keeps_predictions,
+    kept_metric,
+    score_metric,
+)
+from skrobustbo.model_selection._shrinkage import Honest, score_of_winner
 from skrobustbo.space import Space
 
 Array = NDArray[Any]

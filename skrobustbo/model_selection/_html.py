@@ -10,9 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._names import printable
+from skrobustbo._names import count, printable
 from skrobustbo._trials import rounding
-from skrobustbo._words import count
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._softly import Attempt

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo._trials import FoldId, FoldResult, Trial
-from skrobustbo.checkpoint import NoJournal
-from skrobustbo.checkpoint._compare import Parts, difference
-from skrobustbo.checkpoint._journal import Done
+from skrobustbo.checkpoint import Done, NoJournal, Parts, difference
 
 Rows = NDArray[Any]
 Record = dict[str, Any]
@@ -60,7 +58,7 @@ class MemoryJournal(NoJournal):
         return 0
 
     @property
-    def noted(self) -> tuple[int, int]:
+    def n_asked(self) -> tuple[int, int]:
         """Rounds that have been asked so far, and the candidates in them."""
         return len(self.rounds), sum(map(len, self.rounds))
 
@@ -102,7 +100,7 @@ class MemoryJournal(NoJournal):
             )
         return first_seed, horizon
 
-    def splits(
+    def open(
         self,
         draw: Callable[[], list[tuple[Any, Any]]],
         *,
@@ -132,7 +130,7 @@ class MemoryJournal(NoJournal):
         self._n_replayed += bool(trials)
         return trials
 
-    def done(self, candidate: int) -> list[Done]:
+    def folds_of(self, candidate: int) -> list[Done]:
         """Return the finished folds of a candidate."""
         splits = self._done.get(candidate, {})
         found = [splits[split] for split in sorted(splits)]

@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from skrobustbo._names import did_you_mean, slip_of
 from skrobustbo._sklearn_compat import nested_params
-from skrobustbo.model_selection._wording import short
+from skrobustbo.model_selection._text import short
 from skrobustbo.space import Space, distinct
 
 Params = dict[str, Any]

@@ -12,7 +12,7 @@ from typing import Any
 from skrobustbo._arguments import drawn_seed
 from skrobustbo.checkpoint import NoJournal, describe, describe_data, shortened
 from skrobustbo.evaluation import ResourceAxis
-from skrobustbo.model_selection._before import (
+from skrobustbo.model_selection._checks import (
     check_estimator,
     check_pre_dispatch,
     check_refit,

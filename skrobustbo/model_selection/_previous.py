@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._names import printable
-from skrobustbo._words import be, count
+from skrobustbo._names import be, count, printable
 from skrobustbo.checkpoint import (
     CheckpointError,
     describe,
     describe_data,
     read_contents,
 )
-from skrobustbo.model_selection._before import (
+from skrobustbo.model_selection._checks import (
     completed,
     metric_of,
     missing,

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._names import printable
+from skrobustbo._names import be, count, every, printable
 from skrobustbo._trials import rounding
-from skrobustbo._words import be, count, every
+from skrobustbo.model_selection._bounds import has_settled, left_to_gain
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
-from skrobustbo.model_selection._gain import has_settled, left_to_gain
 from skrobustbo.model_selection._softly import Attempt
-from skrobustbo.model_selection._wording import (
+from skrobustbo.model_selection._text import (
     clipped,
     duration,
     setting,

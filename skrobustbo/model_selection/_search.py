@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Self, cast
+from warnings import warn
 
 import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo._arguments import LARGEST_COUNT
+from skrobustbo._arguments import LARGEST_COUNT, checked_count
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
     HasMethods,
+    HTMLReprMixin,
     Interval,
     StrOptions,
+    clone_parametrized,
     fit_context,
+    nested_params,
 )
-from skrobustbo.evaluation import run_search
-from skrobustbo.model_selection._cloning import CloningMixin
-from skrobustbo.model_selection._listening import listening
-from skrobustbo.model_selection._reported import ReportMixin
-from skrobustbo.model_selection._resuming import ResumeMixin
+from skrobustbo._trials import Trial
+from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
+from skrobustbo.evaluation import (
+    OutOfFold,
+    ResourceAxis,
+    Schedule,
+    Stops,
+    run_search,
+)
+from skrobustbo.model_selection._checks import keeps_predictions, score_metric
+from skrobustbo.model_selection._failures import Outcome
+from skrobustbo.model_selection._findings import Findings, missing_columns
+from skrobustbo.model_selection._honest import collector, honest
+from skrobustbo.model_selection._html import account
+from skrobustbo.model_selection._listening import listening, record_of, table_of
+from skrobustbo.model_selection._memory import MemoryJournal
+from skrobustbo.model_selection._preparing import prepared
+from skrobustbo.model_selection._previous import known_before
+from skrobustbo.model_selection._report import report
+from skrobustbo.model_selection._rung_source import RungSource
+from skrobustbo.model_selection._shrinkage import Honest
+from skrobustbo.model_selection._softly import Attempt, softly
+from skrobustbo.model_selection._source import OptimizerSource
+from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.previous import PreviousCandidates
 from skrobustbo.space import Space
@@ -29,7 +59,68 @@ from skrobustbo.space import Space
 Params = dict[str, Any]
 
 
-class RobustBayesSearchCV(ResumeMixin, ReportMixin, CloningMixin):
+_HONEST = ("honest_score_", "honest_interval_", "honest_optimism_")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The parts of a run of `fit` or `resume`."""
+
+    source: OptimizerSource
+    stops: Stops
+    journal: NoJournal
+    on_start: Callable[[], None]
+    schedule: Schedule
+    predictions: OutOfFold | None
+    resource: ResourceAxis | None
+
+    @property
+    def settings(self) -> Params:
+        """Arguments of `run_search` other than the source and the data."""
+        return {name: value for name, value in vars(self).items() if name != "source"}
+
+
+class ContinuedSource(OptimizerSource):
+    """A source that continues with the optimizer of a fitted search."""
+
+    def __init__(
+        self,
+        search: Any,
+        fresh: Callable[[], Optimizer],
+        journal: NoJournal,
+        n_iter: int,
+        before: Any,
+    ) -> None:
+        super().__init__(search, fresh, journal, n_iter, before)
+        self.optimizer, self.seconds = search.optimizer_, search.tuner_time_
+
+    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
+        """Return the candidates of an earlier round; the optimizer already has them."""
+        every = self.optimizer._trials
+        first = every.n_before + len(self.trials) + len(self._in_flight)
+        trials = every.trials[first : first + len(noted)]
+        self._in_flight += trials
+        return trials
+
+    def _tell(self, trial: Trial) -> None:
+        if trial.pending:
+            super()._tell(trial)
+        else:
+            self._in_flight.remove(trial)
+            self.trials.append(trial)
+
+
+def _check_exists(path: Any) -> None:
+    """Raise a CheckpointError if the file does not exist."""
+    name = os.fsdecode(path)
+    if not os.path.exists(name):
+        raise CheckpointError(
+            f"The checkpoint {name!r} is not there, and resume needs it: give the path "
+            "of the file that fit wrote."
+        )
+
+
+class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
@@ -257,6 +348,20 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     True
     """
 
+    cv_results_: dict[str, Any]
+    n_iter_: int
+    tuner_time_: float
+    stop_reason_: str
+    optimizer_: Optimizer
+    best_score_: Any
+    n_resources_: list[float]
+    n_candidates_: list[int]
+    min_resources_: float
+    max_resources_: float
+    _notes: Outcome
+    #: The record of the run for `resume`; None if there is a checkpoint.
+    _memory: MemoryJournal | None = None
+
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - as sklearn's
         **BaseSearchCV._parameter_constraints,
         "param_space": [Mapping, list, Space],
@@ -403,3 +508,383 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 run.journal.end(reason or run.source.reason)
             self._conclude(run, reason, data)
         return self
+
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the settings, and with `deep` those of estimators among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return the settings of `estimator`, too. What `previous` was
+            fitted with is none of ours.
+
+        Returns
+        -------
+        params : dict
+        """
+        found: Params = super().get_params(deep=False)
+        if deep:
+            own = {**found, "previous": None}
+            found |= nested_params(own)
+        return found
+
+    def __sklearn_clone__(self) -> Any:
+        bare = copy(self)
+        bare.previous = None
+        cloned = clone_parametrized(bare)
+        # Clones of fitted searches are not fitted.
+        cloned.previous = self.previous
+        return cloned
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.transformer_tags = deepcopy(inner.transformer_tags)
+        return tags
+
+    def report(self) -> str:
+        """Return a short account of the fitted search, as plain text.
+
+        It shows the best candidate and the uncertainty of its score, the parameters at
+        an end of their range, what failed and why, where the time went, why the search
+        ended, and what to do next. Notebooks show it below the estimator's diagram.
+        If a section cannot be written, it says so, and a warning names the cause.
+
+        Returns
+        -------
+        text : str
+            Lines to print.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If columns of `cv_results_` that the report needs have been dropped.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skrobustbo import Real, RobustBayesSearchCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model, space = LogisticRegression(), {"C": Real(1e-4, 0.1, log=True)}
+        >>> search = RobustBayesSearchCV(model, space, n_iter=8, random_state=0)
+        >>> print(search.fit(X, y).report())
+        RobustBayesSearchCV of LogisticRegression: 8 candidates, 5 folds each
+        <BLANKLINE>
+        Best        score 0.947 ± 0.023, candidate 3
+                      C = 0.1
+        ...
+        At an edge  C is at its upper bound 0.1: widen it
+        ...
+        """
+        check_is_fitted(self, "_notes")
+        with softly() as attempt:
+            nothing = f"{type(self).__name__}: no report could be written"
+            missing: list[str] | None = attempt("the report", self._missing, None)
+            if missing is None:
+                return nothing
+            if missing:
+                raise ValueError(
+                    "The 'cv_results_' of a search must have all its columns for a "
+                    f"report. Got none for {missing}; fit again, and drop them from a "
+                    "copy."
+                )
+            return attempt("the report", partial(self._told, report, attempt), nothing)
+
+    def trials_dataframe(self) -> Any:
+        """Return a table of the candidates, as a pandas DataFrame.
+
+        Returns
+        -------
+        table : DataFrame
+            A row for each candidate, in the order asked, with the fields of `on_trial`:
+            ``status``, ``branch``, ``score``, ``fit_time``, ``score_time``,
+            ``failure``, ``model_label``, ``model_mean``, ``model_std``, and a column
+            for each parameter (``param_C``) and each split (``split0_test_score``).
+            Scores of folds that did not run, and parameters that a branch does not
+            have, are missing. The index is the number of the candidate.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from skrobustbo import Real, RobustBayesSearchCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> space = {"C": Real(1e-3, 0.3, log=True)}
+        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=8, random_state=0)
+        >>> table = search.fit(X, y).trials_dataframe()
+        >>> table["status"].value_counts().to_dict()
+        {'complete': 8}
+        """
+        check_is_fitted(self, "_notes")
+        notes = self._notes
+        return table_of(record_of(trial, notes.metric) for trial in notes.trials)
+
+    def _html_repr(self) -> str:
+        with softly() as attempt:
+            name = f"<pre>{type(self).__name__}</pre>"
+            return attempt("the HTML", super()._html_repr, name)
+
+    def _more_html(self) -> str:
+        if not hasattr(self, "_notes"):
+            return ""
+        with softly() as attempt:
+            if attempt("the report", self._missing, ["every column"]):
+                return ""
+            return attempt("the report", partial(self._told, account, attempt), "")
+
+    def _missing(self) -> list[str]:
+        return missing_columns(self, self._notes)
+
+    def _told(self, how: Callable[[Findings, Attempt], str], attempt: Attempt) -> str:
+        return how(Findings(self, self._notes), attempt)
+
+    # The estimator is not validated before the search itself is.
+    @fit_context(prefer_skip_nested_validation=False)
+    def resume(self, X: Any, y: Any = None, *, n_iter: int, **params: Any) -> Self:
+        """Go on with a fitted search: evaluate more candidates and refit the best.
+
+        The splits, the seed, the candidates and their scores are kept: nothing is
+        fitted again but the best candidate. It needs no `checkpoint`; where there is
+        one, it goes on, too. The fitted attributes then are those of the whole search:
+        `n_iter_` counts all candidates, while the setting `n_iter` stays what it is.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The data of `fit`, which are not kept. Without a checkpoint, only their
+            size is checked.
+        n_iter : int
+            Candidates to evaluate in addition. Those that were under way when the
+            search was interrupted are finished first and are among them.
+        **params : dict
+            What was passed to `fit` besides.
+
+        Returns
+        -------
+        self : RobustBayesSearchCV
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If the data have another size, or a setting has changed that the candidates
+            depend on. As `skrobustbo.checkpoint.CheckpointError` if the checkpoint
+            cannot be used.
+
+        Notes
+        -----
+        ``fit`` with ``n_iter=20`` and then ``resume(X, y, n_iter=10)`` evaluates the
+        candidates that ``fit`` with ``n_iter=30`` would have evaluated, if two things
+        are equal: the size of the initial design, which by default is at most a third
+        of `n_iter` (set `n_initial_points`), and what the policy makes of the planned
+        number of candidates. The plan stays that of `fit`: "robust" spends the last of
+        its 20 candidates on refining the best, which the longer search would do later.
+        With a checkpoint, the result is that of repeating `fit` with a larger `n_iter`.
+
+        Changes of `optimizer_` from outside, by `ask` or `tell`, are not taken over.
+        `max_time` counts anew. With `racing`, and with other schedules than "rounds",
+        the earlier candidates are asked once more, which takes the time of the tuner,
+        but fits nothing. If `resume` raises, the results of before stay; with
+        `honest_score=True`, a fitted search without a checkpoint keeps the predictions.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from skrobustbo import Real, RobustBayesSearchCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> space = {"C": Real(1e-2, 1e3, log=True)}
+        >>> search = RobustBayesSearchCV(SVC(), space, n_iter=6, random_state=0)
+        >>> search.fit(X, y).n_iter_
+        6
+        >>> search.resume(X, y, n_iter=4).n_iter_
+        10
+        """
+        check_is_fitted(self, "_notes")
+        more = checked_count("n_iter", n_iter, "RobustBayesSearchCV.resume")
+        if self.checkpoint is None:
+            self._check_memory(X)
+        else:
+            _check_exists(self.checkpoint)
+        before, n_done = dict(vars(self)), len(self._notes.trials)
+        with listening(self) as begin:
+            try:
+                data = {"X": X, "y": y, **params}
+                total = self._total(more)
+                with self._set_up(data, begin, total, resuming=True) as run:
+                    reason = run_search(self, run.source, X, y, params, **run.settings)
+                    run.journal.end(reason or run.source.reason)
+                self._conclude(run, reason, data)
+            except BaseException:
+                self._restore(before)
+                raise
+            if self.n_iter_ < n_done:
+                reason = self.stop_reason_
+                self._restore(before)
+                self.stop_reason_ = reason
+                warn(
+                    "The search ended before the earlier candidates had been asked "
+                    "again: its results are those of before.",
+                    stacklevel=3,
+                )
+        return self
+
+    def _total(self, more: int) -> int:
+        """Return `n_iter` of the whole search with `more` further candidates."""
+        notes = self._notes
+        if self.resource is not None:
+            return math.ceil(notes.n_used) + more
+        n_asked = notes.n_used if self._memory is None else self._memory.n_asked[1]
+        return max(len(notes.trials) + more, int(n_asked))
+
+    def _restore(self, attributes: Params) -> None:
+        self.__dict__.clear()
+        self.__dict__.update(attributes)
+
+    def _check_memory(self, X: Any) -> None:
+        if self._memory is None:
+            raise ValueError(
+                "The 'checkpoint' of RobustBayesSearchCV must be that of fit when "
+                "resume is called. Got None instead; set it again, as the file has "
+                "the earlier candidates."
+            )
+        self._memory.start_resume(X)
+
+    @contextmanager
+    def _set_up(
+        self,
+        data: Params,
+        begin: Callable[[str], None],
+        n_iter: int | None = None,
+        *,
+        resuming: bool = False,
+    ) -> Iterator[_Run]:
+        """Return the parts of a run as a context, after all checks that need no fit.
+
+        `begin` is called with the identity of the search right before the first fit.
+        """
+        stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
+        with self._open_journal(resuming) as journal:
+            source = self._source(journal, data, n_iter)
+            kept = collector(self, source.optimizer.space, data["y"], journal)
+
+            def on_start() -> None:
+                # On resuming, the earlier results stay until there are new ones.
+                if not resuming:
+                    self._forget(source)
+                begin(journal.identity)
+
+            how = source.schedule(), kept, source.resource
+            yield _Run(source, stops, journal, on_start, *how)
+
+    def _conclude(self, run: _Run, reason: str, data: Params) -> None:
+        """Set the fitted attributes that `run_search` does not."""
+        source = run.source
+        self._memory = run.journal if isinstance(run.journal, MemoryJournal) else None
+        self.optimizer_ = source.optimizer
+        self.n_iter_ = len(source.trials)
+        if run.resource is not None:
+            self._set_resources(source)
+        self.tuner_time_ = source.seconds
+        self.stop_reason_ = reason or source.reason
+        self._notes = source.notes()
+        for name in _HONEST:  # of before a `resume`, which may do without
+            self.__dict__.pop(name, None)
+        # The search is complete by now, whatever becomes of the rest.
+        with softly() as attempt:
+            if self._memory is not None:
+                note = partial(self._memory.note_data, data["X"])
+                attempt("the shape of X, for 'resume'", note, None)
+            if self.honest_score:
+                self._set_honest_score(Honest())
+                groups = data.get("groups")
+                compute = partial(self._honest, source, run.predictions, groups)
+                self._set_honest_score(attempt("honest_score_", compute, Honest()))
+
+    def _set_resources(self, source: OptimizerSource) -> None:
+        """Set the attributes that scikit-learn's halving searches also have."""
+        amounts = source.optimizer._ladder.amounts
+        rungs: Any = cast(Any, self).cv_results_["iter"]
+        self.n_resources_ = list(amounts)
+        self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
+        self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
+
+    @contextmanager
+    def _open_journal(self, resuming: bool) -> Iterator[NoJournal]:
+        if self.checkpoint is None:
+            yield (
+                self._memory
+                if resuming and self._memory is not None
+                else MemoryJournal()
+            )
+            return
+        retry = self.retry_failed
+        with open_journal(self.checkpoint, retry_failed=retry) as journal:
+            yield journal
+
+    def _forget(self, source: OptimizerSource) -> None:
+        """Delete the results of an earlier fit, once this one has passed all checks."""
+        for name in ("_notes", "_memory", "best_score_", *_HONEST):
+            self.__dict__.pop(name, None)
+        self.optimizer_ = source.optimizer
+
+    def _honest(
+        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
+    ) -> Honest:
+        return honest(
+            source.trials,
+            kept if keeps_predictions(self) else None,
+            metric=score_metric(self, source.trials[0].metrics),
+            error_score=self.error_score,
+            groups=groups,
+            seed=source.optimizer._seed,
+            verbose=self.verbose,
+        )
+
+    def _set_honest_score(self, found: Honest) -> None:
+        self.honest_score_, self.honest_interval_ = found.score, found.interval
+        if hasattr(self, "best_score_"):
+            self.honest_optimism_ = float(self.best_score_ - found.score)
+
+    def _source(
+        self,
+        journal: NoJournal | None = None,
+        data: Params | None = None,
+        n_iter: int | None = None,
+    ) -> OptimizerSource:
+        """Return the source of candidates, after all checks that need no fit."""
+        journal, n = journal or NoJournal(), n_iter or self.n_iter
+        data = data or {}
+        known = partial(known_before, self, data)
+        fresh, before, resource = prepared(self, journal, data, n, known)
+        if resource is not None:
+            return RungSource(self, fresh, journal, n, before, resource=resource)
+        if n_iter is not None and self._can_continue_in_place(journal):
+            return ContinuedSource(self, fresh, journal, n, before)
+        return OptimizerSource(self, fresh, journal, n, before)
+
+    def _can_continue_in_place(self, journal: NoJournal) -> bool:
+        """Return whether `resume` can continue with the optimizer as it is.
+
+        It can if the search proceeds in rounds, so that no candidate was proposed while
+        another one was pending, and if nobody has used the optimizer since.
+        """
+        if not isinstance(journal, MemoryJournal) or self.racing is not None:
+            return False
+        trials, n_told = self.optimizer_._trials, len(self._notes.trials)
+        n = trials.n_before
+        same = (
+            len(trials.trials) == journal.n_asked[1] + n and len(trials) == n_told + n
+        )
+        return self.schedule == "rounds" and same

@@ -16,8 +16,8 @@ from skrobustbo._trials import FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import Racing, ResourceAxis, Schedule
-from skrobustbo.model_selection._before import metric_of
-from skrobustbo.model_selection._failures import Notes, check_fits
+from skrobustbo.model_selection._checks import metric_of
+from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
 from skrobustbo.model_selection._records import (
     COLUMNS,
@@ -28,7 +28,7 @@ from skrobustbo.model_selection._records import (
 from skrobustbo.model_selection._refit import best_standard_error
 from skrobustbo.model_selection._softly import softly
 from skrobustbo.optimizer import Optimizer
-from skrobustbo.surrogate._cholesky import NUMERICAL
+from skrobustbo.surrogate import NUMERICAL
 
 #: Multiple of the tolerance from which on what is left to gain counts as near it.
 _NEAR = 2.0
@@ -89,7 +89,7 @@ class OptimizerSource:
         self._n_iter, self._before = int(n_iter), before
         #: Candidates asked for at once.
         self._at_once = int(search.batch_size) if search.schedule == "rounds" else 1
-        n_rounds, n_noted = journal.noted  # the last one may be smaller than others
+        n_rounds, n_noted = journal.n_asked  # the last one may be smaller than others
         n_new = max(self._n_iter - n_noted, 0)
         # Rounded up.
         self.n_rounds: int | None = n_rounds - (-n_new // self._at_once)
@@ -348,9 +348,9 @@ class OptimizerSource:
             "race_std": [std for _, std in estimates],
         }
 
-    def notes(self) -> Notes:
+    def notes(self) -> Outcome:
         """Return what the report needs, at the end of the search."""
-        return Notes(
+        return Outcome(
             optimizer=self.optimizer,
             metric=self.metric,
             n_planned=max(self.n_planned, self._n_iter),

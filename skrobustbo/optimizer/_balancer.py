@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._forms import Count
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._candidates import RegretBalancer
+from skrobustbo.policies import RegretBalancer
 from skrobustbo.surrogate import Posterior
 
 Array = NDArray[np.float64]

@@ -19,18 +19,16 @@ from skrobustbo.optimizer._balancer import BETA, OptimisticBound
 from skrobustbo.optimizer._design import Design
 from skrobustbo.optimizer._determinism import Purpose, stream
 from skrobustbo.optimizer._regret_bound import Band, bands
-from skrobustbo.policies._base import Policy
-from skrobustbo.policies._candidates import numbered
-from skrobustbo.policies._interface import Setup
+from skrobustbo.policies import Policy, Setup, numbered
 from skrobustbo.space import Space
 from skrobustbo.surrogate import (
+    NUMERICAL,
     FactorCache,
     IncrementalGPR,
     Models,
+    ReferencePoints,
     View,
 )
-from skrobustbo.surrogate._cholesky import NUMERICAL
-from skrobustbo.surrogate._posterior import ReferencePoints
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]

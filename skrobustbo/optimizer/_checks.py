@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_flag
-from skrobustbo._names import shown
-from skrobustbo._words import be, count
+from skrobustbo._names import be, count, shown
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.space import is_finite, is_listing, is_number, plain
 

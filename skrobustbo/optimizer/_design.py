@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._sobol import sobol
-from skrobustbo.acquisition._maximizer import neighbours
+from skrobustbo.acquisition import neighbours
 from skrobustbo.optimizer._determinism import stream
 from skrobustbo.space import Space
 

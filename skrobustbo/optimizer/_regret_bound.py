@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.acquisition import UCB
-from skrobustbo.policies._beta import (
+from skrobustbo.policies import (
+    Argmax,
     bayes_continuous_beta,
     bayes_finite_beta,
     self_normalised_beta,
 )
-from skrobustbo.policies._interface import Argmax
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
 Array = NDArray[np.float64]

@@ -31,7 +31,7 @@ _MISFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
-class Noted:
+class StoredTrial:
     """A trial as it is kept elsewhere.
 
     Attributes
@@ -70,7 +70,7 @@ class Memory:
     ----------
     start : object
         The policy's first state that was noted, in JSON types; None if there is none.
-    noted : list of Noted
+    noted : list of StoredTrial
         The told trials.
     trials : list of Trial
         What was made of them; points outside the space are left out.
@@ -81,19 +81,19 @@ class Memory:
     """
 
     start: Any
-    noted: list[Noted]
+    noted: list[StoredTrial]
     trials: list[Trial]
     state: Any
     factors: FactorCache
 
-    def begins(self, start: Any, told: Sequence[Noted]) -> bool:
+    def begins(self, start: Any, told: Sequence[StoredTrial]) -> bool:
         """Return whether it is about the beginning of what is told."""
         n = len(self.noted)
         known = n <= len(told) and self.start == start
         return known and all(map(_same, self.noted, told))
 
 
-def _same(one: Noted, other: Noted) -> bool:
+def _same(one: StoredTrial, other: StoredTrial) -> bool:
     value, found = one.value, other.value
     equal = value == found or (value != value and found != found)
     same_note = one.note is other.note or one.note == other.note
@@ -102,7 +102,7 @@ def _same(one: Noted, other: Noted) -> bool:
 
 def replay(
     optimizer: Optimizer,
-    noted: Sequence[Noted],
+    noted: Sequence[StoredTrial],
     *,
     n_asked: int,
     memory: Memory | None = None,
@@ -113,7 +113,7 @@ def replay(
     ----------
     optimizer : Optimizer
         One that knows no trials.
-    noted : sequence of Noted
+    noted : sequence of StoredTrial
         Those told, in the order told, and those pending. A point outside the space is
         left out.
     n_asked : int
@@ -155,7 +155,7 @@ def replay(
 
 
 def _told(
-    optimizer: Optimizer, start: Any, told: list[Noted], memory: Memory | None
+    optimizer: Optimizer, start: Any, told: list[StoredTrial], memory: Memory | None
 ) -> Memory:
     """Tell an optimizer the told trials, those that a memory has without computing."""
     (branch,) = optimizer._branches
@@ -175,7 +175,7 @@ def _told(
     return Memory(start, told, trials, copy.deepcopy(branch.state), branch._cache)
 
 
-def _placed(optimizer: Optimizer, noted: Noted, learns: bool) -> Trial | None:
+def _placed(optimizer: Optimizer, noted: StoredTrial, learns: bool) -> Trial | None:
     """Return a trial, with what the policy noted if it learns from that."""
     try:
         trial = optimizer._place(noted.params)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skrobustbo._arguments import LARGEST_COUNT
-from skrobustbo._forms import Count, built, has_form, has_items
+from skrobustbo._forms import built
 from skrobustbo._trials import Trial
-from skrobustbo.optimizer._balancer import BranchState
-from skrobustbo.optimizer._branch import Branch
 from skrobustbo.optimizer._checks import checked_amounts
-from skrobustbo.policies import Policy
-from skrobustbo.policies._registry import policy_from_dict, policy_to_dict
+from skrobustbo.policies import Policy, policy_from_dict
 from skrobustbo.space import Space, from_json, to_json
-
-if TYPE_CHECKING:
-    from skrobustbo.optimizer._optimizer import Optimizer
 
 #: To be raised when an older reader would misread what is written.
 FORMAT = 3
@@ -90,45 +83,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     return found
 
 
-def written(optimizer: Optimizer) -> dict[str, Any]:
-    """Return the whole state of an optimizer in JSON types."""
-    branches, trials = optimizer.space.branches, optimizer._trials
-    several = len(branches) > 1
-    states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
-    rungs = optimizer._rungs
-    of_rungs: dict[str, Any] = {}
-    if rungs is not None:
-        of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
-        full = [_numbers_told(b, trials.n_before) for b in optimizer._branches]
-        of_rungs |= {"over": rungs.over, "full": full}
-    return {
-        **of_rungs,
-        "format": FORMAT,
-        "space": _or_none(optimizer.space.to_dict),
-        "policy": _or_none(lambda: policy_to_dict(optimizer.policy)),
-        "horizon": optimizer.horizon,
-        "constrained": optimizer.constraints is not None,
-        "n_initial": optimizer.n_initial_points,
-        "first": [
-            [t.branch, branches[t.branch].params_to_json(t.params)]
-            for t in optimizer._design.first
-        ],
-        "seed": optimizer._seed,
-        "n_asked": optimizer._n_asked,
-        "states": states,
-        "balancer": to_json_state(optimizer._turns.balancer.state) if several else None,
-        "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
-        "told": [trial.number + trials.n_before for trial in trials.told],
-    }
-
-
-def _numbers_told(branch: Branch, n_before: int) -> list[int] | None:
-    """Return the trials that a branch uses, None if it uses all told ones."""
-    told = [trial.number + n_before for trial in branch.history.told]
-    return told if branch.history.only_full else None
-
-
-def _or_none(write: Callable[[], Any]) -> Any:
+def or_none(write: Callable[[], Any]) -> Any:
     """Return the written part; None if it has objects, which are passed again."""
     try:
         return write()
@@ -158,92 +113,6 @@ def settings_read(
     amounts = d.get("resources")
     same["resources"] = None if amounts is None else checked_amounts(amounts)
     return {"space": space, "policy": policy, "first": first, **same}
-
-
-def restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
-    """Restore the state of an optimizer that has just been set up.
-
-    The trials are added in their order, but the policy does not learn from them again.
-    """
-    optimizer._n_asked = d["n_asked"]
-    _restore_states(optimizer, d)
-    trials = _read_trials(optimizer, d)
-    for trial in trials:
-        optimizer._add(trial)
-    for trial in (trials[i] for i in d["told"]):
-        # Not `value or ...`, which makes 0.0 of -0.0.
-        value = math.nan if trial.value is None else float(trial.value)
-        optimizer._record(trial, value, float(trial.time or 0.0))
-    if optimizer._rungs is not None:
-        optimizer._rungs.check()
-        _restore_full(optimizer, trials, d)
-        optimizer._revalue()
-    _check_restored(optimizer)
-
-
-def _restore_states(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
-    """Restore the states of the policy and of the balancer of branches."""
-    for branch, state in zip(optimizer._branches, d["states"], strict=True):
-        if state is not None:
-            branch.state = rebuilt(optimizer.policy.state_type, state)
-    if (d["balancer"] is None) != (len(optimizer._branches) == 1):
-        raise ValueError(f"{d['balancer']!r} to balance {len(d['states'])} branches")
-    if d["balancer"] is not None:
-        optimizer._turns.balancer.state = rebuilt(BranchState, d["balancer"])
-
-
-def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
-    """Read the trials, and how many of them are of an earlier search."""
-    trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
-    if optimizer._rungs is None and any(trial.rungs for trial in trials):
-        raise ValueError("values at rungs, and no resource")
-    if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
-        raise ValueError("values of what was not told, or none of what was")
-    n_before = d.get("n_before", 0)
-    if not has_form(n_before, Count) or n_before > len(trials):
-        raise ValueError(f"{n_before!r} trials of an earlier search")
-    optimizer._trials.n_before = n_before
-    return trials
-
-
-def _restore_full(
-    optimizer: Optimizer, trials: list[Trial], d: Mapping[str, Any]
-) -> None:
-    """Restore which trials each branch uses."""
-    rungs = optimizer._ladder
-    if type(d["over"]) is not bool:
-        raise ValueError(f"{d['over']!r} for its 'over'")
-    rungs.over = d["over"]
-    for branch, numbers in zip(optimizer._branches, d["full"], strict=True):
-        if numbers is None:
-            continue
-        shown = [trials[i] for i in numbers]
-        full = rungs.full(branch.history)
-        if sorted(map(id, shown)) != sorted(map(id, full)):
-            raise ValueError(f"{numbers!r} as those with full values")
-        branch.history.keep(shown)
-
-
-def _check_restored(optimizer: Optimizer) -> None:
-    """Raise a ValueError unless the restored parts fit together."""
-    for branch in optimizer._branches:
-        if not _can_resume(branch):
-            policy = type(branch.policy).__name__
-            raise ValueError(f"a state of {policy} out of place")
-    n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
-    if n > 1 and not balancer.consistent(n, len(optimizer._trials)):
-        raise ValueError("a state of the balancer out of place")
-
-
-def _can_resume(branch: Branch) -> bool:
-    """Return whether the policy can continue from the restored state."""
-    history, policy = branch.history, branch.policy
-    if branch.state is None:
-        return all(trial.metadata is None for trial in history.trials)
-    pending = history.pending_metadata
-    formed = all(has_items(metadata, policy.metadata_type) for metadata in pending)
-    n_told = len(history.told)
-    return formed and policy.consistent(branch.state, pending, branch.setup, n_told)
 
 
 def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:

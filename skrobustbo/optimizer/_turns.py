@@ -7,15 +7,14 @@ from contextlib import suppress
 
 import numpy as np
 
-from skrobustbo._names import shown
+from skrobustbo._names import be, count, every, shown
 from skrobustbo._trials import Trial, Trials
-from skrobustbo._words import be, count, every
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchBalancer, OptimisticBound
 from skrobustbo.optimizer._branch import Branch, warn_of_failure
-from skrobustbo.policies._base import Policy
+from skrobustbo.policies import Policy
 from skrobustbo.space import Constraint, Space
-from skrobustbo.surrogate._cholesky import NUMERICAL
+from skrobustbo.surrogate import NUMERICAL
 
 #: Number of initial points of every branch, if the horizon allows it.
 _LEAST = 2

@@ -3,16 +3,25 @@
 from skrobustbo.policies._balancing import HBGPUCB
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._bayes import MCMCGPUCB
+from skrobustbo.policies._beta import band_beta as band_beta
+from skrobustbo.policies._beta import bayes_continuous_beta as bayes_continuous_beta
+from skrobustbo.policies._beta import bayes_finite_beta as bayes_finite_beta
+from skrobustbo.policies._beta import self_normalised_beta as self_normalised_beta
 from skrobustbo.policies._boho import BOHO
+from skrobustbo.policies._candidates import RegretBalancer as RegretBalancer
+from skrobustbo.policies._candidates import numbered as numbered
 from skrobustbo.policies._elimination import HEGPUCB, ExpectedUCB
 from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
 from skrobustbo.policies._event import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
 from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
 from skrobustbo.policies._growing import AGPUCB
+from skrobustbo.policies._interface import Argmax as Argmax
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._length_scales import LBGPUCB, LNBGPUCB
 from skrobustbo.policies._registry import available, make_policy
+from skrobustbo.policies._registry import policy_from_dict as policy_from_dict
+from skrobustbo.policies._registry import policy_to_dict as policy_to_dict
 from skrobustbo.policies._robust import RobustUCB
 from skrobustbo.policies._stable import HEStableOpt, StableOpt
 

@@ -21,14 +21,20 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Credited
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Credited,
+    Metadata,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     initial_length_scale,
     is_usable,
     length_scale_candidate,
+    metadata_of,
     named,
-    note,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
@@ -128,7 +134,7 @@ class Balancing(UCBPolicy):
         beta = self.beta_of(posterior, state.n_parameters, t, share=0.5)  # line 4
         x, _ = argmax(UCB(posterior, beta))  # line 4
         width = beta * posterior.told_deviation(x) * models.unit  # line 11
-        return x, note(models, posterior, x, candidate=chosen, width=width)
+        return x, metadata_of(models, posterior, x, candidate=chosen, width=width)
 
     def _balanced(self, state: BalancingState, pending: Sequence[Metadata]) -> int:
         """Return the candidate whose turn it is; ties go to the first introduced."""

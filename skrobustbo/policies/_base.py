@@ -14,13 +14,12 @@ from skrobustbo._forms import Count
 from skrobustbo._trials import Survivor, is_constant
 from skrobustbo.policies._beta import (
     GAINS,
-    Band,
+    WidthInputs,
     band_beta,
     check_beta,
     depends_on_norm,
 )
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Named
+from skrobustbo.policies._interface import Argmax, Array, Metadata, Named, Setup, Told
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -336,7 +335,7 @@ class UCBPolicy(Policy):
         self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> float:
         """Return beta at query `t` for one model; `share` of delta goes to its band."""
-        band = Band(
+        band = WidthInputs(
             t=t,
             delta=self.delta * share,
             norm=posterior.candidate.norm_bound,

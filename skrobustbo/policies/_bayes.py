@@ -15,8 +15,14 @@ from skrobustbo._forms import Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Metadata,
+    Predicted,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,

@@ -186,7 +186,7 @@ GAINS: dict[str, Callable[[Posterior, int], float]] = {
 
 
 @dataclass(frozen=True)
-class Band:
+class WidthInputs:
     """What a schedule may depend on."""
 
     t: int  # number of the query, from 1
@@ -198,7 +198,7 @@ class Band:
     n_points: int | None = None  # None if there are infinitely many
 
 
-_SCHEDULES: dict[str, Callable[[Band], float]] = {
+_SCHEDULES: dict[str, Callable[[WidthInputs], float]] = {
     "log": lambda band: log_beta(band.t),
     "igp": lambda band: igp_beta(band.norm, band.noise, band.gain(), band.delta),
     "a-gp": lambda band: a_gp_beta(band.norm, band.noise, band.gain(), band.delta),
@@ -221,7 +221,7 @@ def depends_on_norm(beta: float | str) -> bool:
     return beta in _OF_NORM
 
 
-def band_beta(beta: float | str, band: Band) -> float:
+def band_beta(beta: float | str, band: WidthInputs) -> float:
     """Return the number that a `beta` setting stands for."""
     return _SCHEDULES[beta](band) if isinstance(beta, str) else float(beta)
 

@@ -14,13 +14,19 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Metadata,
+    Predicted,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     estimated,
     length_scale_candidate,
-    note,
+    metadata_of,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
@@ -185,7 +191,9 @@ class BOHO(Policy):
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
         variance = posterior.told_deviation(x) ** 2
         confident = variance < self.threshold * posterior.noise**2  # line 4
-        metadata = note(models, posterior, x, theta=theta.tolist(), confident=confident)
+        metadata = metadata_of(
+            models, posterior, x, theta=theta.tolist(), confident=confident
+        )
         return x, metadata
 
     def _estimate(self, state: BOHOState, models: Models) -> Array:

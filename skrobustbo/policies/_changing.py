@@ -15,12 +15,18 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, PolicyState
 from skrobustbo.policies._beta import log_beta
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Estimated
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Estimated,
+    Metadata,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
-    note,
+    metadata_of,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Posterior, Prior
@@ -153,7 +159,7 @@ class ChangingUCB(OneModelUCB):
         t = state.t + len(pending) + 1  # line 2; line 1 where data fade
         beta = self.width(state, posterior, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
-        metadata = note(models, posterior, x, estimate=state.estimate)
+        metadata = metadata_of(models, posterior, x, estimate=state.estimate)
         return x, {**metadata, **self._evidence(state, models, posterior, x)}
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.acquisition import EI, LogEI
-from skrobustbo.acquisition._distance import distances
+from skrobustbo.acquisition import EI, LogEI, distances
 from skrobustbo.policies._interface import Argmax, Array
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.surrogate import Candidate, Models, Posterior

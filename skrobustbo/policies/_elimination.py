@@ -13,9 +13,15 @@ from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
 from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, QueryBound
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Credited
-from skrobustbo.policies._models import note
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Credited,
+    Metadata,
+    Setup,
+    Told,
+)
+from skrobustbo.policies._models import metadata_of
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
@@ -209,7 +215,7 @@ class HEGPUCB(Eliminating):
         posterior, beta = bands[best]
         width = beta * posterior.told_deviation(x) * models.unit
         u = state.survivors[best]
-        return x, note(models, posterior, x, candidate=u, width=width)
+        return x, metadata_of(models, posterior, x, candidate=u, width=width)
 
     def learn(self, state: EliminationState, metadata: Metadata, history: Told) -> None:
         """Credit the query to its candidate, and test that one."""
@@ -268,7 +274,7 @@ def _mixture_note(
     models: Models, posteriors: Sequence[Posterior], P: Array, x: Array
 ) -> Metadata:
     """Return metadata with the prediction of the mixture, named by its chief part."""
-    notes = [note(models, posterior, x) for posterior in posteriors]
+    notes = [metadata_of(models, posterior, x) for posterior in posteriors]
     means = np.array([each["mean"] for each in notes])
     stds = np.array([each["std"] for each in notes])
     mean = float(P @ means)

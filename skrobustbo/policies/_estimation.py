@@ -18,16 +18,22 @@ from skrobustbo.policies._candidates import (
     candidate_models,
     check_candidates,
 )
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Metadata,
+    Predicted,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
     estimated,
     length_scale_candidate,
     length_scales_of,
+    metadata_of,
     named,
-    note,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import (
@@ -96,7 +102,7 @@ class _EstimatingUCB(UCBPolicy):
             return argmax(UCB(posterior, beta))[0]  # line 3
 
         posterior, x = self._query(models, posterior, ask)
-        return x, note(models, posterior, x, **estimate)
+        return x, metadata_of(models, posterior, x, **estimate)
 
     def _query(self, models: Models, posterior: Posterior, ask: Ask) -> Asked:
         """Return the model in the end, and the maximiser of its bound."""

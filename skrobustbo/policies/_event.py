@@ -16,14 +16,13 @@ from skrobustbo.policies._changing import (
     ResetState,
     ResettingUCB,
 )
-from skrobustbo.policies._interface import Array, Metadata, Setup
+from skrobustbo.policies._interface import Array, Estimated, Metadata, Setup
 from skrobustbo.policies._memory import (
     BudgetedUCB,
     block_length,
     check_block_length,
     is_count,
 )
-from skrobustbo.policies._metadata import Estimated
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 

@@ -11,7 +11,7 @@ from skrobustbo._forms import Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup
-from skrobustbo.policies._models import note
+from skrobustbo.policies._models import metadata_of
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
 
@@ -96,7 +96,7 @@ class GPUCB(OneModelUCB):
         t = state.t + len(pending) + 1  # line 1
         beta = self.beta_of(posterior, state.n_parameters, t)
         x, _ = argmax(UCB(posterior, beta))  # line 2
-        return x, note(models, posterior, x)
+        return x, metadata_of(models, posterior, x)
 
     def candidate(self, state: FixedState) -> Candidate:
         """Return the model, with its norm bound."""

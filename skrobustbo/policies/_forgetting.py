@@ -22,9 +22,15 @@ from skrobustbo.policies._changing import (
     ChangingState,
     ChangingUCB,
 )
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Estimated,
+    Metadata,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._memory import BudgetedUCB
-from skrobustbo.policies._metadata import Estimated
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior

@@ -13,20 +13,26 @@ from skrobustbo._arguments import require, require_positive
 from skrobustbo._forms import Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._beta import Band, band_beta, depends_on_norm
+from skrobustbo.policies._beta import WidthInputs, band_beta, depends_on_norm
 from skrobustbo.policies._candidates import (
     Given,
     candidate_models,
     check_candidates,
 )
 from skrobustbo.policies._crossing import first_crossing
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Metadata,
+    Predicted,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
     map_length_scales,
-    note,
+    metadata_of,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
@@ -238,7 +244,9 @@ class AGPUCB(UCBPolicy):
         # Without a unit, nothing is known to be lost.
         unit = 0.0 if math.isnan(models.unit) else models.unit
         width = step.width(posterior, beta, x) * unit
-        metadata = note(models, posterior, x, h=h, width=width, estimate=step.estimate)
+        metadata = metadata_of(
+            models, posterior, x, h=h, width=width, estimate=step.estimate
+        )
         return x, metadata
 
     def learn(self, state: GrowingState, metadata: Metadata, history: Told) -> None:
@@ -361,7 +369,7 @@ class _Step:
         def regret(h: float) -> float:
             g, b = policy.factors(h, self.d)
             gain = (g / g_before) ** self.d * gain_before  # line 9
-            band = Band(
+            band = WidthInputs(
                 t=self.t + 1,
                 delta=policy.delta,
                 norm=self.norm(g, b),

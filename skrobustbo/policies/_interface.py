@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import Acquisition
+
+
+class Named(TypedDict):
+    """What every metadata has: the name of the model that chose the point."""
+
+    label: str
+
+
+class Predicted(Named):
+    """The metadata of a policy that predicts the value, in objective units."""
+
+    mean: float
+    std: float
+
+
+class Estimated(Predicted):
+    """The metadata of a policy that may estimate length scales and a variance."""
+
+    estimate: list[Positive]
+
+
+class Credited(Predicted):
+    """The metadata of a policy that credits the query to one of its candidates."""
+
+    candidate: Count
+    width: float
+
 
 Array = NDArray[np.float64]
 Metadata = dict[str, Any]

@@ -27,7 +27,7 @@ _SIDE = 0.4
 
 
 @dataclass(frozen=True)
-class Scale:
+class Spacing:
     """The resolution that N evaluations have in d parameters.
 
     Parameters
@@ -42,7 +42,7 @@ class Scale:
     n_planned: int
 
     @classmethod
-    def of(cls, d: int, horizon: int | None, n: int) -> Scale:
+    def of(cls, d: int, horizon: int | None, n: int) -> Spacing:
         """Return the scale after `n` evaluations; without a horizon N is 50 or n."""
         return cls(d, horizon or max(n, _DEFAULT_HORIZON))
 
@@ -76,7 +76,7 @@ class Step:
         Makes the models of the estimate.
     fit : Estimate
         The estimate.
-    scale : Scale
+    scale : Spacing
         The resolution of the evaluations.
     beta : callable
         Maps a posterior to the factor beta of its confidence band.
@@ -88,7 +88,7 @@ class Step:
     argmax: Argmax
     estimator: MapEstimator
     fit: Estimate
-    scale: Scale
+    scale: Spacing
     beta: Callable[[Posterior], float]
     only_best: bool
 
@@ -124,7 +124,7 @@ class Step:
 
 
 def in_use(
-    estimator: MapEstimator, models: Models, fit: Estimate, scale: Scale
+    estimator: MapEstimator, models: Models, fit: Estimate, scale: Spacing
 ) -> list[Candidate]:
     """Return the models of the levels, including that of a climb."""
     divisors = sorted({1.0, 1.0 if scale.fills else scale.divisor(fit.theta)})

@@ -31,7 +31,7 @@ _REGRET_DIVISOR = 2.0
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Repeats:
     """When to repeat an estimate.
 
     Up to `free` + `spacing` values, it is repeated at every step. With more values, an
@@ -48,7 +48,7 @@ class Schedule:
         return not fit.n_fitted or n - fit.n_fitted > spacing
 
 
-SCHEDULE = Schedule()
+SCHEDULE = Repeats()
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,9 @@ def length_scales_of(candidate: Candidate) -> list[float] | None:
     return None
 
 
-def note(models: Models, posterior: Posterior, x: Array, **extra: Any) -> Metadata:
+def metadata_of(
+    models: Models, posterior: Posterior, x: Array, **extra: Any
+) -> Metadata:
     """Return metadata with the name and the prediction of the model that chose `x`."""
     mu, sigma = posterior.predict(x[None, :])
     return {

@@ -9,9 +9,17 @@ from typing import Any, ClassVar
 from skrobustbo._arguments import require
 from skrobustbo.policies._climbs import points_of_box
 from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale, Step, in_use
+from skrobustbo.policies._levels import (
+    CLIMB,
+    FILL,
+    MODEL,
+    SHORTER,
+    Spacing,
+    Step,
+    in_use,
+)
 from skrobustbo.policies._map_estimate import MapPolicy
-from skrobustbo.policies._models import note
+from skrobustbo.policies._models import metadata_of
 from skrobustbo.policies._robust_state import LevelMetadata, RobustState
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
@@ -111,7 +119,7 @@ class RobustUCB(MapPolicy):
                 query, chosen = offered, level
                 if query.free or query.gain >= self.least_gain(state, level, n):
                     break  # line 9
-        metadata = note(models, query.posterior, query.x, **step.fit._asdict())
+        metadata = metadata_of(models, query.posterior, query.x, **step.fit._asdict())
         passed = order[: order.index(chosen)]
         return query.x, {**metadata, "level": chosen, "passed": passed}
 
@@ -120,7 +128,7 @@ class RobustUCB(MapPolicy):
     ) -> Step:
         """Return what the levels need to choose their points."""
         d, t = state.n_parameters, sum(state.taken(pending)) + 1
-        estimator, scale = self.estimator, Scale.of(d, state.horizon, n)
+        estimator, scale = self.estimator, Spacing.of(d, state.horizon, n)
         fit = estimator.latest(state, models, pending)
         return Step(
             *(models, argmax, estimator, fit, scale),
@@ -142,7 +150,7 @@ class RobustUCB(MapPolicy):
 
     def fills(self, state: RobustState, n: int) -> bool:
         """Return whether the evaluations planned can fill the space."""
-        return Scale.of(state.n_parameters, state.horizon, n).fills  # line 3
+        return Spacing.of(state.n_parameters, state.horizon, n).fills  # line 3
 
     def least_gain(self, state: RobustState, level: int, n: int) -> float:
         """Return the improvement that a level has to expect of its query."""
@@ -172,7 +180,7 @@ class RobustUCB(MapPolicy):
         """Return the posteriors of the levels in use."""
         estimator = self.estimator
         fit = estimator.latest(state, models, ())
-        scale = Scale.of(state.n_parameters, state.horizon, models.n)
+        scale = Spacing.of(state.n_parameters, state.horizon, models.n)
         return [models[each] for each in in_use(estimator, models, fit, scale)]
 
     def consistent(

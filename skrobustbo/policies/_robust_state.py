@@ -10,8 +10,7 @@ import numpy as np
 
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import rounding
-from skrobustbo.policies._interface import Array, Metadata
-from skrobustbo.policies._metadata import Predicted
+from skrobustbo.policies._interface import Array, Metadata, Predicted
 
 #: Values farther below the lower quartile than this, in interquartile ranges, are
 #: raised even for predictions: they show that a fit diverged, but not by how much.

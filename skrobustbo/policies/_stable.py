@@ -14,9 +14,15 @@ from skrobustbo._forms import Count, Finite
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given, QueryBound
 from skrobustbo.policies._elimination import Eliminating, EliminationState, query_bound
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
-from skrobustbo.policies._metadata import Credited
-from skrobustbo.policies._models import initial_length_scale, note
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Credited,
+    Metadata,
+    Setup,
+    Told,
+)
+from skrobustbo.policies._models import initial_length_scale, metadata_of
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
@@ -121,7 +127,7 @@ class _Stable(Eliminating):
             if argmax.free(around[i])
         )
         v, x = int(np.argmin(lower[:, worst])), around[worst]
-        metadata = note(models, bands[u][0], x, **_bound(models, bands[u], x))
+        metadata = metadata_of(models, bands[u][0], x, **_bound(models, bands[u], x))
         metadata |= {
             "candidate": state.survivors[u],
             "adversary": {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skrobustbo._words import count
-from skrobustbo.optimizer._checks import paired
+from skrobustbo._names import count
+from skrobustbo.optimizer import paired
 
 
 class PreviousCandidates:

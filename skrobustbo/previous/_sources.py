@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo.optimizer._checks import read_results
+from skrobustbo.optimizer import read_results
 from skrobustbo.previous._candidates import PreviousCandidates
 from skrobustbo.space import is_number, plain
 

@@ -4,6 +4,7 @@ from skrobustbo.space import _branched, _points  # noqa: F401 (they register the
 from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._cube import Constraint
 from skrobustbo.space._dimensions import Integer, Real
+from skrobustbo.space._parse import as_dimension as as_dimension
 from skrobustbo.space._space import Space
 from skrobustbo.space._values import (
     distinct,

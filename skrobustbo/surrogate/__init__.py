@@ -7,10 +7,12 @@ from skrobustbo.kernels import (
     SubsetKernel,
     WienerKernel,
 )
+from skrobustbo.surrogate._cholesky import NUMERICAL as NUMERICAL
 from skrobustbo.surrogate._factor_cache import FactorCache
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._models import Models, View
 from skrobustbo.surrogate._posterior import Candidate, Posterior
+from skrobustbo.surrogate._posterior import ReferencePoints as ReferencePoints
 from skrobustbo.surrogate._priors import FlatPrior, GammaPrior, LogNormalPrior, Prior
 
 __all__ = [

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.kernels._radial import with_nominal
+from skrobustbo.kernels import with_nominal
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import Candidate
 

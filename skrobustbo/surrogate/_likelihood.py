@@ -13,8 +13,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.kernels import radial, with_length_scale
-from skrobustbo.kernels._radial import NominalKernel, differ
+from skrobustbo.kernels import NominalKernel, differ, radial, with_length_scale
 from skrobustbo.surrogate._priors import Prior
 
 Array = NDArray[np.float64]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.kernels import diag_gradient
-from skrobustbo.kernels._gradients import kernel_and_slopes, length_scales
+from skrobustbo.kernels import diag_gradient, kernel_and_slopes, length_scales
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._gpr import IncrementalGPR
 

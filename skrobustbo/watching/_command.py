@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from skrobustbo.checkpoint import CheckpointError, NotBegun
-from skrobustbo.model_selection._loading import LoadedSearch, load_checkpoint
+from skrobustbo.model_selection import LoadedSearch, load_checkpoint
 from skrobustbo.watching._page import check_place, page, write
 from skrobustbo.watching._screen import line, screen
 

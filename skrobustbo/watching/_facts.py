@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from skrobustbo._names import printable
-from skrobustbo._words import count
-from skrobustbo.model_selection._loading import LoadedSearch
+from skrobustbo._names import count, printable
+from skrobustbo.model_selection import LoadedSearch
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200

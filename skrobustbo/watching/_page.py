@@ -10,8 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from skrobustbo.checkpoint import CheckpointError
-from skrobustbo.model_selection._html import curve
-from skrobustbo.model_selection._loading import LoadedSearch
+from skrobustbo.model_selection import LoadedSearch, curve
 from skrobustbo.watching import _facts as facts
 
 _BEGINS = "<!DOCTYPE html>\n"

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo.model_selection._html import limits
-from skrobustbo.model_selection._loading import LoadedSearch
+from skrobustbo.model_selection import LoadedSearch, limits
 from skrobustbo.watching import _facts as facts
 
 _HEIGHT, _WIDEST = 6, 60

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from skrobustbo import Real, RobustBayesSearchCV
 from skrobustbo.checkpoint import CheckpointError
-from skrobustbo.checkpoint._beside import LOCK, NEW
+from skrobustbo.checkpoint._lock import LOCK, NEW
 
 X, y = np.zeros((30, 1)), np.arange(30) % 2
 

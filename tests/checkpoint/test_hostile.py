@@ -22,7 +22,7 @@ from sklearn.datasets import load_iris
 
 from skrobustbo import Categorical, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo.checkpoint import CheckpointError
-from skrobustbo.checkpoint._beside import LOCK, NEW
+from skrobustbo.checkpoint._lock import LOCK, NEW
 from skrobustbo.checkpoint._records import (
     FoldReader,
     Malformed,

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from skrobustbo import load_checkpoint
-from skrobustbo.checkpoint._beside import is_locked, locked
+from skrobustbo.checkpoint._lock import is_locked, locked
 from skrobustbo.watching import _command, _page, main
 from skrobustbo.watching._page import page
 from skrobustbo.watching._screen import curve, screen

@@ -146,7 +146,7 @@ def journal_of(path, metrics, n_splits):
         parts = {"settings": {"honest_score": "True"}}
         journal.begin(lambda: parts, outline=lambda: outline, **settings)
         told = {"n_samples": np.int64(150), "metrics": metrics, "train": False}
-        journal.splits(lambda: splits, **told, n_classes=0)
+        journal.open(lambda: splits, **told, n_classes=0)
         return journal
 
     return open_journal(path), begin
@@ -187,7 +187,7 @@ def test_any_fold_is_read_as_it_was_written_or_lost_alone(folds, metrics, in_tur
         opened, begin = journal_of(path, metrics, len(folds))
         with opened as journal:
             assert len(begin(journal).next_round(Source())) == 1
-            done = {split: fold for _, (_, split), fold in journal.done(0)}
+            done = {split: fold for _, (_, split), fold in journal.folds_of(0)}
             assert len(done) == kept
             assert len(caught) == (kept < len(folds))
             for split in set(range(len(folds))) - set(done):

@@ -14,7 +14,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo import Integer, Optimizer, Real
-from skrobustbo.model_selection._before import policy_of
+from skrobustbo.model_selection._checks import policy_of
 from skrobustbo.optimizer import _regret_bound
 from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB
 

@@ -16,7 +16,7 @@ from skrobustbo.acquisition import EI, UCB
 from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.policies import BOHO, Policy, Setup
 from skrobustbo.policies._boho import BOHOState
-from skrobustbo.policies._models import length_scale_candidate, note
+from skrobustbo.policies._models import length_scale_candidate, metadata_of
 from skrobustbo.surrogate import Candidate, FactorCache, FlatPrior, Models, View
 
 
@@ -218,7 +218,7 @@ class PlainEI(Policy):
         posterior = models[length_scale_candidate(self.base_kernel(), self.theta)]
         _, best = argmax(UCB(posterior, 0.0), inner=True)
         x, _ = argmax(EI(posterior, best))
-        return x, note(models, posterior, x)
+        return x, metadata_of(models, posterior, x)
 
 
 @pytest.mark.parametrize("space", [{"a": Real(-2, 3)}, MIXED])

@@ -12,7 +12,7 @@ from skrobustbo import Optimizer, Real
 from skrobustbo.policies import RobustUCB
 from skrobustbo.policies import _map_estimate as module
 from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Scale, Step
+from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Spacing, Step
 from skrobustbo.policies._robust_state import RobustState
 from skrobustbo.surrogate import FactorCache, LogNormalPrior, Models, View
 
@@ -204,9 +204,9 @@ def test_without_a_horizon_it_is_filled_once_there_are_enough_points():
 
 def test_shorter_length_scales_reach_what_the_budget_resolves():
     # The mean distance of 100 points in two dimensions is 100**(-1/2) = 0.1.
-    assert Scale.of(2, 100, 10).divisor([0.8, 2.0]) == pytest.approx(20)
-    assert Scale.of(1, 50, 10).divisor([0.01]) == 1.0
-    assert Scale.of(1, None, 200).divisor([1.0]) == pytest.approx(200)
+    assert Spacing.of(2, 100, 10).divisor([0.8, 2.0]) == pytest.approx(20)
+    assert Spacing.of(1, 50, 10).divisor([0.01]) == 1.0
+    assert Spacing.of(1, None, 200).divisor([1.0]) == pytest.approx(200)
 
 
 def test_what_a_level_has_to_expect_doubles_with_each_miss():

@@ -176,10 +176,3 @@ def test_docstrings_may_be_stripped():
     )
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_file_has_four_public_classes_at_most(path):
-    tree = ast.parse(path.read_text())
-    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-    assert len([name for name in classes if not name.startswith("_")]) <= 4

@@ -15,7 +15,7 @@ from fake_estimators import Marked, marks_of, search_of, strike_once
 from fixed_source import FixedSource
 from skrobustbo._trials import Trial
 from skrobustbo.evaluation import _folds, run_search
-from skrobustbo.evaluation._folds import Fold, FoldPool, is_loss
+from skrobustbo.evaluation._folds import BatchPool, Fold, is_loss
 from skrobustbo.evaluation._stops import Stops
 
 X, y = load_iris(return_X_y=True)
@@ -182,7 +182,7 @@ def test_only_deaths_with_a_fold_at_work_count(starting, busy, monkeypatch):
         return [(name, "result", 0.0)]
 
     monkeypatch.setattr(_folds, "delayed", lambda f: lambda: f.__name__)
-    pool = FoldPool(FakeJob(), 2, 2, Stops())
+    pool = BatchPool(FakeJob(), 2, 2, Stops())
     monkeypatch.setattr(pool, "_parallel", workers)
     monkeypatch.setattr(pool, "_restart", lambda: None)
     assert pool._alone(Fold(0, 0, {}, {})) == (None if busy == 2 else "result")

@@ -23,15 +23,15 @@ from sklearn.tree import DecisionTreeRegressor
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo._trials import Trial
-from skrobustbo.model_selection._failures import Failure, Notes
-from skrobustbo.model_selection._findings import Findings, _has_ends, _total_effects
-from skrobustbo.model_selection._gain import (
+from skrobustbo.model_selection._bounds import (
     has_settled,
     largest_score,
     left_to_gain,
 )
+from skrobustbo.model_selection._failures import Failure, Outcome
+from skrobustbo.model_selection._findings import Findings, _has_ends, _total_effects
 from skrobustbo.model_selection._limits import goes_on
-from skrobustbo.model_selection._wording import with_error
+from skrobustbo.model_selection._text import with_error
 from skrobustbo.watching import main as watch
 
 TREE = DecisionTreeRegressor(random_state=0)
@@ -428,7 +428,7 @@ def test_failures_are_counted_from_the_trials():
         Trial({}, folds=[scored, raised]),
         Trial({}, folds=[scored], estimate=(0.5, 0.1)),
     ]
-    notes = Notes(optimizer=None, metric=None, n_planned=4, trials=trials)
+    notes = Outcome(optimizer=None, metric=None, n_planned=4, trials=trials)
     assert notes.n_failed == 2
     assert notes.failures == [Failure("ValueError: no", n_folds=3, n_candidates=2)]
 

@@ -56,14 +56,14 @@ def break_one(monkeypatch, where, error):
 
 #: What may fail at the end of fit: where, and which attributes are then nan.
 AFTER_THE_FOLDS = {
-    "model_selection._resuming.honest": HONEST,
-    "model_selection._resuming.score_metric": HONEST,
+    "model_selection._search.honest": HONEST,
+    "model_selection._search.score_metric": HONEST,
     "model_selection._honest.fold_scores": HONEST,
     "model_selection._honest.count_units": HONEST,
     "model_selection._honest.bootstrapped": HONEST,
     "model_selection._honest.score_of_winner": HONEST,
     "model_selection._bootstrap.weighted": HONEST,
-    "model_selection._winner._interval": HONEST,
+    "model_selection._shrinkage._interval": HONEST,
     "optimizer.Optimizer.predict": ["posterior_mean", "posterior_std"],
     "model_selection._memory.MemoryJournal.note_data": [],
 }
@@ -102,7 +102,7 @@ def test_no_less_is_computed_where_nothing_fails():
 
 @pytest.mark.parametrize(
     "where",
-    ["model_selection._resuming.honest", "model_selection._bootstrap.weighted"],
+    ["model_selection._search.honest", "model_selection._bootstrap.weighted"],
 )
 def test_a_checkpoint_goes_on_after_such_a_failure(where, tmp_path, monkeypatch):
     path = tmp_path / "search.ckpt"
@@ -119,7 +119,7 @@ def test_a_checkpoint_goes_on_after_such_a_failure(where, tmp_path, monkeypatch)
 
 def test_a_failure_at_the_end_of_resume(monkeypatch):
     search = make().fit(X, y)
-    break_one(monkeypatch, "model_selection._resuming.honest", ValueError("on purpose"))
+    break_one(monkeypatch, "model_selection._search.honest", ValueError("on purpose"))
     with pytest.warns(UserWarning, match="on purpose"):
         search.resume(X, y, n_iter=2)
     assert search.n_iter_ == 8
@@ -128,14 +128,14 @@ def test_a_failure_at_the_end_of_resume(monkeypatch):
 
 def test_ctrl_c_is_not_swallowed_and_costs_nothing(monkeypatch):
     search = make()
-    break_one(monkeypatch, "model_selection._resuming.honest", KeyboardInterrupt())
+    break_one(monkeypatch, "model_selection._search.honest", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, y)
     assert search.n_iter_ == 6
     assert search.predict(X).shape == y.shape
     assert math.isnan(search.honest_score_)
     assert "no honest score could be computed" in search.report()
-    for where in ("_report._best", "_html.curve", "_reported.missing_columns"):
+    for where in ("_report._best", "_html.curve", "_search.missing_columns"):
         break_one(monkeypatch, f"model_selection.{where}", KeyboardInterrupt())
     monkeypatch.setitem(_report._SECTIONS, "Best", failing(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
@@ -226,7 +226,7 @@ def test_what_the_report_finds_may_fail(name, error, fitted, monkeypatch):
 
 @pytest.mark.parametrize(
     "where",
-    ["_reported.missing_columns", "_reported.Findings", "_reported.report"],
+    ["_search.missing_columns", "_search.Findings", "_search.report"],
 )
 def test_a_report_that_fails_as_a_whole(where, fitted, monkeypatch):
     break_one(monkeypatch, f"model_selection.{where}", ValueError("on purpose"))
@@ -239,8 +239,8 @@ def test_a_report_that_fails_as_a_whole(where, fitted, monkeypatch):
     "where",
     [
         "model_selection._html.curve",
-        "model_selection._reported.account",
-        "model_selection._reported.missing_columns",
+        "model_selection._search.account",
+        "model_selection._search.missing_columns",
         "_sklearn_compat.estimator_html_repr",
     ],
 )

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 from skrobustbo.evaluation._folds import Fold
-from skrobustbo.evaluation._solo import FoldLostError, SoloPool, WorkerDiedError
+from skrobustbo.evaluation._solo import FoldLostError, WorkerDiedError, WorkerPool
 from skrobustbo.evaluation._stops import Stops
 
 
@@ -48,7 +48,7 @@ class FakeWorker:
         return fold.key, "scored", 0.0
 
 
-class FakePool(SoloPool):
+class FakePool(WorkerPool):
     def __init__(self, script, n_workers=2, **settings):
         super().__init__(FakeJob(**settings), math.inf, Stops())
         self._workers = [FakeWorker(self) for _ in range(n_workers)]

@@ -1,0 +1,73 @@
+"""Out-of-fold predictions: what a search collects of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo._trials import FoldResult
+from skrobustbo.evaluation._folds import Job
+from skrobustbo.evaluation._predictions import Recorder
+
+Array = NDArray[Any]
+
+
+@dataclass
+class OutOfFold:
+    """The predictions of a search's candidates, each for the test rows of all folds.
+
+    Attributes
+    ----------
+    recorder : Recorder or None
+        Keeps those of a fold; None where none are wanted.
+    job : Job
+        What the folds share: the data, the splits, what the scorer is passed.
+    kept : dict of int to list of (array or None)
+        For each finished candidate and each split; None where nothing could be kept.
+    """
+
+    recorder: Recorder | None = None
+    job: Job = field(init=False)
+    kept: dict[int, list[Array | None]] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of classes, 0 for a regressor; None where nothing is kept."""
+        return None if self.recorder is None else len(self.recorder.classes)
+
+    def check(self, splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
+        """Raise a ValueError if predictions are wanted and splits are in time order.
+
+        Rows of a time series depend on each other, and the models of such splits have
+        ever more of them: a bootstrap of the rows would show far too little noise. The
+        last row may also be the earliest.
+        """
+        if self.recorder is None:
+            return
+        rows = np.arange(n_samples)
+        pairs = [pair for pair in splits if all(map(len, pair))]
+        before = [rows[train].max() < rows[test].min() for train, test in pairs]
+        after = [rows[train].min() > rows[test].max() for train, test in pairs]
+        if pairs and (all(before) or all(after)):
+            where = "before" if before[0] else "after"
+            raise ValueError(
+                "The 'honest_score' of RobustBayesSearchCV can only be True where rows "
+                "do not depend on each other. Got splits whose training rows all come "
+                f"{where} their test rows, as those of time series do; pass "
+                "honest_score='folds', which needs the scores of the folds only."
+            )
+
+    def take(
+        self, number: int, results: Iterable[FoldResult], *, complete: bool
+    ) -> None:
+        """Take the predictions of a candidate from its folds; keep them if complete.
+
+        A checkpoint may give some back that nobody wants any more.
+        """
+        taken = [result.pop("predictions", None) for result in results]
+        if complete and self.recorder is not None:
+            self.kept[number] = taken
