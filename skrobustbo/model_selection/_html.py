@@ -65,9 +65,9 @@ class Frame:
         return _LEFT + (_RIGHT - _LEFT) * (number - 0.5) / self.n
 
     def y(self, score: float) -> float:
-        """Return the height of a score; those below the frame lie at its bottom."""
-        share = (score - self.low) / (self.high - self.low)
-        return _BOTTOM - (_BOTTOM - _TOP) * min(1.0, max(0.0, share))
+        """Return the height of a score; those outside the frame lie at its border."""
+        inside = min(self.high, max(self.low, score))
+        return _BOTTOM - (_BOTTOM - _TOP) * (inside - self.low) / (self.high - self.low)
 
 
 def curve(scores: Array, n_initial: int, name: str = "score") -> str:
