@@ -192,7 +192,7 @@ def test_the_loop_in_one_call(value):
             **{"func": lambda p: p["a"], "space": SPACE, "n_iter": 2, **given}
         )
 
-    works_or_says(run(func=lambda params: value), "'func'")
+    works_or_says(run(func=lambda params: value), "The function")
     if not callable(value):
         works_or_says(run(func=value), "'func'")
         works_or_says(run(callback=value), "'callback'")

@@ -190,14 +190,14 @@ def test_clusters_need_no_y():
 
 
 def test_a_resource_may_be_inside_a_step_that_is_searched():
-    models = [RandomForestClassifier(random_state=0), ExtraTreesClassifier()]
+    models = [RandomForestClassifier(9, random_state=0), ExtraTreesClassifier(9)]
     space = {"clf": models, "clf__max_depth": Integer(1, 4)}
-    model = Pipeline([("clf", RandomForestClassifier(n_estimators=9))])
+    model = Pipeline([("clf", RandomForestClassifier())])
     settings = {"resource": "clf__n_estimators", "min_resources": None}
     ours = search(model, space, n_iter=3, **settings).fit(X, y)
     assert ours.n_resources_ == [1, 3, 9]
     assert ours.best_estimator_[-1].n_estimators == 9
-    assert [model.n_estimators for model in models] == [100, 100]
+    assert [model.n_estimators for model in models] == [9, 9]
 
 
 @pytest.mark.parametrize("value", [True, 0, -1, 2.5, None, "9"])
