@@ -5,7 +5,7 @@ try:
 except ImportError:
     raise SystemExit(
         "error: The benchmarks keep their results with pandas, which is not installed: "
-        'pip install pandas, or "skrobustbo[benchmarks]".'
+        'pip install pandas, or "skrobustbo-benchmarks[peers]".'
     ) from None
 
 from skrobustbo_benchmarks._cli import main

@@ -41,7 +41,8 @@ def sentences_of(text):
 
 def drawn(pages, n, seed):
     """Return `n` pairs of a page and one of its sentences, none of them twice."""
-    known = [(page.name, s) for page in pages for s in sentences_of(page.read_text())]
+    every = ((page.name, s) for page in pages for s in sentences_of(page.read_text()))
+    known = list(dict.fromkeys(every))
     return random.Random(seed).sample(known, min(n, len(known)))
 
 

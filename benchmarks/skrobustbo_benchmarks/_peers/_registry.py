@@ -95,7 +95,7 @@ def check_installed(names: Iterable[str]) -> None:
             is_are = "is" if len(missing) == 1 else "are"
             raise CommandError(
                 f"The peer {name!r} needs {' and '.join(missing)}, which {is_are} not "
-                'installed: pip install "skrobustbo[benchmarks]".'
+                'installed: pip install "skrobustbo-benchmarks[peers]".'
             )
 
 

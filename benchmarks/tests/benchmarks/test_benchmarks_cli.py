@@ -116,7 +116,7 @@ class TestArguments:
         words = [sys.executable, "-c", program]
         child = subprocess.run(words, capture_output=True, text=True)
         assert child.returncode == 1
-        assert 'pip install pandas, or "skrobustbo[benchmarks]"' in child.stderr
+        assert 'pip install pandas, or "skrobustbo-benchmarks[peers]"' in child.stderr
 
 
 class TestOneRun:

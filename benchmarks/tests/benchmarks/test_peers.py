@@ -279,7 +279,7 @@ class TestMissing:
         assert end.value.code == 2
         assert capsys.readouterr().err == (
             f"error: The peer {name!r} needs {needs} not installed: "
-            'pip install "skrobustbo[benchmarks]".\n'
+            'pip install "skrobustbo-benchmarks[peers]".\n'
         )
         assert not len(Table(path).read()[0])
 
