@@ -282,7 +282,7 @@ BUDGET = {
     "_sobol": 20,
     "_threads": 70,
     "_trials": 200,
-    "acquisition": 620,
+    "acquisition": 630,
     "checkpoint": 1520,
     "displays": 2680,
     "evaluation": 2540,

@@ -1,6 +1,7 @@
 """Acquisition functions and their maximisation over mixed spaces."""
 
 from skrobustbo.acquisition._distance import distances as distances
+from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import (
     EI,
     UCB,
@@ -10,7 +11,7 @@ from skrobustbo.acquisition._functions import (
     WeightedSum,
     WorstCase,
 )
-from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted
+from skrobustbo.acquisition._maximizer import Maximizer
 from skrobustbo.acquisition._maximizer import neighbours as neighbours
 
 __all__ = [

@@ -20,12 +20,8 @@ from skrobustbo._names import be, every
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
 from skrobustbo.acquisition._distance import Uncovered, Within
+from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
-
-
-class SpaceExhausted(Exception):
-    """Every point of the search space has been proposed."""
-
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
