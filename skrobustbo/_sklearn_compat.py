@@ -136,7 +136,7 @@ def has_callbacks(value: Any) -> bool:
     """Return whether an object, or an estimator inside it, has callbacks registered."""
     if getattr(value, "_skl_callbacks", None) or hasattr(value, "_parent_callback_ctx"):
         return True
-    if not hasattr(value, "get_params") or isinstance(value, type):
+    if not has_params(value):
         return False
     return any(
         getattr(part, "_skl_callbacks", None)
@@ -150,6 +150,11 @@ def metric_names(scorers: Any) -> list[str]:
     return list(named) if isinstance(named, dict) else []
 
 
+def has_params(value: Any) -> bool:
+    """Return whether a value is an object with parameters, not a class of such."""
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
 def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the estimators among some settings, as scikit-learn does.
 
@@ -161,7 +166,7 @@ def nested_params(params: Mapping[str, Any]) -> dict[str, Any]:
     return {
         f"{name}__{inner}": value
         for name, owner in params.items()
-        if hasattr(owner, "get_params") and not isinstance(owner, type)
+        if has_params(owner)
         for inner, value in owner.get_params().items()
     }
 

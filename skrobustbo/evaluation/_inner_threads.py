@@ -11,6 +11,8 @@ from typing import Any
 from joblib import cpu_count
 from sklearn.base import clone
 
+from skrobustbo._sklearn_compat import has_params
+
 #: Parameters by which estimators are told how many threads or jobs to use.
 _NAMES = ("n_jobs", "nthread", "nthreads", "num_thread", "num_threads", "thread_count")
 #: Packages that take every core unless they are told otherwise, and by what.
@@ -52,9 +54,7 @@ def held_params(
     threads stays as it is.
     """
     # Lists such as the steps of a pipeline have estimators in them, too.
-    if not any(
-        _is_estimator(v) or isinstance(v, list | tuple) for v in params.values()
-    ):
+    if not any(has_params(v) or isinstance(v, list | tuple) for v in params.values()):
         return params
     whole = clone(estimator).set_params(**clone(dict(params), safe=False))
     names = _beyond(whole, n_threads).keys() - params.keys()
@@ -86,7 +86,7 @@ def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
     ``n_jobs=None`` means; by the other names, it is left to a library.
     """
     params = estimator.get_params()
-    parts = {f"{name}__": part for name, part in params.items() if _is_estimator(part)}
+    parts = {f"{name}__": part for name, part in params.items() if has_params(part)}
     found = {}
     for prefix, part in {"": estimator, **parts}.items():
         eager = _eager_name(part)
@@ -103,10 +103,6 @@ def _beyond(estimator: Any, n_threads: int) -> dict[str, Any]:
             if is_beyond:
                 found[prefix + name] = value
     return found
-
-
-def _is_estimator(value: Any) -> bool:
-    return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def _eager_name(estimator: Any) -> str | None:

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skrobustbo._names import did_you_mean, slip_of
-from skrobustbo._sklearn_compat import nested_params
+from skrobustbo._sklearn_compat import has_params, nested_params
 from skrobustbo.model_selection._text import short
 from skrobustbo.space import Space, distinct
 
@@ -73,7 +73,7 @@ class Refusal:
         kind, text = type(self.error).__name__, str(self.error)
         if getattr(self.error, "name", None) == "set_params":
             for above in _prefixes(self.name):
-                if above in self.valid and not _has_params(self.valid[above]):
+                if above in self.valid and not has_params(self.valid[above]):
                     value = short(self.valid[above])
                     return f"The value of {above!r}, {value}, has no parameters."
         if not isinstance(self.error, ValueError) or not text:
@@ -94,7 +94,7 @@ def check_names(space: Space, estimator: Any) -> None:
     """
     for branch in space.branches:
         for value in chain.from_iterable(_choices(branch, n) for n in branch.names):
-            if _has_params(value):
+            if has_params(value):
                 clone(value)
         refusal = first_refusal(estimator, branch)
         if refusal is not None:
@@ -200,7 +200,7 @@ def with_settings(listed: Mapping[str, Any], given: Mapping[str, Any]) -> Params
     found = dict(listed)
     for name in sorted(given, key=lambda n: _depth(n, _named(n, given[n]))):
         before, parts = found.get(name), {name: given[name]}
-        gone = [*_named(name, before), *([name] if _has_params(before) else [])]
+        gone = [*_named(name, before), *([name] if has_params(before) else [])]
         found = {k: v for k, v in found.items() if not _is_of(k, gone)}
         parts |= _named(name, given[name])
         found |= parts | nested_params(parts)
@@ -299,7 +299,7 @@ def _error(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 def _owner(name: str, listed: Mapping[str, Any], estimator: Any) -> tuple[Any, str]:
     """Return what a parameter is set on, and the beginning of the name up to there."""
     for above in _prefixes(name):
-        if _has_params(listed.get(above)):
+        if has_params(listed.get(above)):
             return listed[above], f"{above}__"
     return estimator, ""
 
@@ -328,14 +328,10 @@ def _documented(owner: Any) -> set[str]:
 
 def _all_documented(estimator: Any, listed: Mapping[str, Any]) -> Params:
     """Return the documented parameters of an estimator and of those inside it."""
-    inside = {f"{name}__": v for name, v in listed.items() if _has_params(v)}
+    inside = {f"{name}__": v for name, v in listed.items() if has_params(v)}
     owners = {"": estimator, **inside}
     return {f"{k}{name}": None for k, v in owners.items() for name in _documented(v)}
 
 
-def _has_params(value: Any) -> bool:
-    return hasattr(value, "get_params") and not isinstance(value, type)
-
-
 def _kind(value: Any) -> str:
-    return type(value).__name__ if _has_params(value) else short(value)
+    return type(value).__name__ if has_params(value) else short(value)
