@@ -20,6 +20,7 @@ from skrobustbo import (
     maximize,
     policies,
 )
+from tiers import mostly_long
 
 NAMES = sorted(policies.available())
 
@@ -303,7 +304,9 @@ def test_a_constant_plus_rounding_is_a_constant(name, constant, space):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", mostly_long(NAMES, ["robust", "map-gp-ucb", "wgp-ucb", "random"])
+)
 def test_an_offset_loses_no_more_than_the_resolution_of_floats(name):
     """Median regret of 20 seeds; that of offsets is at most doubled, or an ulp."""
 
