@@ -218,7 +218,7 @@ def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:
 
 
 @settings
-class HBGPUCB(Balancing):
+class HBGPUCB(Balancing, name="hb-gp-ucb"):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
     Candidate models of any form share the data: length scales, periods, additive

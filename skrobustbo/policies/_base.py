@@ -29,6 +29,8 @@ from skrobustbo.policies._models import (
 from skrobustbo.policies._settings import check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
+#: The policies by name, each entered where its class is declared.
+NAMED: dict[str, type[Policy]] = {}
 #: Values whose range is smaller than this share of their size are centred first.
 _NARROW = 1e-6
 
@@ -90,6 +92,12 @@ class Policy(BaseEstimator):
     has_model: ClassVar[bool] = True
     #: Whether it is the maximum of one fixed objective that is sought.
     seeks_maximum: ClassVar[bool] = True
+
+    def __init_subclass__(cls, *, name: str | None = None, **others: Any) -> None:
+        """Enter a class in the registry, if it is declared with a name."""
+        super().__init_subclass__(**others)
+        if name is not None:
+            NAMED[name] = cls
 
     kernel: Kernel | None = field(default=None, kw_only=False)
     noise: float = 0.01

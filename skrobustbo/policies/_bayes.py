@@ -55,7 +55,7 @@ class _Drawn(Predicted):
 
 
 @settings
-class MCMCGPUCB(UCBPolicy):
+class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     """GP-UCB averaged over samples from the posterior of the length scales.
 
     This is the fully Bayesian baseline of the papers (Ziomek, Adachi, Osborne 2024,

@@ -67,7 +67,7 @@ class _Fitted(Predicted):
 
 
 @settings
-class BOHO(Policy):
+class BOHO(Policy, name="boho"):
     """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
 
     Expected improvement with maximum likelihood length scales. Their upper bounds are

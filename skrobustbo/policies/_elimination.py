@@ -124,7 +124,7 @@ class Eliminating(CandidatePolicy):
 
 
 @settings
-class HEGPUCB(Eliminating):
+class HEGPUCB(Eliminating, name="he-gp-ucb"):
     """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
 
     From "Beyond lengthscales". The candidate models may differ in anything: length
@@ -227,7 +227,7 @@ class HEGPUCB(Eliminating):
 
 
 @settings
-class ExpectedUCB(CandidatePolicy):
+class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
     """The expected upper confidence bound over candidate models.
 
     This is the baseline of "Beyond lengthscales" (Ziomek, Adachi, Osborne). Candidates

@@ -153,7 +153,7 @@ class _EstimatingUCB(UCBPolicy):
 
 
 @settings
-class MLEGPUCB(_EstimatingUCB):
+class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     """GP-UCB with the maximum likelihood length scale, the usual practice.
 
     This is the baseline of the papers. If the data so far look smooth, the likelihood
@@ -230,7 +230,7 @@ class MLEGPUCB(_EstimatingUCB):
 
 
 @settings
-class MAPGPUCB(_EstimatingUCB):
+class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     """GP-UCB with the length scales of highest posterior.
 
     With `least_deviation`, it is the method of Wang and de Freitas (2014) in the form

@@ -36,7 +36,7 @@ class _Evidence(Estimated):
 
 
 @settings
-class ETGPUCB(ResettingUCB):
+class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
     """Event-triggered GP-UCB (Brunzema et al., Algorithm 1 with Lemma 3).
 
     The objective is assumed static until a value contradicts the model. Then all data
@@ -174,7 +174,7 @@ class ETGPUCB(ResettingUCB):
 
 
 @settings
-class RGPUCB(ResettingUCB):
+class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     """GP-UCB with periodic resets (Bogunovic, Scarlett, Cevher 2016).
 
     The paper calls it R-GP-UCB. The variant of Zhou and Shroff is `BRGPUCB`.
@@ -225,7 +225,7 @@ class RGPUCB(ResettingUCB):
 
 
 @settings
-class BRGPUCB(ResettingUCB, BudgetedUCB):
+class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
     """GP-UCB with periodic resets for a variation budget (Zhou and Shroff 2021).
 
     The authors call it R-GP-UCB. The budget B_T bounds the variation of the objective
@@ -302,7 +302,7 @@ class _WindowState(ChangingState):
 
 
 @settings
-class SWGPUCB(BudgetedUCB):
+class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
     """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
 
     The window for a variation budget is as long as the period of `BRGPUCB`, because the

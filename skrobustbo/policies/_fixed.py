@@ -16,7 +16,7 @@ from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
 
 
-class RandomPolicy(Policy):
+class RandomPolicy(Policy, name="random"):
     """Random search: uniform draws, never the same point twice.
 
     Examples
@@ -52,7 +52,7 @@ class FixedState(PolicyState):
 
 
 @settings
-class GPUCB(OneModelUCB):
+class GPUCB(OneModelUCB, name="gp-ucb"):
     """GP-UCB with one fixed model (Srinivas et al. 2010).
 
     Pseudo-code::
@@ -104,7 +104,7 @@ class GPUCB(OneModelUCB):
 
 
 @settings
-class IGPUCB(GPUCB):
+class IGPUCB(GPUCB, name="igp-ucb"):
     """Improved GP-UCB: GP-UCB with a frequentist schedule (Chowdhury, Gopalan 2017).
 
     Pseudo-code (that of `GPUCB`)::

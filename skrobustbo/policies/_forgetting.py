@@ -165,7 +165,7 @@ class _TimedUCB(_FadingUCB):
 
 
 @settings
-class TVGPUCB(_TimedUCB):
+class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
     The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t,
@@ -231,7 +231,7 @@ class TVGPUCB(_TimedUCB):
 
 
 @settings
-class UITVBO(_TimedUCB):
+class UITVBO(_TimedUCB, name="ui-tvbo"):
     """Uncertainty injection for changing objectives (Brunzema et al. 2022).
 
     Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
@@ -278,7 +278,7 @@ class UITVBO(_TimedUCB):
 
 
 @settings
-class WGPUCB(_FadingUCB, BudgetedUCB):
+class WGPUCB(_FadingUCB, BudgetedUCB, name="w-gp-ucb"):
     """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
 
     The i-th value has weight w_i = gamma**-i, and the regulariser grows with it: it is

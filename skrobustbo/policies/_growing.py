@@ -78,7 +78,7 @@ class _Grown(Predicted):
 
 
 @settings
-class AGPUCB(UCBPolicy):
+class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
 
     The length scale shrinks and the norm bound grows, so the function class finally

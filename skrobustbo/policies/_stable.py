@@ -195,7 +195,7 @@ def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
 
 
 @settings
-class HEStableOpt(_Stable):
+class HEStableOpt(_Stable, name="he-stableopt"):
     """Adversarially robust search with hyperparameter elimination (Algorithm 2).
 
     From "Beyond lengthscales" (Ziomek, Adachi, Osborne). It finds the point with the
@@ -265,7 +265,7 @@ class HEStableOpt(_Stable):
 
 
 @settings
-class StableOpt(_Stable):
+class StableOpt(_Stable, name="stableopt"):
     """Adversarially robust search with one fixed model (Bogunovic et al. 2018).
 
     It finds the point with the best worst-case perturbation. `recommend` returns a
