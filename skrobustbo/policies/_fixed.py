@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ from skrobustbo._arguments import require_positive
 from skrobustbo._forms import Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup
+from skrobustbo.policies._interface import Argmax, Pending, Proposal, Setup
 from skrobustbo.policies._models import metadata_of
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
@@ -32,8 +31,8 @@ class RandomPolicy(Policy, name="random"):
         """Take no settings."""
 
     def suggest(
-        self, state: object, models: Models, argmax: Argmax, pending: Sequence[Metadata]
-    ) -> tuple[Array, Metadata]:
+        self, state: object, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return a random point."""
         return argmax.random(), {"label": "random"}
 
@@ -85,12 +84,8 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
         return FixedState(setup.n_parameters, self.first_theta(setup, models))
 
     def suggest(
-        self,
-        state: FixedState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: FixedState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the maximiser of the bound."""
         posterior = models[self.candidate(state)]
         t = state.t + len(pending) + 1  # line 1

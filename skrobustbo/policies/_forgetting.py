@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -27,6 +26,8 @@ from skrobustbo.policies._interface import (
     Array,
     Estimated,
     Metadata,
+    Pending,
+    Proposal,
     Setup,
     Told,
 )
@@ -81,12 +82,8 @@ class _FadingUCB(ChangingUCB):
         raise NotImplementedError
 
     def suggest(
-        self,
-        state: ForgettingState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: ForgettingState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the maximiser of the bound on the present objective."""
         state = replace(state, rate=self._rate(state, models))
         return super().suggest(state, models, argmax, pending)  # line 1, line 3
@@ -102,11 +99,7 @@ class _FadingUCB(ChangingUCB):
         state.rate = metadata["rate"]  # line 4
 
     def consistent(
-        self,
-        state: ForgettingState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: ForgettingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, its rate in range."""
         rates = [state.rate, *(metadata["rate"] for metadata in pending)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,7 +24,9 @@ from skrobustbo.policies._interface import (
     Argmax,
     Array,
     Metadata,
+    Pending,
     Predicted,
+    Proposal,
     Setup,
     Told,
 )
@@ -225,12 +227,8 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         return GrowingState(setup.n_parameters, float(theta0))
 
     def suggest(
-        self,
-        state: GrowingState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: GrowingState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Grow the class if it is time to, and maximise its bound."""
         step = _Step(self, state, models, argmax, pending)
         if self.matching is None:
@@ -257,11 +255,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         state.estimate = metadata["estimate"]
 
     def consistent(
-        self,
-        state: GrowingState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: GrowingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, with estimates of its kind."""
         sizes = {0, setup.n_parameters if self.combine is not None else 0}
@@ -297,7 +291,7 @@ class _Step:
         state: GrowingState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Metadata],
+        pending: Pending,
     ) -> None:
         self.policy, self.models, self.argmax = policy, models, argmax
         self.d, self.theta0 = state.n_parameters, state.theta0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypedDict
 
@@ -19,6 +19,8 @@ from skrobustbo.policies._interface import (
     Array,
     Credited,
     Metadata,
+    Pending,
+    Proposal,
     Setup,
     Told,
 )
@@ -108,12 +110,8 @@ class _Stable(Eliminating):
         return around
 
     def suggest(
-        self,
-        state: StableState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: StableState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the worst perturbation of the point of best worst case."""
         bands, ball = self.bands(state, models, pending), self._ball(models)
         robust = UnionMax([WorstCase(UCB(p, beta), ball) for p, beta in bands])
@@ -148,7 +146,7 @@ class _Stable(Eliminating):
         return x
 
     def consistent(
-        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, of queries there were."""
         centres = [*state.centres, *(metadata["centre"] for metadata in pending)]
