@@ -19,7 +19,6 @@ from skrobustbo.policies._candidates import (
     candidate_models,
     check_candidates,
 )
-from skrobustbo.policies._crossing import first_crossing
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -45,6 +44,8 @@ _MATCHINGS = (None, "regret-bound", "one-step")
 _COMBINATIONS = (None, "min", "divide")
 #: Powers of t that stay within floats, whatever the horizon.
 _STEEPEST = 20
+#: Ratio of the bracket in which h is searched for.
+_BRACKET = 1.5
 #: The precision of h.
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 
@@ -393,3 +394,28 @@ class _Step:
 def _grown(growth: Growth, t: int) -> float:
     """Return a growth function at t: 1 at zero."""
     return float(growth(t) if callable(growth) else max(t, 1) ** growth)
+
+
+def first_crossing(
+    regret: Callable[[float], float],
+    target: float,
+    low: float,
+    ceiling: float,
+    precision: float,
+) -> float:
+    """Return the first h >= low at which the estimate reaches the target.
+
+    A geometric bracket, then bisection: the estimate need not be monotone. If it stays
+    below up to the ceiling, the ceiling is returned. `precision` is relative.
+    """
+    if regret(low) >= target:
+        return low
+    high = min(low * _BRACKET, ceiling)
+    while regret(high) < target:
+        if high >= ceiling:
+            return ceiling
+        low, high = high, min(high * _BRACKET, ceiling)
+    while high > low * (1 + precision):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if regret(middle) >= target else (middle, high)
+    return high
