@@ -291,7 +291,7 @@ BUDGET = {
     "kernels": 700,
     "model_selection": 3870,
     "optimizer": 1860,
-    "policies": 3040,
+    "policies": 2970,
     "previous": 110,
     "space": 1860,
     "surrogate": 1250,

@@ -26,6 +26,8 @@ from skrobustbo.policies._interface import (
     Array,
     Credited,
     Metadata,
+    Pending,
+    Proposal,
     Setup,
     Told,
 )
@@ -121,12 +123,8 @@ class Balancing(UCBPolicy):
         return state
 
     def suggest(
-        self,
-        state: BalancingState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: BalancingState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the query of the candidate of least suspected regret."""
         chosen = self._balanced(state, pending)
         posterior = models[self.candidate(state, chosen)]
@@ -136,7 +134,7 @@ class Balancing(UCBPolicy):
         width = beta * posterior.told_deviation(x) * models.unit  # line 11
         return x, metadata_of(models, posterior, x, candidate=chosen, width=width)
 
-    def _balanced(self, state: BalancingState, pending: Sequence[Metadata]) -> int:
+    def _balanced(self, state: BalancingState, pending: Pending) -> int:
         """Return the candidate whose turn it is; ties go to the first introduced."""
         under_way = [metadata["candidate"] for metadata in pending]
         n = RegretBalancer.counts(state.members, under_way)  # line 3
@@ -153,11 +151,7 @@ class Balancing(UCBPolicy):
         self._expand(state)
 
     def consistent(
-        self,
-        state: BalancingState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: BalancingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state fits the problem and the candidate models."""
         n = state.n_introduced
@@ -218,7 +212,7 @@ def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:
 
 
 @settings
-class HBGPUCB(Balancing):
+class HBGPUCB(Balancing, name="hb-gp-ucb"):
     """Hyperparameter balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 2).
 
     Candidate models of any form share the data: length scales, periods, additive

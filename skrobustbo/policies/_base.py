@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -19,7 +18,16 @@ from skrobustbo.policies._beta import (
     check_beta,
     depends_on_norm,
 )
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Named, Setup, Told
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Metadata,
+    Named,
+    Pending,
+    Proposal,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -29,6 +37,8 @@ from skrobustbo.policies._models import (
 from skrobustbo.policies._settings import check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
+#: The policies by name, each entered where its class is declared.
+NAMED: dict[str, type[Policy]] = {}
 #: Values whose range is smaller than this share of their size are centred first.
 _NARROW = 1e-6
 
@@ -91,6 +101,12 @@ class Policy(BaseEstimator):
     #: Whether it is the maximum of one fixed objective that is sought.
     seeks_maximum: ClassVar[bool] = True
 
+    def __init_subclass__(cls, *, name: str | None = None, **others: Any) -> None:
+        """Enter a class in the registry, if it is declared with a name."""
+        super().__init_subclass__(**others)
+        if name is not None:
+            NAMED[name] = cls
+
     kernel: Kernel | None = field(default=None, kw_only=False)
     noise: float = 0.01
     normalize_y: bool | tuple[float, float] = True
@@ -109,8 +125,8 @@ class Policy(BaseEstimator):
         return self.state_type()
 
     def suggest(
-        self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Metadata]
-    ) -> tuple[Array, Metadata]:
+        self, state: Any, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the point to evaluate next, encoded, and metadata.
 
         Parameters
@@ -144,7 +160,7 @@ class Policy(BaseEstimator):
         return None
 
     def consistent(
-        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether the parts of a state that was read back fit together.
 
@@ -318,7 +334,7 @@ class UCBPolicy(Policy):
         return None
 
     def consistent(
-        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether what a state says of the problem and its age may be true."""
         return (

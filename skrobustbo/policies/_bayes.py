@@ -19,7 +19,9 @@ from skrobustbo.policies._interface import (
     Argmax,
     Array,
     Metadata,
+    Pending,
     Predicted,
+    Proposal,
     Setup,
     Told,
 )
@@ -55,7 +57,7 @@ class _Drawn(Predicted):
 
 
 @settings
-class MCMCGPUCB(UCBPolicy):
+class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     """GP-UCB averaged over samples from the posterior of the length scales.
 
     This is the fully Bayesian baseline of the papers (Ziomek, Adachi, Osborne 2024,
@@ -142,12 +144,8 @@ class MCMCGPUCB(UCBPolicy):
         require(known, self, "prior", expected)
 
     def suggest(
-        self,
-        state: ChainState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: ChainState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Draw length scales, then return the maximiser of the mean of their bounds."""
         # A batch is one stretch of the chain: the latest point asked has its end.
         before = pending[-1]["thetas"] if pending else state.thetas
@@ -197,7 +195,7 @@ class MCMCGPUCB(UCBPolicy):
         state.t += 1  # line 5
 
     def consistent(
-        self, state: ChainState, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: ChainState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, and draws are of its kind."""
         n = setup.n_parameters if self.anisotropic else 1

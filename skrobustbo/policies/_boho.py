@@ -18,7 +18,9 @@ from skrobustbo.policies._interface import (
     Argmax,
     Array,
     Metadata,
+    Pending,
     Predicted,
+    Proposal,
     Setup,
     Told,
 )
@@ -67,7 +69,7 @@ class _Fitted(Predicted):
 
 
 @settings
-class BOHO(Policy):
+class BOHO(Policy, name="boho"):
     """Bayesian optimisation with hyperparameter optimisation (Wang, de Freitas 2014).
 
     Expected improvement with maximum likelihood length scales. Their upper bounds are
@@ -176,12 +178,8 @@ class BOHO(Policy):
         return BOHOState(np.maximum(upper, lower).tolist())  # line 1
 
     def suggest(
-        self,
-        state: BOHOState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: BOHOState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Estimate inside the bounds, then return the best expected improvement."""
         theta = self._estimate(state, models)
         columns = models.spread(theta) if self.anisotropic else theta[0]
@@ -241,7 +239,7 @@ class BOHO(Policy):
             state.confident = 0  # line 12, line 13
 
     def consistent(
-        self, state: BOHOState, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: BOHOState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether each length scale has a bound and an estimate."""
         n = setup.n_parameters if self.anisotropic else 1

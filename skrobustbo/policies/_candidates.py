@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._interface import Array, Metadata, Setup
+from skrobustbo.policies._interface import Array, Pending, Setup
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
@@ -141,7 +141,7 @@ class CandidatePolicy(UCBPolicy):
         return [every[i] for i in state.survivors]
 
     def bands(
-        self, state: CandidateState, models: Models, pending: Sequence[Metadata]
+        self, state: CandidateState, models: Models, pending: Pending
     ) -> list[tuple[Posterior, float]]:
         """Return the posterior and beta of every survivor at the next query."""
         t = state.t + len(pending) + 1
@@ -150,11 +150,7 @@ class CandidatePolicy(UCBPolicy):
         return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
 
     def consistent(
-        self,
-        state: CandidateState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: CandidateState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state fits the problem and the candidate models."""
         n = self.n_candidates(state)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -20,6 +19,8 @@ from skrobustbo.policies._interface import (
     Array,
     Estimated,
     Metadata,
+    Pending,
+    Proposal,
     Setup,
     Told,
 )
@@ -151,8 +152,8 @@ class ChangingUCB(OneModelUCB):
         return [self.posterior(state, models)]
 
     def suggest(
-        self, state: Any, models: Models, argmax: Argmax, pending: Sequence[Metadata]
-    ) -> tuple[Array, Metadata]:
+        self, state: Any, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the maximiser of the bound given what is remembered."""
         state = self.estimated(state, models)
         posterior = self.posterior(state, models)
@@ -175,7 +176,7 @@ class ChangingUCB(OneModelUCB):
         return {}
 
     def consistent(
-        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, its estimates of its size."""
         estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
@@ -260,7 +261,7 @@ class ResettingUCB(ChangingUCB):
         return reset
 
     def consistent(
-        self, state: ResetState, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: ResetState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state fits the problem, and its memory the values."""
         known = super().consistent(state, pending, setup, n_told)

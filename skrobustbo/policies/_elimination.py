@@ -18,6 +18,8 @@ from skrobustbo.policies._interface import (
     Array,
     Credited,
     Metadata,
+    Pending,
+    Proposal,
     Setup,
     Told,
 )
@@ -90,7 +92,7 @@ class Eliminating(CandidatePolicy):
         return 2 * self.noise**2 * log  # line 7
 
     def consistent(
-        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, and of queries there were."""
         n = self.n_candidates(state)
@@ -124,7 +126,7 @@ class Eliminating(CandidatePolicy):
 
 
 @settings
-class HEGPUCB(Eliminating):
+class HEGPUCB(Eliminating, name="he-gp-ucb"):
     """Hyperparameter elimination (Ziomek, Adachi, Osborne, Algorithm 1).
 
     From "Beyond lengthscales". The candidate models may differ in anything: length
@@ -201,12 +203,8 @@ class HEGPUCB(Eliminating):
     beta: float | str = 2.0
 
     def suggest(
-        self,
-        state: EliminationState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: EliminationState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the maximiser of the most optimistic survivor's bound."""
         bands = self.bands(state, models, pending)
         union = UnionMax([UCB(posterior, beta) for posterior, beta in bands])
@@ -227,7 +225,7 @@ class HEGPUCB(Eliminating):
 
 
 @settings
-class ExpectedUCB(CandidatePolicy):
+class ExpectedUCB(CandidatePolicy, name="expected-ucb"):
     """The expected upper confidence bound over candidate models.
 
     This is the baseline of "Beyond lengthscales" (Ziomek, Adachi, Osborne). Candidates
@@ -254,12 +252,8 @@ class ExpectedUCB(CandidatePolicy):
     """
 
     def suggest(
-        self,
-        state: CandidateState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: CandidateState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the maximiser of the expected bound."""
         bands = self.bands(state, models, pending)  # line 1
         posteriors = [posterior for posterior, _ in bands]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -22,7 +22,9 @@ from skrobustbo.policies._interface import (
     Argmax,
     Array,
     Metadata,
+    Pending,
     Predicted,
+    Proposal,
     Setup,
     Told,
 )
@@ -87,12 +89,8 @@ class _EstimatingUCB(UCBPolicy):
         raise NotImplementedError
 
     def suggest(
-        self,
-        state: EstimateState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: EstimateState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Estimate the model, then return the maximiser of its bound."""
         posterior, estimate = self._estimate(state, models)  # line 2
         t = state.t + len(pending) + 1  # line 1
@@ -128,11 +126,7 @@ class _EstimatingUCB(UCBPolicy):
         return length_scale_candidate(self.base_kernel(), columns, theta)
 
     def consistent(
-        self,
-        state: EstimateState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: EstimateState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, with estimates of its kind."""
         n = setup.n_parameters if self.anisotropic else 1
@@ -153,7 +147,7 @@ class _EstimatingUCB(UCBPolicy):
 
 
 @settings
-class MLEGPUCB(_EstimatingUCB):
+class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     """GP-UCB with the maximum likelihood length scale, the usual practice.
 
     This is the baseline of the papers. If the data so far look smooth, the likelihood
@@ -207,11 +201,7 @@ class MLEGPUCB(_EstimatingUCB):
         state.chosen = metadata.get("chosen")
 
     def consistent(
-        self,
-        state: EstimateState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: EstimateState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, its choice one there is."""
         choices = [state.chosen, *(metadata.get("chosen") for metadata in pending)]
@@ -230,7 +220,7 @@ class MLEGPUCB(_EstimatingUCB):
 
 
 @settings
-class MAPGPUCB(_EstimatingUCB):
+class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     """GP-UCB with the length scales of highest posterior.
 
     With `least_deviation`, it is the method of Wang and de Freitas (2014) in the form

@@ -13,15 +13,17 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
     ChangingState,
+    ChangingUCB,
     ResetState,
     ResettingUCB,
 )
 from skrobustbo.policies._interface import Array, Estimated, Metadata, Setup
 from skrobustbo.policies._memory import (
-    BudgetedUCB,
     block_length,
     check_block_length,
+    check_budget,
     is_count,
+    memory,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
@@ -36,7 +38,7 @@ class _Evidence(Estimated):
 
 
 @settings
-class ETGPUCB(ResettingUCB):
+class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
     """Event-triggered GP-UCB (Brunzema et al., Algorithm 1 with Lemma 3).
 
     The objective is assumed static until a value contradicts the model. Then all data
@@ -174,7 +176,7 @@ class ETGPUCB(ResettingUCB):
 
 
 @settings
-class RGPUCB(ResettingUCB):
+class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     """GP-UCB with periodic resets (Bogunovic, Scarlett, Cevher 2016).
 
     The paper calls it R-GP-UCB. The variant of Zhou and Shroff is `BRGPUCB`.
@@ -225,7 +227,7 @@ class RGPUCB(ResettingUCB):
 
 
 @settings
-class BRGPUCB(ResettingUCB, BudgetedUCB):
+class BRGPUCB(ResettingUCB, name="br-gp-ucb"):
     """GP-UCB with periodic resets for a variation budget (Zhou and Shroff 2021).
 
     The authors call it R-GP-UCB. The budget B_T bounds the variation of the objective
@@ -265,6 +267,8 @@ class BRGPUCB(ResettingUCB, BudgetedUCB):
     {kernel}
     period : int, default=None
         H. None: from `budget`.
+    budget : float, default=1.0
+        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     {inherited}
 
     Examples
@@ -275,17 +279,18 @@ class BRGPUCB(ResettingUCB, BudgetedUCB):
     """
 
     period: int | None = None
+    budget: float = 1.0
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         require(is_count(self.period), self, "period", "a positive integer or None")
-        self.check_memory("period")
+        check_budget(self, "period")
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
         if self.period is not None:
             return 1, self.period
-        return 1, math.ceil(self.memory(state))
+        return 1, math.ceil(memory(self, state))
 
 
 @dataclass
@@ -302,7 +307,7 @@ class _WindowState(ChangingState):
 
 
 @settings
-class SWGPUCB(BudgetedUCB):
+class SWGPUCB(ChangingUCB, name="sw-gp-ucb"):
     """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
 
     The window for a variation budget is as long as the period of `BRGPUCB`, because the
@@ -322,6 +327,8 @@ class SWGPUCB(BudgetedUCB):
     {kernel}
     window : int, default=None
         W. None: ceil(gamma_T**(1/4) sqrt(T / B_T)), the period of `BRGPUCB`.
+    budget : float, default=1.0
+        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     {inherited}
 
     Examples
@@ -334,17 +341,18 @@ class SWGPUCB(BudgetedUCB):
     state_type: ClassVar[type] = _WindowState
 
     window: int | None = None
+    budget: float = 1.0
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         require(is_count(self.window), self, "window", "a positive integer or None")
-        self.check_memory("window")
+        check_budget(self, "window")
 
     def start(self, setup: Setup, models: Models) -> _WindowState:
         """Fit the length scale and set the window."""
         state: _WindowState = super().start(setup, models)  # line 1
-        state.window = self.window or math.ceil(self.memory(state))
+        state.window = self.window or math.ceil(memory(self, state))
         return state
 
     def oldest(self, state: _WindowState, n: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -10,13 +9,13 @@ from skrobustbo._arguments import require_positive
 from skrobustbo._forms import Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup
+from skrobustbo.policies._interface import Argmax, Pending, Proposal, Setup
 from skrobustbo.policies._models import metadata_of
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
 
 
-class RandomPolicy(Policy):
+class RandomPolicy(Policy, name="random"):
     """Random search: uniform draws, never the same point twice.
 
     Examples
@@ -32,8 +31,8 @@ class RandomPolicy(Policy):
         """Take no settings."""
 
     def suggest(
-        self, state: object, models: Models, argmax: Argmax, pending: Sequence[Metadata]
-    ) -> tuple[Array, Metadata]:
+        self, state: object, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return a random point."""
         return argmax.random(), {"label": "random"}
 
@@ -52,7 +51,7 @@ class FixedState(PolicyState):
 
 
 @settings
-class GPUCB(OneModelUCB):
+class GPUCB(OneModelUCB, name="gp-ucb"):
     """GP-UCB with one fixed model (Srinivas et al. 2010).
 
     Pseudo-code::
@@ -85,12 +84,8 @@ class GPUCB(OneModelUCB):
         return FixedState(setup.n_parameters, self.first_theta(setup, models))
 
     def suggest(
-        self,
-        state: FixedState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: FixedState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the maximiser of the bound."""
         posterior = models[self.candidate(state)]
         t = state.t + len(pending) + 1  # line 1
@@ -104,7 +99,7 @@ class GPUCB(OneModelUCB):
 
 
 @settings
-class IGPUCB(GPUCB):
+class IGPUCB(GPUCB, name="igp-ucb"):
     """Improved GP-UCB: GP-UCB with a frequentist schedule (Chowdhury, Gopalan 2017).
 
     Pseudo-code (that of `GPUCB`)::

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -27,10 +26,12 @@ from skrobustbo.policies._interface import (
     Array,
     Estimated,
     Metadata,
+    Pending,
+    Proposal,
     Setup,
     Told,
 )
-from skrobustbo.policies._memory import BudgetedUCB
+from skrobustbo.policies._memory import check_budget, memory
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -64,7 +65,17 @@ class _Rated(Estimated):
 
 @settings
 class _FadingUCB(ChangingUCB):
-    """GP-UCB with a model in which old values say less of the present."""
+    """GP-UCB with a model in which old values say less of the present.
+
+    That is a product of a kernel in space and one in time, unless `posterior` says
+    otherwise.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
+        length scale of the initial design, fitted once and then kept.
+    """
 
     state_type: ClassVar[type] = ForgettingState
     metadata_type: ClassVar[type] = _Rated
@@ -81,12 +92,8 @@ class _FadingUCB(ChangingUCB):
         raise NotImplementedError
 
     def suggest(
-        self,
-        state: ForgettingState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: ForgettingState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the maximiser of the bound on the present objective."""
         state = replace(state, rate=self._rate(state, models))
         return super().suggest(state, models, argmax, pending)  # line 1, line 3
@@ -102,11 +109,7 @@ class _FadingUCB(ChangingUCB):
         state.rate = metadata["rate"]  # line 4
 
     def consistent(
-        self,
-        state: ForgettingState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: ForgettingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, its rate in range."""
         rates = [state.rate, *(metadata["rate"] for metadata in pending)]
@@ -119,18 +122,6 @@ class _FadingUCB(ChangingUCB):
     def _rate(self, state: ForgettingState, models: Models) -> float:
         """Return the rate of change to assume at this step."""
         return state.rate
-
-
-@settings
-class _TimedUCB(_FadingUCB):
-    """GP-UCB with a product of a kernel in space and one in time.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
-        length scale of the initial design, fitted once and then kept.
-    """
 
     def remembered(self, state: ForgettingState, models: Models) -> Models:
         """Return the models over points and time, of all values."""
@@ -165,7 +156,7 @@ class _TimedUCB(_FadingUCB):
 
 
 @settings
-class TVGPUCB(_TimedUCB):
+class TVGPUCB(_FadingUCB, name="tv-gp-ucb"):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
     The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t,
@@ -231,7 +222,7 @@ class TVGPUCB(_TimedUCB):
 
 
 @settings
-class UITVBO(_TimedUCB):
+class UITVBO(_FadingUCB, name="ui-tvbo"):
     """Uncertainty injection for changing objectives (Brunzema et al. 2022).
 
     Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
@@ -278,7 +269,7 @@ class UITVBO(_TimedUCB):
 
 
 @settings
-class WGPUCB(_FadingUCB, BudgetedUCB):
+class WGPUCB(_FadingUCB, name="w-gp-ucb"):
     """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
 
     The i-th value has weight w_i = gamma**-i, and the regulariser grows with it: it is
@@ -308,10 +299,14 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
 
     Parameters
     ----------
-    {kernel}
+    kernel : Kernel, default=None
+        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
+        scale of the initial design, which is fitted once and then kept.
     discount : float, default=None
         gamma, in (0, 1]; 1 means no forgetting. None: exp(-1/H) with the period
         H = gamma_T**(1/4) sqrt(T / B_T) of `BRGPUCB` (gamma_T: information gain).
+    budget : float, default=1.0
+        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     {inherited}
 
     Examples
@@ -325,13 +320,14 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
     hyperparameters: None = field(default=None, init=False)
     prior: None = field(default=None, init=False)
     discount: float | None = None
+    budget: float = 1.0
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         known = self.discount is None or self._is_rate(self.discount)
         require(known, self, "discount", "in (0, 1] or None")
-        self.check_memory("discount")
+        check_budget(self, "discount")
 
     def _is_rate(self, rate: float) -> bool:
         return 0 < rate <= 1
@@ -340,7 +336,7 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
         if self.discount is not None:
             return float(self.discount)
         # Of the shortest memory there is a rest: a rate is positive.
-        return max(math.exp(-1 / self.memory(state)), sys.float_info.min)
+        return max(math.exp(-1 / memory(self, state)), sys.float_info.min)
 
     def oldest(self, state: ForgettingState, n: int) -> int:
         """Return the index of the oldest value that tells anything."""
@@ -354,3 +350,7 @@ class WGPUCB(_FadingUCB, BudgetedUCB):
         view = models.since(self.oldest(state, models.n))
         weights = state.rate ** np.arange(view.n - 1.0, -1.0, -1.0)  # line 2
         return view.weighted(self.candidate(state), weights)
+
+    def alive(self, state: ForgettingState) -> list[Survivor]:
+        """Return the one model, which knows no time."""
+        return named([self.candidate(state)])

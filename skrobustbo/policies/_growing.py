@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -19,12 +19,13 @@ from skrobustbo.policies._candidates import (
     candidate_models,
     check_candidates,
 )
-from skrobustbo.policies._crossing import first_crossing
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
     Metadata,
+    Pending,
     Predicted,
+    Proposal,
     Setup,
     Told,
 )
@@ -43,6 +44,8 @@ _MATCHINGS = (None, "regret-bound", "one-step")
 _COMBINATIONS = (None, "min", "divide")
 #: Powers of t that stay within floats, whatever the horizon.
 _STEEPEST = 20
+#: Ratio of the bracket in which h is searched for.
+_BRACKET = 1.5
 #: The precision of h.
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 
@@ -78,7 +81,7 @@ class _Grown(Predicted):
 
 
 @settings
-class AGPUCB(UCBPolicy):
+class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     """Adaptive GP-UCB (Berkenkamp, Schoellig, Krause 2019, Algorithm 1).
 
     The length scale shrinks and the norm bound grows, so the function class finally
@@ -225,12 +228,8 @@ class AGPUCB(UCBPolicy):
         return GrowingState(setup.n_parameters, float(theta0))
 
     def suggest(
-        self,
-        state: GrowingState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: GrowingState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Grow the class if it is time to, and maximise its bound."""
         step = _Step(self, state, models, argmax, pending)
         if self.matching is None:
@@ -257,11 +256,7 @@ class AGPUCB(UCBPolicy):
         state.estimate = metadata["estimate"]
 
     def consistent(
-        self,
-        state: GrowingState,
-        pending: Sequence[Metadata],
-        setup: Setup,
-        n_told: int,
+        self, state: GrowingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, with estimates of its kind."""
         sizes = {0, setup.n_parameters if self.combine is not None else 0}
@@ -297,7 +292,7 @@ class _Step:
         state: GrowingState,
         models: Models,
         argmax: Argmax,
-        pending: Sequence[Metadata],
+        pending: Pending,
     ) -> None:
         self.policy, self.models, self.argmax = policy, models, argmax
         self.d, self.theta0 = state.n_parameters, state.theta0
@@ -399,3 +394,28 @@ class _Step:
 def _grown(growth: Growth, t: int) -> float:
     """Return a growth function at t: 1 at zero."""
     return float(growth(t) if callable(growth) else max(t, 1) ** growth)
+
+
+def first_crossing(
+    regret: Callable[[float], float],
+    target: float,
+    low: float,
+    ceiling: float,
+    precision: float,
+) -> float:
+    """Return the first h >= low at which the estimate reaches the target.
+
+    A geometric bracket, then bisection: the estimate need not be monotone. If it stays
+    below up to the ceiling, the ceiling is returned. `precision` is relative.
+    """
+    if regret(low) >= target:
+        return low
+    high = min(low * _BRACKET, ceiling)
+    while regret(high) < target:
+        if high >= ceiling:
+            return ceiling
+        low, high = high, min(high * _BRACKET, ceiling)
+    while high > low * (1 + precision):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if regret(middle) >= target else (middle, high)
+    return high

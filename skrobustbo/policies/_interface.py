@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
@@ -41,6 +42,10 @@ class Credited(Predicted):
 
 Array = NDArray[np.float64]
 Metadata = dict[str, Any]
+#: The metadata of the points asked but not yet told.
+Pending = Sequence[Metadata]
+#: What `suggest` returns: an encoded point, and its metadata.
+Proposal = tuple[Array, Metadata]
 
 
 class Argmax(Protocol):

@@ -24,7 +24,7 @@ _STEEPEST = 20
 
 
 @settings
-class LBGPUCB(Balancing):
+class LBGPUCB(Balancing, name="lb-gp-ucb"):
     """Length-scale balancing GP-UCB (Ziomek, Adachi, Osborne 2024, Algorithm 1).
 
     Several length scales share the data. The one with the smallest suspected regret
@@ -167,7 +167,7 @@ class LBGPUCB(Balancing):
 
 
 @settings
-class LNBGPUCB(LBGPUCB):
+class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
     """Length-scale and norm balancing GP-UCB (Ziomek et al. 2024, Algorithm 3).
 
     LB-GP-UCB for an objective whose norm is also unknown. A candidate is a pair u of a

@@ -11,46 +11,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 import skrobustbo.kernels as own_kernels
 from skrobustbo._names import canonical, unknown_name
-from skrobustbo.policies._balancing import HBGPUCB
-from skrobustbo.policies._base import Policy
-from skrobustbo.policies._bayes import MCMCGPUCB
-from skrobustbo.policies._boho import BOHO
-from skrobustbo.policies._elimination import HEGPUCB, ExpectedUCB
-from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
-from skrobustbo.policies._event import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
-from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
-from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
-from skrobustbo.policies._growing import AGPUCB
-from skrobustbo.policies._length_scales import LBGPUCB, LNBGPUCB
+from skrobustbo.policies._base import NAMED, Policy
 from skrobustbo.policies._robust import RobustUCB
-from skrobustbo.policies._stable import HEStableOpt, StableOpt
 from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, LogNormalPrior
 
-_POLICIES: dict[str, type[Policy]] = {
-    "robust": RobustUCB,
-    "gp-ucb": GPUCB,
-    "igp-ucb": IGPUCB,
-    "mle-gp-ucb": MLEGPUCB,
-    "map-gp-ucb": MAPGPUCB,
-    "mcmc-gp-ucb": MCMCGPUCB,
-    "lb-gp-ucb": LBGPUCB,
-    "lnb-gp-ucb": LNBGPUCB,
-    "hb-gp-ucb": HBGPUCB,
-    "he-gp-ucb": HEGPUCB,
-    "expected-ucb": ExpectedUCB,
-    "he-stableopt": HEStableOpt,
-    "stableopt": StableOpt,
-    "a-gp-ucb": AGPUCB,
-    "boho": BOHO,
-    "et-gp-ucb": ETGPUCB,
-    "r-gp-ucb": RGPUCB,
-    "tv-gp-ucb": TVGPUCB,
-    "ui-tvbo": UITVBO,
-    "sw-gp-ucb": SWGPUCB,
-    "br-gp-ucb": BRGPUCB,
-    "w-gp-ucb": WGPUCB,
-    "random": RandomPolicy,
-}
+NAMED["robust"] = RobustUCB  # the default; all others are named where declared
 _PRIORS = {cls.__name__: cls for cls in (FlatPrior, GammaPrior, LogNormalPrior)}
 
 
@@ -67,7 +32,7 @@ def available() -> dict[str, type[Policy]]:
     >>> policies.available()["robust"]().weights
     (1, 0.5, 0.05, 0.1)
     """
-    return dict(_POLICIES)
+    return dict(NAMED)
 
 
 def make_policy(policy: str | Policy, **settings: Any) -> Policy:
@@ -97,12 +62,12 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
     LBGPUCB(theta0=0.5)
     """
     if isinstance(policy, str):
-        if canonical(policy) not in _POLICIES:
-            raise unknown_name("'policy'", policy, _POLICIES)
-        return _POLICIES[canonical(policy)](**settings)
+        if canonical(policy) not in NAMED:
+            raise unknown_name("'policy'", policy, NAMED)
+        return NAMED[canonical(policy)](**settings)
     if not isinstance(policy, Policy):
         raise ValueError(
-            f"The 'policy' must be one of {sorted(_POLICIES)} or a policy object. Got "
+            f"The 'policy' must be one of {sorted(NAMED)} or a policy object. Got "
             f"{policy!r} instead."
         )
     copy: Policy = clone(policy)
@@ -118,10 +83,10 @@ def policy_to_dict(policy: Policy) -> dict[str, Any]:
         If the policy is not one of `available` or a setting is an object, such as a
         callable, that JSON cannot hold.
     """
-    names = [name for name, cls in _POLICIES.items() if cls is type(policy)]
+    names = [name for name, cls in NAMED.items() if cls is type(policy)]
     if not names:
         raise TypeError(
-            f"Expected one of the policies {sorted(_POLICIES)} to write as JSON, got "
+            f"Expected one of the policies {sorted(NAMED)} to write as JSON, got "
             f"{policy!r}; write the state without it and pass 'policy' to from_dict."
         )
     settings = policy.get_params(deep=False)

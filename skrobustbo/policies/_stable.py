@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypedDict
 
@@ -19,6 +19,8 @@ from skrobustbo.policies._interface import (
     Array,
     Credited,
     Metadata,
+    Pending,
+    Proposal,
     Setup,
     Told,
 )
@@ -108,12 +110,8 @@ class _Stable(Eliminating):
         return around
 
     def suggest(
-        self,
-        state: StableState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: StableState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the worst perturbation of the point of best worst case."""
         bands, ball = self.bands(state, models, pending), self._ball(models)
         robust = UnionMax([WorstCase(UCB(p, beta), ball) for p, beta in bands])
@@ -148,7 +146,7 @@ class _Stable(Eliminating):
         return x
 
     def consistent(
-        self, state: Any, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: Any, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state is one of this problem, of queries there were."""
         centres = [*state.centres, *(metadata["centre"] for metadata in pending)]
@@ -195,7 +193,7 @@ def _bound(models: Models, band: tuple[Posterior, float], x: Array) -> Metadata:
 
 
 @settings
-class HEStableOpt(_Stable):
+class HEStableOpt(_Stable, name="he-stableopt"):
     """Adversarially robust search with hyperparameter elimination (Algorithm 2).
 
     From "Beyond lengthscales" (Ziomek, Adachi, Osborne). It finds the point with the
@@ -265,7 +263,7 @@ class HEStableOpt(_Stable):
 
 
 @settings
-class StableOpt(_Stable):
+class StableOpt(_Stable, name="stableopt"):
     """Adversarially robust search with one fixed model (Bogunovic et al. 2018).
 
     It finds the point with the best worst-case perturbation. `recommend` returns a
