@@ -287,7 +287,7 @@ BUDGET = {
     "displays": 2680,
     "evaluation": 2540,
     "functional": 250,
-    "integrations": 1020,
+    "integrations": 1010,
     "kernels": 700,
     "model_selection": 3870,
     "optimizer": 1860,

@@ -52,28 +52,21 @@ class OptunaAxis:
             return None
         return cls(distribution, dimension) if dimension.size > 1 else None
 
-    @property
-    def step(self) -> Any:
-        """The step of a range that is searched by index, None for others."""
-        step = getattr(self.distribution, "step", None)
-        if type(self.distribution).__name__ != "IntDistribution" or step != 1:
-            return step
-        large = max(-self.distribution.low, self.distribution.high) > _LARGEST
-        return step if large and not self.distribution.log else None
-
     def inside(self, value: Any) -> Any:
         """Return what is searched for a value of Optuna's."""
         if hasattr(self.distribution, "choices"):
             return int(self.distribution.to_internal_repr(value))
-        if self.step is not None:
-            return round((value - self.distribution.low) / self.step)
+        step = _step(self.distribution)
+        if step is not None:
+            return round((value - self.distribution.low) / step)
         return value
 
     def outside(self, value: Any) -> Any:
         """Return the value of Optuna's that was searched as `value`."""
         if hasattr(self.distribution, "choices"):
             return self.distribution.choices[value]
-        low, high, step = self.distribution.low, self.distribution.high, self.step
+        low, high = self.distribution.low, self.distribution.high
+        step = _step(self.distribution)
         whole = type(self.distribution).__name__ == "IntDistribution"
         if step is not None:
             i = round(value)
@@ -93,15 +86,20 @@ def can_be_searched(name: str, distribution: Any) -> bool:
     return all(map(distribution._contains, map(distribution.to_internal_repr, values)))
 
 
+def _step(distribution: Any) -> Any:
+    """Return the step of a range that is searched by index, None for others."""
+    step = getattr(distribution, "step", None)
+    if type(distribution).__name__ != "IntDistribution" or step != 1:
+        return step
+    large = max(-distribution.low, distribution.high) > _LARGEST
+    return step if large and not distribution.log else None
+
+
 def _dimension(name: str, distribution: Any) -> Any:
     if hasattr(distribution, "choices"):
         places = map(distribution.to_internal_repr, distribution.choices)
         return Categorical(sorted({int(place) for place in places}))
-    low, high, step = (
-        distribution.low,
-        distribution.high,
-        OptunaAxis(distribution, None).step,
-    )
+    low, high, step = distribution.low, distribution.high, _step(distribution)
     # More whole numbers than an Integer can hold are rounded ones of a Real.
     if step is not None:
         n = math.floor((high - low) / step + 1e-8)
@@ -156,14 +154,6 @@ def together(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
             rest -= part
         parts = [part for part in (*cut, rest) if part]
     return parts
-
-
-def known_distributions(trials: Iterable[Any]) -> dict[str, Any]:
-    """Return the distribution of each parameter of finished trials, the latest one."""
-    found: dict[str, Any] = {}
-    for trial in trials:
-        found.update(trial.distributions)
-    return found
 
 
 def groups_of(trials: Iterable[Any], wanted: Mapping[str, Any]) -> list[Group]:

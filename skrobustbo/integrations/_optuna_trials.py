@@ -154,15 +154,11 @@ class Values:
             value = self._sign * float(trial.values[0])
             bisect.insort(self._completed, value)
             return value
-        if trial.state.name == "PRUNED" and trial.intermediate_values:
-            return self._pruned(trial.intermediate_values[trial.last_step])
-        return math.nan
-
-    def _pruned(self, last: float) -> float:
-        if not self._completed:
+        pruned = trial.state.name == "PRUNED" and trial.intermediate_values
+        if not pruned or not self._completed:
             return math.nan
-        median = self._completed[(len(self._completed) - 1) // 2]
-        return min(self._sign * float(last), median)
+        last = self._sign * float(trial.intermediate_values[trial.last_step])
+        return min(last, self._completed[(len(self._completed) - 1) // 2])
 
 
 def violates(attributes: Mapping[str, Any]) -> bool:

@@ -23,7 +23,14 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         _check_missing(error, module)
-    return _placeholder(package, extra)
+
+    class Missing:
+        """Stands for a class of a package that is not installed."""
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            raise _missing(cls.__name__, package, extra)
+
+    return Missing
 
 
 def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
@@ -56,16 +63,6 @@ def _missing(owner: str, package: str, extra: str) -> ImportError:
         f"{owner} needs {package}, which is not installed; run pip "
         f'install "skrobustbo[{extra}]".'
     )
-
-
-def _placeholder(package: str, extra: str) -> type:
-    class Missing:
-        """Stands for a class of a package that is not installed."""
-
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            raise _missing(cls.__name__, package, extra)
-
-    return Missing
 
 
 def checked_seed(seed: Any, owner: str) -> int:

@@ -20,7 +20,6 @@ from skrobustbo.integrations._optuna_space import (
     OptunaAxis,
     can_be_searched,
     groups_of,
-    known_distributions,
     single_value,
 )
 from skrobustbo.integrations._optuna_trials import CONSTRAINTS, Reader, split
@@ -105,9 +104,7 @@ class RobustSampler(_BaseSampler):
     ) -> None:
         self._policy = make_policy(policy)
         self._policy.check()
-        self._seed = (
-            _fresh_seed() if seed is None else checked_seed(seed, "RobustSampler")
-        )
+        self._seed = _seed_of() if seed is None else checked_seed(seed, "RobustSampler")
         self._n_startup_trials = optional_count(
             "n_startup_trials", n_startup_trials, "RobustSampler"
         )
@@ -142,7 +139,7 @@ class RobustSampler(_BaseSampler):
     def reseed_rng(self) -> None:
         """Draw a new seed; Optuna does so where trials run in several threads."""
         with self._lock:
-            self._seed = _fresh_seed()
+            self._seed = _seed_of()
             if self._independent_sampler is not None:
                 self._independent_sampler.reseed_rng()
 
@@ -163,7 +160,9 @@ class RobustSampler(_BaseSampler):
         UserWarning
             Once of a parameter that has no model, and is drawn at random.
         """
-        known = known_distributions(_finished(study.get_trials(deepcopy=False)))
+        known: dict[str, Any] = {}
+        for each in _finished(study.get_trials(deepcopy=False)):
+            known.update(each.distributions)
         for name in known.keys() - self._warned:
             if not can_be_searched(name, known[name]):
                 self._warned.add(name)
@@ -221,8 +220,8 @@ class RobustSampler(_BaseSampler):
         sampler = self._independent_sampler
         if sampler is None:
             # Of the seed and the trial alone, so that workers need share no generator.
-            where = [self._seed, trial.number, zlib.crc32(param_name.encode())]
-            seed = int(np.random.SeedSequence(where).generate_state(1)[0])
+            name = zlib.crc32(param_name.encode())
+            seed = _seed_of(self._seed, trial.number, name)
             samplers = importlib.import_module("optuna.samplers")
             sampler = samplers.RandomSampler(seed=seed)
         return sampler.sample_independent(study, trial, param_name, param_distribution)
@@ -308,9 +307,9 @@ class RobustSampler(_BaseSampler):
             with suppress(SpaceExhausted):
                 point, note = self._ask(group, known, n_asked)
                 return {**made, "point": point, "note": note}, known is noted
-        where = np.random.SeedSequence([self._seed, trial.number])
-        drawn = group.space.sample(1, random_state=int(where.generate_state(1)[0]))
-        return {**made, "point": drawn[0], "note": {}}, False
+        seed = _seed_of(self._seed, trial.number)
+        (point,) = group.space.sample(1, random_state=seed)
+        return {**made, "point": point, "note": {}}, False
 
     def _ask(
         self, group: Group, noted: Sequence[StoredTrial], n_asked: int
@@ -369,5 +368,7 @@ def _checked_constraints(values: Any) -> tuple[float, ...]:
     return found
 
 
-def _fresh_seed() -> int:
-    return int(np.random.SeedSequence().generate_state(1)[0])
+def _seed_of(*where: int) -> int:
+    """Return a seed made of numbers, one that nobody knows if there are none."""
+    entropy = np.random.SeedSequence(where or None)
+    return int(entropy.generate_state(1)[0])
