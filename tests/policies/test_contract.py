@@ -305,7 +305,7 @@ def test_a_constant_plus_rounding_is_a_constant(name, constant, space):
 
 
 @pytest.mark.parametrize(
-    "name", mostly_long(NAMES, ["robust", "map-gp-ucb", "wgp-ucb", "random"])
+    "name", mostly_long(NAMES, ["robust", "map-gp-ucb", "w-gp-ucb", "random"])
 )
 def test_an_offset_loses_no_more_than_the_resolution_of_floats(name):
     """Median regret of 20 seeds; that of offsets is at most doubled, or an ulp."""
