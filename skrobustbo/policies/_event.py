@@ -13,17 +13,15 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
     ChangingState,
-    ChangingUCB,
     ResetState,
     ResettingUCB,
 )
 from skrobustbo.policies._interface import Array, Estimated, Metadata, Setup
 from skrobustbo.policies._memory import (
+    BudgetedUCB,
     block_length,
     check_block_length,
-    check_budget,
     is_count,
-    memory,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
@@ -227,7 +225,7 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
 
 
 @settings
-class BRGPUCB(ResettingUCB, name="br-gp-ucb"):
+class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
     """GP-UCB with periodic resets for a variation budget (Zhou and Shroff 2021).
 
     The authors call it R-GP-UCB. The budget B_T bounds the variation of the objective
@@ -267,8 +265,6 @@ class BRGPUCB(ResettingUCB, name="br-gp-ucb"):
     {kernel}
     period : int, default=None
         H. None: from `budget`.
-    budget : float, default=1.0
-        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     {inherited}
 
     Examples
@@ -279,18 +275,17 @@ class BRGPUCB(ResettingUCB, name="br-gp-ucb"):
     """
 
     period: int | None = None
-    budget: float = 1.0
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         require(is_count(self.period), self, "period", "a positive integer or None")
-        check_budget(self, "period")
+        self.check_memory("period")
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
         if self.period is not None:
             return 1, self.period
-        return 1, math.ceil(memory(self, state))
+        return 1, math.ceil(self.memory(state))
 
 
 @dataclass
@@ -307,7 +302,7 @@ class _WindowState(ChangingState):
 
 
 @settings
-class SWGPUCB(ChangingUCB, name="sw-gp-ucb"):
+class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
     """GP-UCB on a sliding window of the latest values (Zhou and Shroff 2021).
 
     The window for a variation budget is as long as the period of `BRGPUCB`, because the
@@ -327,8 +322,6 @@ class SWGPUCB(ChangingUCB, name="sw-gp-ucb"):
     {kernel}
     window : int, default=None
         W. None: ceil(gamma_T**(1/4) sqrt(T / B_T)), the period of `BRGPUCB`.
-    budget : float, default=1.0
-        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     {inherited}
 
     Examples
@@ -341,18 +334,17 @@ class SWGPUCB(ChangingUCB, name="sw-gp-ucb"):
     state_type: ClassVar[type] = _WindowState
 
     window: int | None = None
-    budget: float = 1.0
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         require(is_count(self.window), self, "window", "a positive integer or None")
-        check_budget(self, "window")
+        self.check_memory("window")
 
     def start(self, setup: Setup, models: Models) -> _WindowState:
         """Fit the length scale and set the window."""
         state: _WindowState = super().start(setup, models)  # line 1
-        state.window = self.window or math.ceil(memory(self, state))
+        state.window = self.window or math.ceil(self.memory(state))
         return state
 
     def oldest(self, state: _WindowState, n: int) -> int:

@@ -31,7 +31,7 @@ from skrobustbo.policies._interface import (
     Setup,
     Told,
 )
-from skrobustbo.policies._memory import check_budget, memory
+from skrobustbo.policies._memory import BudgetedUCB
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -65,17 +65,7 @@ class _Rated(Estimated):
 
 @settings
 class _FadingUCB(ChangingUCB):
-    """GP-UCB with a model in which old values say less of the present.
-
-    That is a product of a kernel in space and one in time, unless `posterior` says
-    otherwise.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=None
-        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
-        length scale of the initial design, fitted once and then kept.
-    """
+    """GP-UCB with a model in which old values say less of the present."""
 
     state_type: ClassVar[type] = ForgettingState
     metadata_type: ClassVar[type] = _Rated
@@ -123,6 +113,18 @@ class _FadingUCB(ChangingUCB):
         """Return the rate of change to assume at this step."""
         return state.rate
 
+
+@settings
+class _TimedUCB(_FadingUCB):
+    """GP-UCB with a product of a kernel in space and one in time.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        The model in space, used as it is. None: Matern-5/2 with the maximum likelihood
+        length scale of the initial design, fitted once and then kept.
+    """
+
     def remembered(self, state: ForgettingState, models: Models) -> Models:
         """Return the models over points and time, of all values."""
         return models.timed()
@@ -156,7 +158,7 @@ class _FadingUCB(ChangingUCB):
 
 
 @settings
-class TVGPUCB(_FadingUCB, name="tv-gp-ucb"):
+class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     """Time-varying GP-UCB (Bogunovic, Scarlett, Cevher 2016).
 
     The objective is a Markov chain, f_{t+1} = sqrt(1-epsilon) f_t + sqrt(epsilon) g_t,
@@ -222,7 +224,7 @@ class TVGPUCB(_FadingUCB, name="tv-gp-ucb"):
 
 
 @settings
-class UITVBO(_FadingUCB, name="ui-tvbo"):
+class UITVBO(_TimedUCB, name="ui-tvbo"):
     """Uncertainty injection for changing objectives (Brunzema et al. 2022).
 
     Pseudo-code (k: kernel in space; i: the number of a value, in the order told)::
@@ -269,7 +271,7 @@ class UITVBO(_FadingUCB, name="ui-tvbo"):
 
 
 @settings
-class WGPUCB(_FadingUCB, name="w-gp-ucb"):
+class WGPUCB(_FadingUCB, BudgetedUCB, name="w-gp-ucb"):
     """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
 
     The i-th value has weight w_i = gamma**-i, and the regulariser grows with it: it is
@@ -299,14 +301,10 @@ class WGPUCB(_FadingUCB, name="w-gp-ucb"):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        The model, used as it is. None: Matern-5/2 with the maximum likelihood length
-        scale of the initial design, which is fitted once and then kept.
+    {kernel}
     discount : float, default=None
         gamma, in (0, 1]; 1 means no forgetting. None: exp(-1/H) with the period
         H = gamma_T**(1/4) sqrt(T / B_T) of `BRGPUCB` (gamma_T: information gain).
-    budget : float, default=1.0
-        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     {inherited}
 
     Examples
@@ -320,14 +318,13 @@ class WGPUCB(_FadingUCB, name="w-gp-ucb"):
     hyperparameters: None = field(default=None, init=False)
     prior: None = field(default=None, init=False)
     discount: float | None = None
-    budget: float = 1.0
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         known = self.discount is None or self._is_rate(self.discount)
         require(known, self, "discount", "in (0, 1] or None")
-        check_budget(self, "discount")
+        self.check_memory("discount")
 
     def _is_rate(self, rate: float) -> bool:
         return 0 < rate <= 1
@@ -336,7 +333,7 @@ class WGPUCB(_FadingUCB, name="w-gp-ucb"):
         if self.discount is not None:
             return float(self.discount)
         # Of the shortest memory there is a rest: a rate is positive.
-        return max(math.exp(-1 / memory(self, state)), sys.float_info.min)
+        return max(math.exp(-1 / self.memory(state)), sys.float_info.min)
 
     def oldest(self, state: ForgettingState, n: int) -> int:
         """Return the index of the oldest value that tells anything."""
@@ -350,7 +347,3 @@ class WGPUCB(_FadingUCB, name="w-gp-ucb"):
         view = models.since(self.oldest(state, models.n))
         weights = state.rate ** np.arange(view.n - 1.0, -1.0, -1.0)  # line 2
         return view.weighted(self.candidate(state), weights)
-
-    def alive(self, state: ForgettingState) -> list[Survivor]:
-        """Return the one model, which knows no time."""
-        return named([self.candidate(state)])

@@ -12,6 +12,7 @@ from skrobustbo._arguments import require
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._beta import rate_gain
 from skrobustbo.policies._changing import ChangingState, ChangingUCB
+from skrobustbo.policies._settings import settings
 
 #: T in the formulas of a variation budget, where no horizon is given.
 _DEFAULT_HORIZON = 100
@@ -48,28 +49,39 @@ def check_block_length(policy: ChangingUCB, name: str, instead: str) -> None:
         )
 
 
-def check_budget(policy: Any, instead: str) -> None:
-    """Raise a ValueError unless the budget gives a memory, or a setting does."""
-    require(0 < policy.budget < math.inf, policy, "budget", "positive and finite")
-    if getattr(policy, instead) is None and smoothness(policy.base_kernel()) is None:
-        raise ValueError(
-            f"The 'budget' of {type(policy).__name__} gives a length of memory for "
-            f"RBF and Matern kernels only. Got the kernel {policy.kernel!r} instead; "
-            f"pass '{instead}'."
-        )
+@settings
+class BudgetedUCB(ChangingUCB):
+    """What the policies share that know how much the objective varies in all.
 
-
-def memory(policy: Any, state: ChangingState) -> float:
-    """Return H = gamma_T**(1/4) sqrt(T / B_T), the memory for the budget.
-
-    gamma_T is the growth rate of the information gain, at most
-    T/2 ln(1 + noise**-2).
+    Parameters
+    ----------
+    budget : float, default=1.0
+        B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     """
-    kernel, d = policy.candidate(state).kernel, state.n_parameters
-    T = state.horizon or _DEFAULT_HORIZON
-    theta = np.log(np.asarray(getattr(kernel, "length_scale", 1.0))).mean()
-    nu = smoothness(kernel) or math.inf
-    # In logarithms, as theta**-d may overflow.
-    rate = math.log(max(rate_gain(T, 1.0, d, nu), 1.0)) - d * float(theta)
-    most = math.log(T / 2 * math.log1p(policy.noise**-2))
-    return math.exp(min(rate, most) / 4) * math.sqrt(T / policy.budget)
+
+    budget: float = 1.0
+
+    def check_memory(self, instead: str) -> None:
+        """Raise a ValueError unless the budget gives a memory, or a setting does."""
+        require(0 < self.budget < math.inf, self, "budget", "positive and finite")
+        if getattr(self, instead) is None and smoothness(self.base_kernel()) is None:
+            raise ValueError(
+                f"The 'budget' of {type(self).__name__} gives a length of memory for "
+                f"RBF and Matern kernels only. Got the kernel {self.kernel!r} instead; "
+                f"pass '{instead}'."
+            )
+
+    def memory(self, state: ChangingState) -> float:
+        """Return H = gamma_T**(1/4) sqrt(T / B_T), the memory for the budget.
+
+        gamma_T is the growth rate of the information gain, at most
+        T/2 ln(1 + noise**-2).
+        """
+        kernel, d = self.candidate(state).kernel, state.n_parameters
+        T = state.horizon or _DEFAULT_HORIZON
+        theta = np.log(np.asarray(getattr(kernel, "length_scale", 1.0))).mean()
+        nu = smoothness(kernel) or math.inf
+        # In logarithms, as theta**-d may overflow.
+        rate = math.log(max(rate_gain(T, 1.0, d, nu), 1.0)) - d * float(theta)
+        most = math.log(T / 2 * math.log1p(self.noise**-2))
+        return math.exp(min(rate, most) / 4) * math.sqrt(T / self.budget)
