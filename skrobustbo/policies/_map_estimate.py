@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
 from skrobustbo.policies._base import UCBPolicy
-from skrobustbo.policies._interface import Array, Metadata
+from skrobustbo.policies._interface import Array, Pending
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     length_scale_candidate,
@@ -69,9 +68,7 @@ class MapEstimator:
     prior: Prior | None
     noise_margin: float | None
 
-    def latest(
-        self, state: RobustState, models: Models, pending: Sequence[Metadata]
-    ) -> Estimate:
+    def latest(self, state: RobustState, models: Models, pending: Pending) -> Estimate:
         """Return the latest estimate, or a new one if it is due."""
         fit = state.latest(pending)
         return self.fit(fit, models) if SCHEDULE.due(fit, models.n) else fit

@@ -12,10 +12,8 @@ from sklearn.gaussian_process.kernels import Kernel
 import skrobustbo.kernels as own_kernels
 from skrobustbo._names import canonical, unknown_name
 from skrobustbo.policies._base import NAMED, Policy
-from skrobustbo.policies._robust import RobustUCB
 from skrobustbo.surrogate import Candidate, FlatPrior, GammaPrior, LogNormalPrior
 
-NAMED["robust"] = RobustUCB  # the default; all others are named where declared
 _PRIORS = {cls.__name__: cls for cls in (FlatPrior, GammaPrior, LogNormalPrior)}
 
 
@@ -32,7 +30,7 @@ def available() -> dict[str, type[Policy]]:
     >>> policies.available()["robust"]().weights
     (1, 0.5, 0.05, 0.1)
     """
-    return dict(NAMED)
+    return dict(sorted(NAMED.items()))
 
 
 def make_policy(policy: str | Policy, **settings: Any) -> Policy:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from skrobustbo._arguments import require
 from skrobustbo.policies._climbs import points_of_box
-from skrobustbo.policies._interface import Argmax, Array, Metadata, Setup, Told
+from skrobustbo.policies._interface import (
+    Argmax,
+    Metadata,
+    Pending,
+    Proposal,
+    Setup,
+    Told,
+)
 from skrobustbo.policies._levels import (
     CLIMB,
     FILL,
@@ -29,7 +36,7 @@ _DOUBLINGS = 6
 
 
 @settings
-class RobustUCB(MapPolicy):
+class RobustUCB(MapPolicy, name="robust"):
     """A model, local climbs from unexpected values, and filling: the default policy.
 
     A likelihood estimate of the length scales is good on average, but fails badly if
@@ -102,12 +109,8 @@ class RobustUCB(MapPolicy):
         return RobustState(setup.n_parameters, setup.horizon, [0] * 4, [0] * 4)
 
     def suggest(
-        self,
-        state: RobustState,
-        models: Models,
-        argmax: Argmax,
-        pending: Sequence[Metadata],
-    ) -> tuple[Array, Metadata]:
+        self, state: RobustState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
         """Return the query of the first level that expects to gain enough."""
         n = models.n + len(pending) + models.n_elsewhere  # line 1
         step = self._step(state, models, argmax, pending, n)  # line 2, line 3
@@ -124,7 +127,12 @@ class RobustUCB(MapPolicy):
         return query.x, {**metadata, "level": chosen, "passed": passed}
 
     def _step(
-        self, state: RobustState, models: Models, argmax: Argmax, pending: Any, n: int
+        self,
+        state: RobustState,
+        models: Models,
+        argmax: Argmax,
+        pending: Pending,
+        n: int,
     ) -> Step:
         """Return what the levels need to choose their points."""
         d, t = state.n_parameters, sum(state.taken(pending)) + 1
@@ -136,9 +144,7 @@ class RobustUCB(MapPolicy):
             only_best=self.is_endgame(state, n),
         )
 
-    def order(
-        self, state: RobustState, pending: Sequence[Metadata], n: int
-    ) -> list[int]:
+    def order(self, state: RobustState, pending: Pending, n: int) -> list[int]:
         """Return the levels in the order in which they may take the turn."""
         if self.is_endgame(state, n):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
@@ -184,7 +190,7 @@ class RobustUCB(MapPolicy):
         return [models[each] for each in in_use(estimator, models, fit, scale)]
 
     def consistent(
-        self, state: RobustState, pending: Sequence[Metadata], setup: Setup, n_told: int
+        self, state: RobustState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state fits the problem and the four levels."""
         fits = [state.latest([]), *(state.latest([metadata]) for metadata in pending)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import rounding
-from skrobustbo.policies._interface import Array, Metadata, Predicted
+from skrobustbo.policies._interface import Array, Pending, Predicted
 
 #: Values farther below the lower quartile than this, in interquartile ranges, are
 #: raised even for predictions: they show that a fit diverged, but not by how much.
@@ -58,7 +58,7 @@ class RobustState:
     n_fitted: Count = 0
     passed: list[Count] = field(default_factory=list)
 
-    def latest(self, pending: Sequence[Metadata]) -> Estimate:
+    def latest(self, pending: Pending) -> Estimate:
         """Return the estimate from the most values, pending queries included."""
         waiting = [
             Estimate(*(metadata[k] for k in Estimate._fields)) for metadata in pending
@@ -66,7 +66,7 @@ class RobustState:
         own = Estimate(self.theta, self.noise, self.n_fitted)
         return max([own, *waiting], key=lambda fit: fit.n_fitted)
 
-    def taken(self, pending: Sequence[Metadata]) -> list[int]:
+    def taken(self, pending: Pending) -> list[int]:
         """Return the number of evaluations of each level, pending ones included."""
         counts = list(self.counts)
         for metadata in pending:
