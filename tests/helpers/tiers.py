@@ -10,6 +10,7 @@ def mostly_slow(first, *others):
 
 def mostly_long(values, slow):
     """Return values of which all that are not in `slow` are long."""
+    assert all(value in values for value in slow)
     return [
         pytest.param(
             value, marks=pytest.mark.slow if value in slow else pytest.mark.long
