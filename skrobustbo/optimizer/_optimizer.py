@@ -371,7 +371,7 @@ class Optimizer:
             if trial.pending:
                 self._take(trial, *self._ladder.expected(trial))
             elif history.only_full and not was_full and self._ladder.is_full(trial):
-                history.show(trial)  # it had been forgotten
+                history.tell(trial)  # it had been forgotten
             for branch in self._branches:
                 if self._ladder.has_enough_full(branch.history):
                     forget(branch, self._ladder.full(branch.history))
@@ -379,8 +379,6 @@ class Optimizer:
     def _revalue(self) -> None:
         """Update the values of all told trials from those at the rungs."""
         self._ladder.revalue()
-        for store in (self._trials, *(branch.history for branch in self._branches)):
-            store.revalue()
 
     def _tell_trial(self, trial: Trial, value: float, std: float = 0.0) -> None:
         """Record the value of a trial, asked or not.
@@ -410,13 +408,14 @@ class Optimizer:
                 self._tell_placed(trial, value, self._rungs.top)
 
     def _record(self, trial: Trial, value: float, when: float) -> None:
-        self._trials.tell(trial, value, when)
+        trial.value, trial.time = value, when
+        self._trials.tell(trial)
         history = self._branches[trial.branch].history
         if history.only_full and not self._ladder.is_full(trial):
             history.drop(trial)
             trial.metadata = None
         else:
-            history.tell(trial, value, when)
+            history.tell(trial)
 
     def _place(self, params: Mapping[str, Any]) -> Trial:
         """Return a trial of a params dict; ValueError if it is not of the space."""
