@@ -23,13 +23,6 @@ _LARGEST = 1e300
 _ULPS = 16
 
 
-#: Fields that a trial keeps when another optimizer takes it over.
-_KEPT = (
-    *("params", "x", "branch", "label", "mean", "std"),
-    *("folds", "estimate", "resource"),
-)
-
-
 class Survivor(TypedDict):
     """A candidate model that survives; its length scales where it is told by them."""
 
@@ -58,8 +51,7 @@ class Trial:
     branch : int
         Position of the branch that it is a point of.
     number : int
-        Its identity: its place among all the trials of a search, from 0; -1 before it
-        has one.
+        Its place among all the trials of its optimizer, from 0; -1 before it has one.
     kind : {"initial", "model", "fallback", "told"}
         Whether it is of the initial design, asked by a model, a design point in the
         place of a model that failed, or told without being asked.
@@ -80,16 +72,6 @@ class Trial:
     width : float
         How far below the branch's promise its value may lie, in units of the
         objective; nan where no promise was made.
-    folds : list of dict
-        In a search, for each fold what scikit-learn notes of a fit: `test_scores` (a
-        number, or a dict of several metrics), `fit_error` (a traceback or None),
-        `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
-    estimate : (float, float) or None
-        Where only the first folds were fitted, the mean score that they let expect, and
-        the standard deviation of its error.
-    resource : float or None
-        In a search with a resource, the amount that the folds had; None where it was
-        the full one.
     rungs : list of dict
         In an optimizer with a resource, the value at each rung asked, in the order
         asked.
@@ -118,9 +100,6 @@ class Trial:
     alive: list[Survivor] = field(default_factory=list)
     metadata: dict[str, Any] | None = None
     width: float = math.nan
-    folds: Sequence[FoldResult] = ()
-    estimate: tuple[float, float] | None = None
-    resource: float | None = None
     rungs: list[RungValue] = field(default_factory=list)
     value: float | None = None
     value_std: NotNegative = 0.0
@@ -133,23 +112,63 @@ class Trial:
         return self.value is None
 
     @property
-    def point(self) -> tuple[int, bytes]:
-        """The key of its point: the branch and the encoded params."""
-        return self.branch, self.x.tobytes()
-
-    @property
     def failed_reason(self) -> str | None:
         """Why the evaluation counts as failed, None if it does not."""
         if self.value is None or math.isfinite(self.value):
             return None
         return f"the value was {self.value}"
 
-    def renew(self) -> None:
-        """Reset all fields that depend on the optimizer, before another takes over."""
-        kept = {name: getattr(self, name) for name in _KEPT}
-        vars(self).update(vars(Trial(**kept)))
 
-    # Folds ---------------------------------------------------------------------------
+@dataclass(eq=False)
+class Evaluation:
+    """One evaluation of a trial: what a search calls a trial, and shows as a row.
+
+    With a resource, a trial may have several, each with a larger amount.
+
+    Attributes
+    ----------
+    trial : Trial
+        What is evaluated.
+    resource : float or None
+        In a search with a resource, the amount of it; None if that is the full one.
+    label : str
+        The model that chose it.
+    mean, std : float
+        What was predicted before the evaluation, in units of the objective.
+    number : int
+        Its place among all the evaluations of a search, from 0; -1 before it has one.
+    folds : list of dict
+        In a search, for each fold what scikit-learn notes of a fit: `test_scores` (a
+        number, or a dict of several metrics), `fit_error` (a traceback or None),
+        `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
+    estimate : (float, float) or None
+        Where only the first folds were fitted, the mean score that they let expect, and
+        the standard deviation of its error.
+    """
+
+    trial: Trial
+    resource: float | None = None
+    label: str = "told"
+    mean: float = math.nan
+    std: float = math.nan
+    number: int = -1
+    folds: Sequence[FoldResult] = ()
+    estimate: tuple[float, float] | None = None
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The point as the user sees it."""
+        return self.trial.params
+
+    @property
+    def branch(self) -> int:
+        """Position of the branch that it is a point of."""
+        return self.trial.branch
+
+    @property
+    def point(self) -> tuple[int, bytes]:
+        """The key of its point: the branch and the encoded params."""
+        return self.branch, self.trial.x.tobytes()
 
     @property
     def metrics(self) -> list[str]:
@@ -235,7 +254,7 @@ class Trials:
         return int(np.where(finite, values, -np.inf).argmax()) if finite.any() else None
 
     def _without_estimates(self, values: Array) -> Array:
-        """Return values with nan for estimates, unless all finite ones are estimates."""
+        """Return values, with nan for estimates unless all are estimates."""
         stds = self.value_stds
         if stds is None or not np.isfinite(values[stds == 0]).any():
             return values
@@ -327,19 +346,16 @@ class BranchTrials(Trials):
 
     def is_pending(self, x: Array) -> bool:
         """Return whether an encoded point has been asked and not told."""
-        return self.find_pending(x) is not None
-
-    def find_pending(self, x: Array) -> Trial | None:
-        """Return the first pending trial of an encoded point, or None."""
         key = x.tobytes()
-        return next((t for t in self.pending if t.x.tobytes() == key), None)
+        return any(trial.x.tobytes() == key for trial in self.pending)
 
     def find(self, x: Array) -> Trial | None:
-        """Return the first trial of an encoded point, told or pending, or None."""
+        """Return the trial of an encoded point, a pending one if there are several."""
         key = x.tobytes()
         if key not in self._seen:
             return None
-        return next(trial for trial in self.trials if trial.x.tobytes() == key)
+        every = (*self.pending, *self.trials)
+        return next(trial for trial in every if trial.x.tobytes() == key)
 
 
 def points(trials: Sequence[Trial], n_columns: int) -> Array:

@@ -146,7 +146,7 @@ def _informed(make: Callable[[], Optimizer], before: Any) -> Optimizer:
     """Return an optimizer that has been told what is known before the search."""
     optimizer = make()
     if before is not None:
-        optimizer._tell_previous(before.told)
+        optimizer._tell_earlier(before.told)
     return optimizer
 
 

@@ -20,14 +20,14 @@ from skrobustbo._arguments import (
 )
 from skrobustbo._forms import Count, has_form, has_items
 from skrobustbo._names import count
-from skrobustbo._trials import Trial, Trials
+from skrobustbo._trials import Evaluation, Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchState
 from skrobustbo.optimizer._branch import Branch, forget
 from skrobustbo.optimizer._checks import (
+    check_resource,
     check_return_resource,
     checked_amounts,
-    checked_rung,
     fitting,
     listed_params,
     paired,
@@ -65,6 +65,9 @@ from skrobustbo.surrogate import IncrementalGPR
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
+
+#: The label of evaluations of a trial that was evaluated before, with less.
+PROMOTED = "promoted"
 
 
 def _as_told(branch: Branch, x: Array) -> Params:
@@ -188,10 +191,10 @@ class Optimizer:
         given = [self._given(params) for params in first]
         check_first(given, rule)
         self._trials, regions = Trials(), space.owned
-        self._rungs = None
-        if resources is not None:
-            self._rungs = Rungs(resources, horizon, self._trials)
-            horizon = self._rungs.n_candidates
+        #: How many evaluations have begun, those of an earlier search left out.
+        self._n_begun = 0
+        self._rungs = Rungs(resources or (), horizon, self._trials)
+        horizon = self._rungs.n_candidates
         if rule is not None:
             regions = [region.within(rule) for region in regions]
         self._branches = [
@@ -254,63 +257,59 @@ class Optimizer:
         SpaceExhausted
             If every point of a finite space has been asked or told.
         """
-        check_return_resource(return_resource, self._rungs)
-        if n is None:
-            return self._ask_one(return_resource)
-        n = checked_count("n", n, "Optimizer.ask")
-        return [self._ask_one(return_resource) for _ in range(n)]
+        amounts = self._rungs.amounts
+        check_return_resource(return_resource, amounts)
+        n_points = 1 if n is None else checked_count("n", n, "Optimizer.ask")
+        asked = [self._propose() for _ in range(n_points)]
+        found: list[Any] = [fresh(each.params) for each in asked]
+        if return_resource:
+            of_each = [each.resource or amounts[-1] for each in asked]
+            found = list(zip(found, of_each, strict=True))
+        return found[0] if n is None else found
 
-    def _ask_one(self, return_resource: bool) -> Params | tuple[Params, float]:
-        if not return_resource:
-            return fresh(self._ask_trial().params)
-        trial, rung = self._ask_rung()
-        return fresh(trial.params), self._ladder.amounts[rung]
-
-    def _ask_rung(self) -> tuple[Trial, int]:
-        """Return the next trial, which is new or promoted, and its rung."""
-        with self._lock:
-            trial, rung = self._ladder.next()
-            if trial is None:
-                try:
-                    trial = self._ask_trial()
-                except SpaceExhausted:
-                    trial, rung = self._ladder.next_when_exhausted()
-                    if trial is None:
-                        raise
-            self._ladder.note(trial, rung, None)
-            return trial, rung
-
-    @property
-    def _ladder(self) -> Rungs:
-        """The rungs of an optimizer with a resource."""
-        assert self._rungs is not None
-        return self._rungs
-
-    def _ask_trial(self) -> Trial:
-        """Return the next trial, which is then pending."""
+    def _propose(self) -> Evaluation:
+        """Return the next evaluation, of a new trial or of one that is promoted."""
         with self._lock, one_blas_thread():
-            trial = self._design.next_trial(self._n_asked)
-            trial = trial or self._turns.propose(self._n_asked)
-            self._add(trial)
-            self._n_asked += 1
-            return trial
+            trial, rung = self._rungs.next()
+            n = self._n_asked
+            try:
+                trial = trial or self._design.next_trial(n) or self._turns.propose(n)
+            except SpaceExhausted:
+                trial, rung = self._rungs.next_when_exhausted()
+                if trial is None:
+                    raise
+            if trial.number < 0:
+                self._n_asked += 1
+            said = trial.label, trial.mean, trial.std
+            if trial.value is not None:
+                said = PROMOTED, trial.value, trial.value_std
+            return self._begin(Evaluation(trial, self._rungs.resource_of(rung), *said))
 
-    def _add_earlier(self, trial: Trial) -> None:
-        """Add a trial of an earlier run, which is then pending."""
+    def _adopt(self, evaluation: Evaluation) -> None:
+        """Take over an evaluation of another optimizer as one that was asked here."""
         with self._lock:
-            self._add(trial)
+            trial = self._place(evaluation.params)
+            trial.label, trial.mean = evaluation.label, evaluation.mean
+            trial.std = evaluation.std
+            evaluation.trial = self._known(trial) if self._rungs.amounts else trial
+            self._begin(evaluation)
 
-    def _add_earlier_rung(self, trial: Trial, rung: int) -> Trial:
-        """Add an evaluation of an earlier run at a rung; return its trial."""
-        with self._lock:
-            known = self._branches[trial.branch].history.find(trial.x)
-            if known is None:
-                self._add(trial)
-            self._ladder.note(known or trial, rung, None)
-            return known or trial
+    def _begin(self, evaluation: Evaluation) -> Evaluation:
+        """Give an evaluation its number, and return it; it is then pending."""
+        trial = evaluation.trial
+        if trial.number < 0:
+            self._add(trial)
+        self._rungs.note(trial, self._rungs.rung_of(evaluation.resource), None)
+        evaluation.number = self._n_begun
+        self._n_begun += 1
+        return evaluation
+
+    def _known(self, trial: Trial) -> Trial:
+        """Return the trial of the same point, told or pending, or this one if new."""
+        return self._branches[trial.branch].history.find(trial.x) or trial
 
     def _add(self, trial: Trial) -> None:
-        trial.number = len(self._trials.trials) - self._trials.n_before
+        trial.number = len(self._trials.trials)
         self._trials.add(trial)
         self._branches[trial.branch].history.add(trial)
 
@@ -342,76 +341,49 @@ class Optimizer:
             If a point is outside the space, a value is not a number, or the amount is
             not one of `resources`. In this case, nothing is recorded.
         """
-        rung = checked_rung(resource, self._rungs)
+        check_resource(resource, self._rungs.amounts)
         checked = [(self._place(p), number) for p, number in paired(params, value)]
         with self._lock:
             for trial, number in checked:
-                self._tell_placed(trial, number, rung)
+                known = self._known(trial)
+                if not (known.pending or self._rungs.amounts):
+                    known = trial  # the same point once more
+                self._record(self._begin(Evaluation(known, resource)), number)
 
-    def _tell_placed(self, trial: Trial, value: float, rung: int | None) -> None:
-        """Record the value of a trial that holds a point of the space."""
-        history = self._branches[trial.branch].history
-        if rung is None:
-            self._tell_trial(history.find_pending(trial.x) or trial, value)
-        else:
-            known = history.find_pending(trial.x) or history.find(trial.x)
-            self._tell_rung(known or trial, rung, value)
+    def _tell_earlier(self, found: Sequence[tuple[Params, float]]) -> None:
+        """Record the values of an earlier search; numbering begins after them."""
+        self._trials.n_before = len(found)
+        for params, value in found:
+            self.tell(params, value)
+        # With a resource, a point that is told twice is one trial.
+        self._trials.n_before, self._n_begun = len(self._trials.trials), 0
 
-    def _tell_rung(
-        self, trial: Trial, rung: int, value: float, std: float = 0.0
-    ) -> None:
-        """Record the value of a trial at a rung, and update the predictions for all."""
-        with self._lock:
-            history = self._branches[trial.branch].history
-            if not history.seen(trial.x):
-                self._add(trial)
-            was_full = self._ladder.is_full(trial)
-            self._ladder.note(trial, rung, value, std)
-            self._revalue()
-            if trial.pending:
-                self._take(trial, *self._ladder.expected(trial))
-            elif history.only_full and not was_full and self._ladder.is_full(trial):
-                history.tell(trial)  # it had been forgotten
-            for branch in self._branches:
-                if self._ladder.has_enough_full(branch.history):
-                    forget(branch, self._ladder.full(branch.history))
-
-    def _revalue(self) -> None:
-        """Update the values of all told trials from those at the rungs."""
-        self._ladder.revalue()
-
-    def _tell_trial(self, trial: Trial, value: float, std: float = 0.0) -> None:
-        """Record the value of a trial, asked or not.
+    def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
+        """Record the value of an evaluation, and let the policy learn from it.
 
         `std` is the standard deviation of an error of its own, if it is an estimate.
         """
         with self._lock:
-            if trial.number < 0:
-                self._add(trial)
-            self._take(trial, value, std)
+            trial, rungs = evaluation.trial, self._rungs
+            branch, was_pending = self._branches[trial.branch], trial.pending
+            rung = rungs.rung_of(evaluation.resource)
+            trial.value, trial.value_std = rungs.take(trial, rung, value, std)
+            if was_pending:
+                trial.time = time.time()
+                self._store(trial)
+                branch.learn(trial)
+                self._turns.learn(trial)
+            elif rungs.is_full(trial) and trial not in branch.history.told:
+                branch.history.tell(trial)  # it had been forgotten
+            for each in self._branches:
+                if rungs.has_enough_full(each.history):
+                    forget(each, rungs.full(each.history))
 
-    def _take(self, trial: Trial, value: float, std: float) -> None:
-        """Record the value of a trial, and let the policy learn from it."""
-        trial.value_std = std
-        self._record(trial, value, time.time())
-        self._branches[trial.branch].learn(trial)
-        self._turns.learn(trial)
-
-    def _tell_previous(self, found: Sequence[tuple[Params, float]]) -> None:
-        """Record the values of an earlier search; numbering begins after them."""
-        self._trials.n_before = len(found)
-        for params, value in found:
-            trial = self._place(params)
-            if self._rungs is None:
-                self._tell_trial(trial, value)
-            else:
-                self._tell_placed(trial, value, self._rungs.top)
-
-    def _record(self, trial: Trial, value: float, when: float) -> None:
-        trial.value, trial.time = value, when
+    def _store(self, trial: Trial) -> None:
+        """Add a trial that has a value to those told."""
         self._trials.tell(trial)
         history = self._branches[trial.branch].history
-        if history.only_full and not self._ladder.is_full(trial):
+        if history.only_full and not self._rungs.is_full(trial):
             history.drop(trial)
             trial.metadata = None
         else:
@@ -449,7 +421,7 @@ class Optimizer:
     @property
     def history_(self) -> list[dict[str, Any]]:
         """Records of all points, in the order in which they came."""
-        amounts = () if self._rungs is None else self._rungs.amounts
+        amounts = self._rungs.amounts
         return [history_record(trial, amounts) for trial in self._trials.trials]
 
     @property
@@ -461,8 +433,7 @@ class Optimizer:
         """
         with self._lock:
             kept = [trial for b in self._branches for trial in b.remembered]
-            first = self._trials.n_before
-            return sorted(trial.number + first for trial in kept)
+            return sorted(trial.number for trial in kept)
 
     def recommend(self) -> Params:
         """Return the point to deploy: for most policies the told one of best mean.
@@ -771,9 +742,9 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
     states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
     rungs = optimizer._rungs
     of_rungs: dict[str, Any] = {}
-    if rungs is not None:
+    if rungs.amounts:
         of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
-        full = [_numbers_told(b, trials.n_before) for b in optimizer._branches]
+        full = [_numbers_told(branch) for branch in optimizer._branches]
         of_rungs |= {"over": rungs.over, "full": full}
     return {
         **of_rungs,
@@ -792,13 +763,13 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
         "states": states,
         "balancer": to_json_state(optimizer._turns.balancer.state) if several else None,
         "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
-        "told": [trial.number + trials.n_before for trial in trials.told],
+        "told": [trial.number for trial in trials.told],
     }
 
 
-def _numbers_told(branch: Branch, n_before: int) -> list[int] | None:
+def _numbers_told(branch: Branch) -> list[int] | None:
     """Return the trials that a branch uses, None if it uses all told ones."""
-    told = [trial.number + n_before for trial in branch.history.told]
+    told = [trial.number for trial in branch.history.told]
     return told if branch.history.only_full else None
 
 
@@ -813,13 +784,11 @@ def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
     for trial in trials:
         optimizer._add(trial)
     for trial in (trials[i] for i in d["told"]):
-        # Not `value or ...`, which makes 0.0 of -0.0.
-        value = math.nan if trial.value is None else float(trial.value)
-        optimizer._record(trial, value, float(trial.time or 0.0))
-    if optimizer._rungs is not None:
-        optimizer._rungs.check()
+        optimizer._store(trial)
+    optimizer._rungs.check()
+    if optimizer._rungs.amounts:
         _restore_full(optimizer, trials, d)
-        optimizer._revalue()
+        optimizer._rungs.revalue()
     _check_restored(optimizer)
 
 
@@ -837,8 +806,6 @@ def _restore_states(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
 def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
     """Read the trials, and how many of them are of an earlier search."""
     trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
-    if optimizer._rungs is None and any(trial.rungs for trial in trials):
-        raise ValueError("values at rungs, and no resource")
     if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
         raise ValueError("values of what was not told, or none of what was")
     n_before = d.get("n_before", 0)
@@ -852,7 +819,7 @@ def _restore_full(
     optimizer: Optimizer, trials: list[Trial], d: Mapping[str, Any]
 ) -> None:
     """Restore which trials each branch uses."""
-    rungs = optimizer._ladder
+    rungs = optimizer._rungs
     if type(d["over"]) is not bool:
         raise ValueError(f"{d['over']!r} for its 'over'")
     rungs.over = d["over"]

@@ -55,9 +55,8 @@ def rebuilt(kind: Any, state: Any) -> Any:
     return built(kind, from_json_state(state))
 
 
-#: Fields of a trial that are written separately, follow from the others, or belong to
-#: the checkpoint of a search.
-_ELSEWHERE = ("params", "x", "number", "folds", "estimate", "resource")
+#: Fields of a trial that are written separately or follow from the others.
+_ELSEWHERE = ("params", "x", "number")
 
 
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
@@ -77,8 +76,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     space = branches[int(rest["branch"])]
     params = space.own(space.params_from_json(record["params"]))
     rest = {"value_std": 0.0, "rungs": [], **rest}
-    others = {"x": space.encode(params), "number": -1, "folds": ()}
-    others |= {"estimate": None, "resource": None}
+    others = {"x": space.encode(params), "number": -1}
     found: Trial = built(Trial, rest, params=params, **others)
     return found
 
