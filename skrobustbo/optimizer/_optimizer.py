@@ -18,8 +18,9 @@ from skrobustbo._arguments import (
     drawn_seed,
     optional_count,
 )
-from skrobustbo._forms import Count, has_form, has_items
+from skrobustbo._forms import has_items
 from skrobustbo._names import count
+from skrobustbo._threads import limited_threads
 from skrobustbo._trials import Evaluation, Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchState
@@ -34,7 +35,6 @@ from skrobustbo.optimizer._checks import (
     plain_params,
     read_results,
 )
-from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.optimizer._regret_bound import regret_bound
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.optimizer._state import (
@@ -48,18 +48,17 @@ from skrobustbo.optimizer._state import (
     policy_state,
     reading,
     rebuilt,
-    settings_read,
     to_json_state,
     trial_from_dict,
     trial_to_dict,
 )
-from skrobustbo.optimizer._turns import (
-    InitialDesign,
-    Turns,
-    check_feasible,
-    check_first,
+from skrobustbo.optimizer._turns import Turns, check_feasible, check_first
+from skrobustbo.policies import (
+    Policy,
+    make_policy,
+    policy_from_dict,
+    policy_to_dict,
 )
-from skrobustbo.policies import Policy, make_policy, policy_to_dict
 from skrobustbo.space import Constraint, Space, fresh
 from skrobustbo.surrogate import IncrementalGPR
 
@@ -157,55 +156,49 @@ class Optimizer:
         resources: Sequence[float] | None = None,
         random_state: Any = None,
     ) -> None:
-        policy = make_policy(policy)
-        policy.check()
-        self._set_up(
-            space=space if isinstance(space, Space) else Space(space),
-            policy=policy,
-            horizon=optional_count("horizon", horizon, "Optimizer"),
-            constraints=constraints,
-            first=_initial(initial_params),
-            n_initial=optional_count("n_initial_points", n_initial_points, "Optimizer"),
-            seed=drawn_seed(random_state, "Optimizer"),
-            resources=None if resources is None else checked_amounts(resources),
-        )
+        seed = drawn_seed(random_state, "Optimizer")
+        points = n_initial_points, initial_params, constraints
+        self._set_up(space, policy, *points, horizon, resources, seed)
         if constraints is not None:
             check_feasible(self._branches)
 
     def _set_up(
         self,
-        *,
-        space: Space,
-        policy: Policy,
-        horizon: int | None,
+        space: Any,
+        policy: str | Policy,
+        n_initial_points: int | None,
+        initial_params: Sequence[Mapping[str, Any]] | None,
         constraints: Callable[[Params], bool] | None,
-        first: Sequence[Params],
-        n_initial: int | None,
+        horizon: int | None,
+        resources: Sequence[float] | None,
         seed: int,
-        resources: Sequence[float] | None = None,
     ) -> None:
         self._lock = threading.RLock()
-        self.space, self.policy, self.horizon = space, policy, horizon
+        self.policy = policy = make_policy(policy)
+        policy.check()
+        self.space = space = space if isinstance(space, Space) else Space(space)
+        self.horizon = optional_count("horizon", horizon, "Optimizer")
         self.constraints, self._seed, self._n_asked = constraints, seed, 0
         rule = None if constraints is None else Constraint(constraints)
-        given = [self._given(params) for params in first]
+        first = [] if initial_params is None else initial_params
+        given = [self._given(p) for p in listed_params(first, "initial_params")]
         check_first(given, rule)
-        self._trials, regions = Trials(), space.owned
+        n_initial = optional_count("n_initial_points", n_initial_points, "Optimizer")
         #: How many evaluations have begun, those of an earlier search left out.
         self._n_begun = 0
-        self._rungs = Rungs(resources or (), horizon, self._trials)
-        horizon = self._rungs.n_candidates
+        self._trials, regions = Trials(), space.owned
+        amounts = () if resources is None else checked_amounts(resources)
+        self._rungs = Rungs(amounts, self.horizon, self._trials)
         if rule is not None:
             regions = [region.within(rule) for region in regions]
+        horizon = self._rungs.n_candidates
         self._branches = [
             Branch(i, *spaces, policy, horizon, seed, self._trials)
             for i, spaces in enumerate(zip(space.branches, regions, strict=True))
         ]
-        self._design = InitialDesign(
-            self._branches, self._trials, given, n_initial, horizon
-        )
-        self._turns = Turns(self._branches, self._trials, self._design, policy)
-        self.n_initial_points = self._design.n_points
+        of_all = self._branches, self._trials, policy
+        self._turns = Turns(*of_all, given, n_initial, horizon)
+        self.n_initial_points = self._turns.n_points
 
     def _given(self, params: Params) -> Trial:
         try:
@@ -269,11 +262,10 @@ class Optimizer:
 
     def _propose(self) -> Evaluation:
         """Return the next evaluation, of a new trial or of one that is promoted."""
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             trial, rung = self._rungs.next()
-            n = self._n_asked
             try:
-                trial = trial or self._design.next_trial(n) or self._turns.propose(n)
+                trial = trial or self._turns.next_trial(self._n_asked)
             except SpaceExhausted:
                 trial, rung = self._rungs.next_when_exhausted()
                 if trial is None:
@@ -396,7 +388,7 @@ class Optimizer:
 
     def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
         """Return what each plausible model says of a pending trial's value."""
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             return self._branches[trial.branch].beliefs(trial.x, self._n_asked)
 
     @property
@@ -452,7 +444,7 @@ class Optimizer:
             If no finite value has been told.
         """
         best = self._best()
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             found = [b for b in self._branches if b.history.best is not None]
             if not found:  # all full values have failed, and the others are forgotten
                 return fresh(best.params)
@@ -495,7 +487,7 @@ class Optimizer:
         >>> bool(abs(mean[0] * gpr.scale_ + gpr.shift_) < 0.01)
         True
         """
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             found = [branch.regressors(self._n_asked) for branch in self._branches]
         if len(found) == 1:
             return found[0]
@@ -540,7 +532,7 @@ class Optimizer:
         given = [plain_params(params)] if single else listed_params(params)
         points = [self._place(point) for point in given]
         mean, std = np.empty(len(points)), np.empty(len(points))
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             for i in {point.branch for point in points}:
                 rows = [row for row, p in enumerate(points) if p.branch == i]
                 X = np.array([points[row].x for row in rows])
@@ -607,7 +599,7 @@ class Optimizer:
                 f"objective to have a regret bound. Got {self.policy!r} instead."
             )
         self._best()
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             branches = [branch for branch in self._branches if not branch.is_empty]
             how = self._n_asked, delta / len(branches)
             found = [branch.bands(*how, calibrated=calibrated) for branch in branches]
@@ -722,14 +714,14 @@ class Optimizer:
         check_given(d, space=space, policy=policy)
         optimizer: Any = cls.__new__(cls)
         with reading():
-            settings = settings_read(d, space, policy)
-            optimizer._set_up(**settings, constraints=constraints)
+            space = space or Space.from_dict(d["space"])
+            policy = policy or policy_from_dict(d["policy"])
+            first = [space.branches[i].params_from_json(p) for i, p in d["first"]]
+            points = d["n_initial"], first, constraints
+            others = d["horizon"], d.get("resources"), d["seed"]
+            optimizer._set_up(space, policy, *points, *others)
             _restore(optimizer, d)
         return optimizer  # type: ignore[no-any-return] # of a class of ours
-
-
-def _initial(params: Any) -> list[Params]:
-    return [] if params is None else listed_params(params, "initial_params")
 
 
 # The state in JSON types, and back ----------------------------------------------------
@@ -756,7 +748,7 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
         "n_initial": optimizer.n_initial_points,
         "first": [
             [t.branch, branches[t.branch].params_to_json(t.params)]
-            for t in optimizer._design.first
+            for t in optimizer._turns.first
         ],
         "seed": optimizer._seed,
         "n_asked": optimizer._n_asked,
@@ -808,10 +800,9 @@ def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
     trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
     if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
         raise ValueError("values of what was not told, or none of what was")
-    n_before = d.get("n_before", 0)
-    if not has_form(n_before, Count) or n_before > len(trials):
-        raise ValueError(f"{n_before!r} trials of an earlier search")
-    optimizer._trials.n_before = n_before
+    optimizer._trials.n_before = d.get("n_before", 0)
+    if optimizer._trials.n_before > len(trials):
+        raise ValueError(f"{d['n_before']} trials of an earlier search")
     return trials
 
 
@@ -819,18 +810,13 @@ def _restore_full(
     optimizer: Optimizer, trials: list[Trial], d: Mapping[str, Any]
 ) -> None:
     """Restore which trials each branch uses."""
-    rungs = optimizer._rungs
-    if type(d["over"]) is not bool:
-        raise ValueError(f"{d['over']!r} for its 'over'")
-    rungs.over = d["over"]
+    optimizer._rungs.over = d["over"]
     for branch, numbers in zip(optimizer._branches, d["full"], strict=True):
-        if numbers is None:
-            continue
-        shown = [trials[i] for i in numbers]
-        full = rungs.full(branch.history)
-        if sorted(map(id, shown)) != sorted(map(id, full)):
-            raise ValueError(f"{numbers!r} as those with full values")
-        branch.history.keep(shown)
+        if numbers is not None:
+            full = optimizer._rungs.full(branch.history)
+            if sorted(numbers) != sorted(trial.number for trial in full):
+                raise ValueError(f"{numbers!r} as those with full values")
+            branch.history.keep([trials[i] for i in numbers])
 
 
 def _check_restored(optimizer: Optimizer) -> None:

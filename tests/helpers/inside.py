@@ -51,7 +51,7 @@ def metadata(optimizer):
 
 def first_points(optimizer):
     """The points to ask first."""
-    return [trial.params for trial in optimizer._design.first]
+    return [trial.params for trial in optimizer._turns.first]
 
 
 def tell(optimizer, params, value, std):
