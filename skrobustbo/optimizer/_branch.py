@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._forms import has_items
 from skrobustbo._sobol import sobol
 from skrobustbo._trials import BranchTrials, Trial, Trials, points
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
@@ -137,6 +138,16 @@ class Branch:
         """Return a trial of this branch; its label is its kind by default."""
         others = {"params": self.space.decode(x), "label": kind, **others}
         return Trial(x=x, branch=self.index, kind=kind, **others)
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the policy can go on from the state and the trials, as read back."""
+        pending = self.history.pending_metadata
+        if self.state is None:
+            return all(trial.metadata is None for trial in self.history.trials)
+        formed = all(has_items(noted, self.policy.metadata_type) for noted in pending)
+        facts = pending, self.setup, len(self.history)
+        return formed and self.policy.consistent(self.state, *facts)
 
     @property
     def remembered(self) -> list[Trial]:

@@ -18,7 +18,6 @@ from skrobustbo._arguments import (
     drawn_seed,
     optional_count,
 )
-from skrobustbo._forms import has_items
 from skrobustbo._names import count
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import Evaluation, Trial, Trials
@@ -822,20 +821,9 @@ def _restore_full(
 def _check_restored(optimizer: Optimizer) -> None:
     """Raise a ValueError unless the restored parts fit together."""
     for branch in optimizer._branches:
-        if not _can_resume(branch):
+        if not branch.is_consistent:
             policy = type(branch.policy).__name__
             raise ValueError(f"a state of {policy} out of place")
     n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
     if n > 1 and not balancer.consistent(n, len(optimizer._trials)):
         raise ValueError("a state of the balancer out of place")
-
-
-def _can_resume(branch: Branch) -> bool:
-    """Return whether the policy can continue from the restored state."""
-    history, policy = branch.history, branch.policy
-    if branch.state is None:
-        return all(trial.metadata is None for trial in history.trials)
-    pending = history.pending_metadata
-    formed = all(has_items(metadata, policy.metadata_type) for metadata in pending)
-    n_told = len(history.told)
-    return formed and policy.consistent(branch.state, pending, branch.setup, n_told)

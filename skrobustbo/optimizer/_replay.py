@@ -136,8 +136,8 @@ def replay(
     optimizer._n_asked = n_asked
     told = [each for each in noted if each.value is not None]
     pending = [each for each in noted if each.value is None]
-    notes = [each.note for each in (*told, *pending)]
-    start = next((note["start"] for note in notes if "start" in note), None)
+    starts = (each.note["start"] for each in noted if "start" in each.note)
+    start = next(starts, None)
     try:
         memory = _told(optimizer, start, told, memory)
         for each in pending:
@@ -146,10 +146,7 @@ def replay(
                 optimizer._begin(Evaluation(trial))
     except _MISFIT as error:
         raise ValueError("notes that do not fit their trials") from error
-    waiting, n_told = branch.history.pending_metadata, len(branch.history.told)
-    if branch.state is not None and not branch.policy.consistent(
-        branch.state, waiting, branch.setup, n_told
-    ):
+    if not branch.is_consistent:
         raise ValueError("a state that does not fit the trials")
     return memory
 

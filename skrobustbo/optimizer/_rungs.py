@@ -179,12 +179,6 @@ class Rungs:
         return None if rung == self.top else self.amounts[rung]
 
     @property
-    def _left_to_plan(self) -> float:
-        """The budget without the candidates of an earlier search."""
-        planned = math.inf if self._budget is None else self._budget
-        return planned - self._trials.n_before
-
-    @property
     def spent(self) -> Array:
         """Resource spent at each rung, pending evaluations included."""
         return self._spent(pending=True)
@@ -198,8 +192,12 @@ class Rungs:
         return spent
 
     def _ends_early_part(self, spent: Array) -> bool:
-        """Return whether the resource spent uses up the share of low rungs."""
-        part = _LOW_SHARE * self._left_to_plan
+        """Return whether the resource spent uses up the share of low rungs.
+
+        The candidates of an earlier search cost nothing, and are not in the budget.
+        """
+        planned = math.inf if self._budget is None else self._budget
+        part = _LOW_SHARE * (planned - self._trials.n_before)
         return bool(round(float(spent.sum()) - part, _DECIMALS) >= 0)
 
     # What to evaluate next ------------------------------------------------------------
