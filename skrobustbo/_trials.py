@@ -23,13 +23,6 @@ _LARGEST = 1e300
 _ULPS = 16
 
 
-#: Fields that a trial keeps when another optimizer takes it over.
-_KEPT = (
-    *("params", "x", "branch", "label", "mean", "std"),
-    *("folds", "estimate", "resource"),
-)
-
-
 class Survivor(TypedDict):
     """A candidate model that survives; its length scales where it is told by them."""
 
@@ -58,8 +51,7 @@ class Trial:
     branch : int
         Position of the branch that it is a point of.
     number : int
-        Its identity: its place among all the trials of a search, from 0; -1 before it
-        has one.
+        Its place among all the trials of its optimizer, from 0; -1 before it has one.
     kind : {"initial", "model", "fallback", "told"}
         Whether it is of the initial design, asked by a model, a design point in the
         place of a model that failed, or told without being asked.
@@ -80,16 +72,6 @@ class Trial:
     width : float
         How far below the branch's promise its value may lie, in units of the
         objective; nan where no promise was made.
-    folds : list of dict
-        In a search, for each fold what scikit-learn notes of a fit: `test_scores` (a
-        number, or a dict of several metrics), `fit_error` (a traceback or None),
-        `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
-    estimate : (float, float) or None
-        Where only the first folds were fitted, the mean score that they let expect, and
-        the standard deviation of its error.
-    resource : float or None
-        In a search with a resource, the amount that the folds had; None where it was
-        the full one.
     rungs : list of dict
         In an optimizer with a resource, the value at each rung asked, in the order
         asked.
@@ -118,9 +100,6 @@ class Trial:
     alive: list[Survivor] = field(default_factory=list)
     metadata: dict[str, Any] | None = None
     width: float = math.nan
-    folds: Sequence[FoldResult] = ()
-    estimate: tuple[float, float] | None = None
-    resource: float | None = None
     rungs: list[RungValue] = field(default_factory=list)
     value: float | None = None
     value_std: NotNegative = 0.0
@@ -133,23 +112,63 @@ class Trial:
         return self.value is None
 
     @property
-    def point(self) -> tuple[int, bytes]:
-        """The key of its point: the branch and the encoded params."""
-        return self.branch, self.x.tobytes()
-
-    @property
     def failed_reason(self) -> str | None:
         """Why the evaluation counts as failed, None if it does not."""
         if self.value is None or math.isfinite(self.value):
             return None
         return f"the value was {self.value}"
 
-    def renew(self) -> None:
-        """Reset all fields that depend on the optimizer, before another takes over."""
-        kept = {name: getattr(self, name) for name in _KEPT}
-        vars(self).update(vars(Trial(**kept)))
 
-    # Folds ---------------------------------------------------------------------------
+@dataclass(eq=False)
+class Evaluation:
+    """One evaluation of a trial: what a search calls a trial, and shows as a row.
+
+    With a resource, a trial may have several, each with a larger amount.
+
+    Attributes
+    ----------
+    trial : Trial
+        What is evaluated.
+    resource : float or None
+        In a search with a resource, the amount of it; None if that is the full one.
+    label : str
+        The model that chose it.
+    mean, std : float
+        What was predicted before the evaluation, in units of the objective.
+    number : int
+        Its place among all the evaluations of a search, from 0; -1 before it has one.
+    folds : list of dict
+        In a search, for each fold what scikit-learn notes of a fit: `test_scores` (a
+        number, or a dict of several metrics), `fit_error` (a traceback or None),
+        `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
+    estimate : (float, float) or None
+        Where only the first folds were fitted, the mean score that they let expect, and
+        the standard deviation of its error.
+    """
+
+    trial: Trial
+    resource: float | None = None
+    label: str = "told"
+    mean: float = math.nan
+    std: float = math.nan
+    number: int = -1
+    folds: Sequence[FoldResult] = ()
+    estimate: tuple[float, float] | None = None
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The point as the user sees it."""
+        return self.trial.params
+
+    @property
+    def branch(self) -> int:
+        """Position of the branch that it is a point of."""
+        return self.trial.branch
+
+    @property
+    def point(self) -> tuple[int, bytes]:
+        """The key of its point: the branch and the encoded params."""
+        return self.branch, self.trial.x.tobytes()
 
     @property
     def metrics(self) -> list[str]:
@@ -189,17 +208,14 @@ class Trial:
 class Trials:
     """Trials of all branches, in the order in which they came and were told.
 
-    Values are kept raw. What a model sees of them, on which scale, is derived when
-    asked for, as that scale changes with every value.
+    Values are kept raw, in the trials. What a model sees of them, on which scale, is
+    derived when asked for, as that scale changes with every value.
 
     Attributes
     ----------
     n_before : int
         Trials, the first ones, that are of an earlier search; those after them are
         numbered from 0 on.
-    best : int or None
-        Index of the best finite value among the told, None if there is none. A value
-        that is an estimate is best only where there are no others.
     """
 
     def __init__(self) -> None:
@@ -208,9 +224,6 @@ class Trials:
         #: Trials asked and not told, in the order asked.
         self.pending: list[Trial] = []
         self.n_before = 0
-        self.best: int | None = None
-        self._values = np.empty(16)
-        self._has_estimates = False
 
     def __len__(self) -> int:
         return len(self.told)
@@ -221,55 +234,42 @@ class Trials:
         if trial.pending:
             self.pending.append(trial)
 
-    def tell(self, trial: Trial, value: float, time: float) -> None:
-        """Record the value of a trial that was added before."""
+    def tell(self, trial: Trial) -> None:
+        """Append a trial to the told ones; it is pending no more."""
         self.drop(trial)
-        trial.value, trial.time = value, time
-        self.show(trial)
+        self.told.append(trial)
 
     def drop(self, trial: Trial) -> None:
         """Remove a trial from the pending ones."""
         self.pending = [other for other in self.pending if other is not trial]
 
-    def show(self, trial: Trial) -> None:
-        """Append a trial to the told ones."""
-        n = len(self.told)
-        if n == len(self._values):
-            self._values = np.concatenate([self._values, np.empty_like(self._values)])
-        self.told.append(trial)
-        self._take_value(n)
+    @property
+    def best(self) -> int | None:
+        """Index of the first best finite value among the told, None if there is none.
 
-    def revalue(self) -> None:
-        """Update the stored values from the told trials."""
-        self.best = None
-        for n in range(len(self.told)):
-            self._take_value(n)
+        A value that is an estimate is best only where there are no others.
+        """
+        values = self._without_estimates(self._told_values)
+        finite = np.isfinite(values)
+        return int(np.where(finite, values, -np.inf).argmax()) if finite.any() else None
 
-    def _take_value(self, n: int) -> None:
-        """Store the value of a told trial, and update the best one."""
-        trial = self.told[n]
-        value = math.nan if trial.value is None else trial.value
-        finite = math.isfinite(value)
-        self._values[n] = limited(value) if finite else math.nan
-        self._has_estimates |= trial.value_std > 0
-        if finite and (self.best is None or self._rank(n) > self._rank(self.best)):
-            self.best = n
+    def _without_estimates(self, values: Array) -> Array:
+        """Return values, with nan for estimates unless all are estimates."""
+        stds = self.value_stds
+        if stds is None or not np.isfinite(values[stds == 0]).any():
+            return values
+        return np.where(stds > 0, np.nan, values)
 
     @property
     def pending_metadata(self) -> list[dict[str, Any]]:
         """The policy's metadata of the pending points that a model chose."""
         return [t.metadata for t in self.pending if t.metadata is not None]
 
-    def _rank(self, i: int) -> tuple[bool, float]:
-        trial = self.told[i]
-        return trial.value_std == 0, trial.value  # type: ignore[return-value] # told
-
     @property
     def value_stds(self) -> Array | None:
         """Standard deviations of the values' own errors; None if all are zero."""
-        if not self._has_estimates:
-            return None
-        return np.array([trial.value_std for trial in self.told])
+        stds = np.array([trial.value_std for trial in self.told])
+        return stds if stds.any() else None
 
     @property
     def values(self) -> Array:
@@ -277,7 +277,12 @@ class Trials:
 
         They are as told, but for those near the largest float, which are +-1e300.
         """
-        return self._values[: len(self.told)]
+        values = self._told_values
+        return np.where(np.isfinite(values), values.clip(-_LARGEST, _LARGEST), np.nan)
+
+    @property
+    def _told_values(self) -> Array:
+        return np.array([trial.value for trial in self.told], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -301,32 +306,21 @@ class BranchTrials(Trials):
         super().__init__()
         self.only_full = False
         self._seen: set[bytes] = set()
-        self._X = np.empty((16, n_columns))
+        self._n_columns = n_columns
 
     def add(self, trial: Trial) -> None:
         """Add a trial; it is pending if it has no value."""
         super().add(trial)
         self._seen.add(trial.x.tobytes())
 
-    def show(self, trial: Trial) -> None:
-        """Append a trial to the told ones."""
-        n = len(self.told)
-        super().show(trial)
-        if n == len(self._X):
-            self._X = np.concatenate([self._X, np.empty_like(self._X)])
-        self._X[n] = trial.x
-
     def keep(self, full: Sequence[Trial]) -> None:
         """Keep only these of the told trials, and from now on only full values."""
-        self.told, self.best = [], None
-        self.only_full, self._has_estimates = True, False
-        for trial in full:
-            self.show(trial)
+        self.told, self.only_full = list(full), True
 
     @property
     def X(self) -> Array:
         """Encoded told points, shape (n, n_columns)."""
-        return self._X[: len(self.told)]
+        return points(self.told, self._n_columns)
 
     @property
     def chosen(self) -> NDArray[np.intp]:
@@ -336,10 +330,7 @@ class BranchTrials(Trials):
     @property
     def measured(self) -> Measured:
         """The values without estimates, unless all are estimates."""
-        values, stds = self.values, self.value_stds
-        if stds is not None and np.isfinite(values[stds == 0]).any():
-            values = np.where(stds > 0, np.nan, values)
-        return Measured(values, self.chosen)
+        return Measured(self._without_estimates(self.values), self.chosen)
 
     def seen(self, x: Array) -> bool:
         """Return whether an encoded point has been asked or told."""
@@ -348,29 +339,28 @@ class BranchTrials(Trials):
     @property
     def incumbent(self) -> int | None:
         """Index of the best value: if they differ by rounding only, the first one."""
-        values, stds = self.values, self.value_stds
-        if self.best is None or not is_constant(values[np.isfinite(values)]):
-            return self.best
-        known = np.isfinite(values)
-        if stds is not None and stds[self.best] == 0:
-            known &= stds == 0
-        return int(np.argmax(known))
+        best, values = self.best, self.values
+        if best is None or not is_constant(values[np.isfinite(values)]):
+            return best
+        return int(np.argmax(np.isfinite(self._without_estimates(values))))
 
     def is_pending(self, x: Array) -> bool:
         """Return whether an encoded point has been asked and not told."""
-        return self.find_pending(x) is not None
-
-    def find_pending(self, x: Array) -> Trial | None:
-        """Return the first pending trial of an encoded point, or None."""
         key = x.tobytes()
-        return next((t for t in self.pending if t.x.tobytes() == key), None)
+        return any(trial.x.tobytes() == key for trial in self.pending)
 
     def find(self, x: Array) -> Trial | None:
-        """Return the first trial of an encoded point, told or pending, or None."""
+        """Return the trial of an encoded point, a pending one if there are several."""
         key = x.tobytes()
         if key not in self._seen:
             return None
-        return next(trial for trial in self.trials if trial.x.tobytes() == key)
+        every = (*self.pending, *self.trials)
+        return next(trial for trial in every if trial.x.tobytes() == key)
+
+
+def points(trials: Sequence[Trial], n_columns: int) -> Array:
+    """Return the encoded points of trials, shape (n, n_columns)."""
+    return np.array([trial.x for trial in trials]).reshape(-1, n_columns)
 
 
 def limited(value: float) -> float:

@@ -112,7 +112,7 @@ class Simulated:
         """Return the next candidates."""
         n = min(self._at_once, self._left)
         self._left -= n
-        return [self._optimizer._ask_trial() for _ in range(n)]
+        return [self._optimizer._propose() for _ in range(n)]
 
     def begin(self, trials):
         """Do nothing: nobody listens."""
@@ -128,7 +128,7 @@ class Simulated:
     def tell(self, candidate):
         """Tell the value, and note the time."""
         value = self._problem.func(candidate.trial.params)
-        self._optimizer._tell_trial(candidate.trial, value)
+        self._optimizer._record(candidate.trial, value)
         self.told.append((self._now, value))
 
     def end(self, task):

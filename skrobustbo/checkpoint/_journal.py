@@ -11,7 +11,7 @@ from warnings import warn
 
 import numpy as np
 
-from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
@@ -106,9 +106,9 @@ class NoJournal:
         """Return the splits of the search."""
         return draw()
 
-    def next_round(self, source: Any) -> list[Trial]:
+    def next_round(self, source: Any) -> list[Evaluation]:
         """Return the candidates to evaluate next; none when it is over."""
-        trials: list[Trial] = source.next_round()
+        trials: list[Evaluation] = source.next_round()
         return trials
 
     def folds_of(self, candidate: int) -> list[Done]:
@@ -364,9 +364,9 @@ class Journal(NoJournal):
         with self._reading():
             records.require(there == complete * self._n_splits, "folds are missing")
 
-    def next_round(self, source: Any) -> list[Trial]:
+    def next_round(self, source: Any) -> list[Evaluation]:
         """Return the next candidates: those noted, then new ones, which are noted."""
-        trials: list[Trial]
+        trials: list[Evaluation]
         if self._rounds:
             try:
                 trials = source.resume(self._rounds[0])
@@ -380,7 +380,7 @@ class Journal(NoJournal):
             self._note(source, trials)
         return trials
 
-    def _note(self, source: Any, trials: Sequence[Trial]) -> None:
+    def _note(self, source: Any, trials: Sequence[Evaluation]) -> None:
         """Write new candidates; where that is impossible, nothing more is written."""
         try:
             bodies = [

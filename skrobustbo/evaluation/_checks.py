@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._sklearn_compat import NO_FITS, OTHER_SPLITS, num_samples
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldResult
 
 
 def checked_cv(cv: Any, owner: str) -> Any:
@@ -157,7 +157,7 @@ def spread_failures(folds: Sequence[FoldResult]) -> None:
                 fold[key] = dict.fromkeys(names, fold[key])
 
 
-def take_folds(trial: Trial, results: Iterable[FoldResult]) -> None:
+def take_folds(trial: Evaluation, results: Iterable[FoldResult]) -> None:
     """Give a trial the results of its folds, with nan for scores without bounds.
 
     A score of plus infinity, otherwise, would be the best of all; so would scores that

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._racing import Estimate, Race, Racing
 
@@ -53,7 +53,7 @@ class Running:
 
     Attributes
     ----------
-    trial : Trial
+    trial : Evaluation
         The candidate.
     race : Race or None
         Its race; None if all of its folds are fitted.
@@ -72,7 +72,7 @@ class Running:
         If it was stopped, the expected mean score and its standard deviation.
     """
 
-    trial: Trial
+    trial: Evaluation
     race: Race | None
     results: dict[int, FoldResult] = field(default_factory=dict)
     errors: dict[int, Exception] = field(default_factory=dict)
@@ -103,19 +103,19 @@ class Batch:
 class Hooks(Protocol):
     """What a flight calls: where candidates come from, and who is told of them."""
 
-    def ask(self) -> list[Trial]:
+    def ask(self) -> list[Evaluation]:
         """Return the next candidates; an empty list at the end of the search."""
         ...
 
-    def begin(self, trials: Sequence[Trial]) -> Any:
+    def begin(self, trials: Sequence[Evaluation]) -> Any:
         """Begin the callback task of a batch, and return it."""
         ...
 
-    def folds(self, trial: Trial, task: Any) -> list[Fold]:
+    def folds(self, trial: Evaluation, task: Any) -> list[Fold]:
         """Return the folds of a candidate."""
         ...
 
-    def known(self, trial: Trial) -> list[KnownResult]:
+    def known(self, trial: Evaluation) -> list[KnownResult]:
         """Return the results that an earlier run has of a candidate."""
         ...
 
@@ -175,7 +175,7 @@ class Flight:
         ended = self.is_stopped or self._is_last
         return ended or len(self._batches) >= self._schedule.n_in_flight
 
-    def _add(self, trials: Sequence[Trial]) -> None:
+    def _add(self, trials: Sequence[Evaluation]) -> None:
         """Add a batch of new candidates, if there are any."""
         if not trials:
             return
@@ -201,11 +201,11 @@ class Flight:
         self.take(*first[1:])
         return True
 
-    def _race(self, trial: Trial) -> Race | None:
+    def _race(self, trial: Evaluation) -> Race | None:
         racing = self._racing_of(trial)
         return None if racing is None else racing.race(trial)
 
-    def _racing_of(self, trial: Trial) -> Racing | None:
+    def _racing_of(self, trial: Evaluation) -> Racing | None:
         """Return the racing rules; None for evaluations with a part of the resource."""
         return self._schedule.racing if trial.resource is None else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation
 from skrobustbo.evaluation._flight import KnownResult, Running
 from skrobustbo.evaluation._folds import Fold
 
@@ -24,16 +24,16 @@ class SearchHooks:
     def __init__(self, fit: Any, task: Any) -> None:
         self._fit, self._task, self._n_asked = fit, task, 0
 
-    def ask(self) -> list[Trial]:
+    def ask(self) -> list[Evaluation]:
         """Return the next candidates; an empty list at the end of the search."""
         fit = self._fit
         if self._n_asked < fit.source.n_planned and fit.stops.over():
             return []
-        trials: list[Trial] = fit.journal.next_round(fit.source)
+        trials: list[Evaluation] = fit.journal.next_round(fit.source)
         self._n_asked += len(trials)
         return trials
 
-    def begin(self, trials: Sequence[Trial]) -> Any:
+    def begin(self, trials: Sequence[Evaluation]) -> Any:
         """Begin the callback task of a batch, and return it."""
         fit = self._fit
         if fit.source.n_rounds is None:
@@ -46,12 +46,12 @@ class SearchHooks:
             sequential_subtasks=False,
         ).call_on_fit_task_begin(**fit.callback_arguments(**fit.source.progress()))
 
-    def folds(self, trial: Trial, task: Any) -> list[Fold]:
+    def folds(self, trial: Evaluation, task: Any) -> list[Fold]:
         """Return the folds of a candidate."""
         folds: list[Fold] = self._fit.folds(trial, task)
         return folds
 
-    def known(self, trial: Trial) -> list[KnownResult]:
+    def known(self, trial: Evaluation) -> list[KnownResult]:
         """Return the results that an earlier run has of a candidate."""
         known: list[KnownResult] = self._fit.journal.folds_of(trial.number)
         for *_, result in known:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from skrobustbo._trials import FoldResult, Trial, rounding
+from skrobustbo._trials import Evaluation, FoldResult, rounding
 
 Array = NDArray[np.float64]
 #: Mean and standard deviation of a score before any of its folds.
@@ -177,13 +177,13 @@ class Racing:
         n_planned: int,
         *,
         score: Callable[[FoldResult], float],
-        beliefs: Callable[[Trial], Sequence[Belief]],
+        beliefs: Callable[[Evaluation], Sequence[Belief]],
     ) -> None:
         self.score, self._beliefs = score, beliefs
         self._left, self._margin, self._n_to_ask = delta, margin, n_planned
         self._complete: list[Sequence[float]] = []
 
-    def race(self, trial: Trial) -> Race | None:
+    def race(self, trial: Evaluation) -> Race | None:
         """Return the race of a candidate that is asked now; None if there is none."""
         n_to_ask, self._n_to_ask = self._n_to_ask, self._n_to_ask - 1
         if len(self._complete) < _LEAST:

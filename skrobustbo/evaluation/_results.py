@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from skrobustbo._sklearn_compat import BaseSearchCV
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldResult
 
 
 def results_of(
-    search: BaseSearchCV, trials: Sequence[Trial], columns: Mapping[str, Any]
+    search: BaseSearchCV, trials: Sequence[Evaluation], columns: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return `cv_results_`: scikit-learn's table, with more columns.
 
@@ -29,7 +29,7 @@ def results_of(
     ----------
     search : BaseSearchCV
         Formats the table.
-    trials : list of Trial
+    trials : list of Evaluation
         The candidates, with their folds.
     columns : dict of str to list
         Columns to add.
@@ -61,7 +61,7 @@ def results_of(
     return results
 
 
-def _rank_in_part(results: dict[str, Any], trials: Sequence[Trial]) -> None:
+def _rank_in_part(results: dict[str, Any], trials: Sequence[Evaluation]) -> None:
     """See to it that a full evaluation is the best, even if all of them failed.
 
     Where no mean is known, scikit-learn ranks all rows first. If the search ended
@@ -76,7 +76,7 @@ def _rank_in_part(results: dict[str, Any], trials: Sequence[Trial]) -> None:
             results[name][in_part] = np.sum(~in_part) + 1
 
 
-def _ranks_in_part(trials: Sequence[Trial], metric: str) -> NDArray[np.int32]:
+def _ranks_in_part(trials: Sequence[Evaluation], metric: str) -> NDArray[np.int32]:
     scores = np.nan_to_num([t.mean_of_folds(metric) for t in trials], nan=-np.inf)
     amounts = np.array([trial.resource for trial in trials], dtype=float)
     keys = np.column_stack([amounts, scores])
@@ -94,7 +94,7 @@ def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
                 results[f"split{k}_{which}_{name}"][i] = score
 
 
-def _counted(trial: Trial, n_splits: int) -> list[FoldResult]:
+def _counted(trial: Evaluation, n_splits: int) -> list[FoldResult]:
     """Return the results of all folds, with nan for scores that count for no mean."""
     folds, missing = list(trial.folds), n_splits - len(trial.folds)
     if trial.resource is not None:
@@ -116,7 +116,7 @@ def _no_scores(fold: FoldResult) -> FoldResult:
 
 
 @contextmanager
-def _no_warning_of_partial(trials: Sequence[Trial]) -> Iterator[None]:
+def _no_warning_of_partial(trials: Sequence[Evaluation]) -> Iterator[None]:
     """Leave out the warning of scores that are nan for partial evaluations only."""
     partial = any(trial.is_partial for trial in trials)
     complete = [fold for t in trials if not t.is_partial for fold in t.folds]

@@ -24,7 +24,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation._checks import (
     check_same,
@@ -287,7 +287,7 @@ class _Fit:
         self.source.check(metrics)
         self.metrics = metrics
 
-    def folds(self, trial: Trial, task: Any) -> list[Fold]:
+    def folds(self, trial: Evaluation, task: Any) -> list[Fold]:
         """Return the folds of a candidate, each with its callback task."""
         task = task if self._watched([trial]) else None
         n, amount = trial.number, trial.resource
@@ -302,7 +302,7 @@ class _Fit:
         """Return the parameter that gives an amount of the resource, if it is one."""
         return {} if self.resource is None else self.resource.params(amount)
 
-    def _watched(self, trials: Iterable[Trial]) -> bool:
+    def _watched(self, trials: Iterable[Evaluation]) -> bool:
         """Return whether any callback could be called for the folds.
 
         If not, the folds have no callback tasks, which saves memory and messages.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation
 
 
 class Source(Protocol):
@@ -13,7 +13,7 @@ class Source(Protocol):
 
     Attributes
     ----------
-    trials : list of Trial
+    trials : list of Evaluation
         Those told so far.
     n_planned : int
         Number of candidates there will be at most.
@@ -25,7 +25,7 @@ class Source(Protocol):
         Says so where the search is about to end before its last candidate, else "".
     """
 
-    trials: list[Trial]
+    trials: list[Evaluation]
     n_rounds: int | None
     metric: str | None
     near: str
@@ -43,14 +43,14 @@ class Source(Protocol):
         """
         ...
 
-    def next_round(self) -> list[Trial]:
+    def next_round(self) -> list[Evaluation]:
         """Return the candidates to evaluate side by side; none when it is over.
 
         They are numbered from 0 on.
         """
         ...
 
-    def tell(self, trial: Trial) -> None:
+    def tell(self, trial: Evaluation) -> None:
         """Take note of a candidate whose folds are known."""
         ...
 

@@ -13,7 +13,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 
 from skrobustbo._sklearn_compat import has_callbacks
-from skrobustbo._trials import FoldId, Trial
+from skrobustbo._trials import Evaluation, FoldId
 
 #: Bytes of all models that are kept, at most.
 _MOST = 2**30
@@ -43,7 +43,7 @@ class WarmModels:
         while self._size > _MOST:
             self._pop(next(iter(self._kept)))
 
-    def take(self, trial: Trial, n_splits: int) -> list[bytes | None]:
+    def take(self, trial: Evaluation, n_splits: int) -> list[bytes | None]:
         """Return the models of a candidate's evaluation before this one, by split."""
         earlier = self._latest.pop(trial.point, None)
         if trial.resource is not None:

@@ -15,7 +15,7 @@ from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._names import be, count, every
-from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import (
     Flight,
@@ -345,33 +345,33 @@ class _Calls:
         made = be(n_iter, "was made", "were made")
         self.message = f"{every(n_iter, 'evaluation')} {made}."
 
-    def ask(self) -> list[Trial]:
+    def ask(self) -> list[Evaluation]:
         """Return the next points; none when it is over."""
-        trials: list[Trial] = []
+        trials: list[Evaluation] = []
         while len(trials) < min(self._n_at_once, self._n_left):
             try:
-                trials.append(self._optimizer._ask_trial())
+                trials.append(self._optimizer._propose())
             except SpaceExhausted as stop:
                 self.message = str(stop)
                 break
         self._n_left -= len(trials)
         return trials
 
-    def begin(self, trials: Sequence[Trial]) -> None:
+    def begin(self, trials: Sequence[Evaluation]) -> None:
         """Do nothing: nobody listens to tasks."""
 
-    def folds(self, trial: Trial, task: None) -> list[Fold]:
+    def folds(self, trial: Evaluation, task: None) -> list[Fold]:
         """Return the one evaluation of a point."""
         return [Fold(trial.number, 0, trial.params, {})]
 
-    def known(self, trial: Trial) -> list[KnownResult]:
+    def known(self, trial: Evaluation) -> list[KnownResult]:
         """Return nothing: there is no earlier run."""
         return []
 
     def tell(self, candidate: Running) -> None:
         """Tell the optimizer a value, and the callback the result so far."""
         (result,) = candidate.folds
-        self._optimizer._tell_trial(candidate.trial, self._sign * result["value"])
+        self._optimizer._record(candidate.trial, self._sign * result["value"])
         if self._callback is None or self._is_stopped:
             return
         try:

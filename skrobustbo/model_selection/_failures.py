@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skrobustbo._names import count, every, printable
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
@@ -53,7 +53,7 @@ class Outcome:
     n_used : float
         What has been used of `n_iter`: candidates asked, those that were not finished
         included, or resource.
-    trials : list of Trial
+    trials : list of Evaluation
         The candidates, with their folds.
     previous : str
         What became of the candidates of an earlier search, "" without any.
@@ -70,7 +70,7 @@ class Outcome:
     n_planned: int
     is_resumed: bool = False
     n_used: float = 0
-    trials: Sequence[Trial] = ()
+    trials: Sequence[Evaluation] = ()
     previous: str = ""
     n_read: int = 0
     n_read_failed: int = 0
@@ -98,7 +98,7 @@ def exception_line(traceback: str) -> str:
     return printable(found or "".join(rest[-1:]).strip()) or "an error without a text"
 
 
-def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
+def failures(trials: Iterable[Evaluation], metric: str | None) -> list[Failure]:
     """Return the causes of failed folds, the most frequent first."""
     folds: Counter[str] = Counter()
     candidates: Counter[str] = Counter()
@@ -110,7 +110,7 @@ def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
     return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
 
-def causes(trial: Trial, metric: str | None) -> Iterator[str]:
+def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
     """Give the cause of each failed fold of a candidate."""
     for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
         if fold["fit_error"]:
@@ -120,7 +120,7 @@ def causes(trial: Trial, metric: str | None) -> Iterator[str]:
 
 
 def check_fits(
-    trials: Sequence[Trial], search: Any, journal: Any, *, least: int, last: bool
+    trials: Sequence[Evaluation], search: Any, journal: Any, *, least: int, last: bool
 ) -> None:
     """Raise if all fits have failed and it is plain that others would, too.
 
@@ -130,7 +130,7 @@ def check_fits(
 
     Parameters
     ----------
-    trials : list of Trial
+    trials : list of Evaluation
         Those told so far.
     search : RobustBayesSearchCV
         The search, for its settings.
@@ -152,14 +152,14 @@ def check_fits(
         raise ValueError(_all_failed(trials, errors, search, journal))
 
 
-def _errors(trials: Sequence[Trial]) -> list[str]:
+def _errors(trials: Sequence[Evaluation]) -> list[str]:
     """Return the errors of all folds; none if one of them has succeeded."""
     errors = [error for trial in trials for error in trial.errors]
     return errors if len(errors) == sum(len(t.folds) for t in trials) else []
 
 
 def _all_failed(
-    trials: Sequence[Trial], errors: Sequence[str], search: Any, journal: Any
+    trials: Sequence[Evaluation], errors: Sequence[str], search: Any, journal: Any
 ) -> str:
     n, name = len(trials), type(search.estimator).__name__
     fix = f"fix {name}, the data or 'param_space'"

@@ -23,7 +23,7 @@ from skrobustbo._sklearn_compat import (
     score_sign,
     scorer_of,
 )
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
 from skrobustbo.model_selection._bootstrap import (
@@ -148,7 +148,7 @@ def _classes(estimator: Any, y: Any) -> Array:
 
 
 def honest(
-    trials: Sequence[Trial],
+    trials: Sequence[Evaluation],
     predictions: OutOfFold | None,
     *,
     metric: str | None,
@@ -161,7 +161,7 @@ def honest(
 
     Parameters
     ----------
-    trials : list of Trial
+    trials : list of Evaluation
         Its candidates.
     predictions : OutOfFold or None
         Their predictions; None for what the scores of the folds tell.
@@ -201,7 +201,7 @@ def honest(
     return score_of_winner(of_all, bags, n_units)
 
 
-def _is_complete(trial: Trial, metric: str | None, error_score: Any) -> bool:
+def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> bool:
     """Return whether all folds of a candidate were fitted, and none has failed."""
     scores = trial.scores(metric)
     return (

@@ -11,19 +11,19 @@ from typing import Any
 from warnings import warn
 
 from skrobustbo._names import printable
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation
 from skrobustbo.model_selection._failures import causes
 from skrobustbo.space import fresh
 
 Record = dict[str, Any]
 
 
-def record_of(trial: Trial, metric: str | None) -> Record:
+def record_of(trial: Evaluation, metric: str | None) -> Record:
     """Return what is told of a finished candidate.
 
     Parameters
     ----------
-    trial : Trial
+    trial : Evaluation
         The candidate, with its folds.
     metric : str or None
         The metric searched for where there are several.
@@ -50,7 +50,7 @@ def record_of(trial: Trial, metric: str | None) -> Record:
     }
 
 
-def _split_scores(trial: Trial) -> list[float] | dict[str, list[float]]:
+def _split_scores(trial: Evaluation) -> list[float] | dict[str, list[float]]:
     names = trial.metrics
     if not names:
         return trial.scores(None)
@@ -58,7 +58,7 @@ def _split_scores(trial: Trial) -> list[float] | dict[str, list[float]]:
 
 
 def tell_listener(
-    listener: Callable[[Record], Any] | None, trial: Trial, metric: str | None
+    listener: Callable[[Record], Any] | None, trial: Evaluation, metric: str | None
 ) -> None:
     """Call a listener, if there is one.
 

@@ -11,7 +11,7 @@ from itertools import accumulate, chain, pairwise
 from types import NoneType
 from typing import Any
 
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldResult, Trial
 from skrobustbo.checkpoint import TEXT, CheckpointError, Contents, read_contents
 from skrobustbo.evaluation import spread_failures, take_folds
 from skrobustbo.model_selection._listening import record_of, table_of
@@ -242,7 +242,7 @@ def _running_time(contents: Contents) -> float:
 # The candidates -----------------------------------------------------------------------
 
 
-def _trials(contents: Contents, space: Sequence[Branch]) -> list[Trial]:
+def _trials(contents: Contents, space: Sequence[Branch]) -> list[Evaluation]:
     """Return all candidates, in the order asked, with the folds done."""
     asked = chain(*contents.rounds)
     trials = [_trial(number, record, space) for number, record in enumerate(asked)]
@@ -255,7 +255,9 @@ def _trials(contents: Contents, space: Sequence[Branch]) -> list[Trial]:
     return trials
 
 
-def _trial(number: int, record: Mapping[str, Any], space: Sequence[Branch]) -> Trial:
+def _trial(
+    number: int, record: Mapping[str, Any], space: Sequence[Branch]
+) -> Evaluation:
     said = {name: from_json(record[f"model_{name}"]) for name in _SAID}
     known_parts = record.keys() - {"resource"}
     if list(map(type, said.values())) != [str, float, float] or len(known_parts) != 4:
@@ -273,7 +275,8 @@ def _trial(number: int, record: Mapping[str, Any], space: Sequence[Branch]) -> T
     if not isinstance(params, dict) or params.keys() != known.keys():
         raise ValueError("other parameters")
     values = {name: _value(params[name], known[name]) for name in known}
-    return Trial(values, branch=branch, number=number, resource=resource, **said)
+    trial = Trial(values, branch=branch)
+    return Evaluation(trial, resource, number=number, **said)
 
 
 def _value(value: Any, choices: Sequence[Any] | None) -> Any:
@@ -300,8 +303,8 @@ def _shown(choice: Any) -> Any:
 
 
 def _finished(
-    contents: Contents, trials: Sequence[Trial], metric: str | None
-) -> list[Trial]:
+    contents: Contents, trials: Sequence[Evaluation], metric: str | None
+) -> list[Evaluation]:
     """Return the candidates of which no more folds will be fitted.
 
     The file does not say which candidates a race stopped. With races, folds are missing

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._sklearn_compat import num_samples
-from skrobustbo._trials import FoldId, FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import Done, NoJournal, Parts, difference
 
 Rows = NDArray[Any]
@@ -118,9 +118,9 @@ class MemoryJournal(NoJournal):
         """Record the shape of the data."""
         self.shape = shape_of(X)
 
-    def next_round(self, source: Any) -> list[Trial]:
+    def next_round(self, source: Any) -> list[Evaluation]:
         """Return the next round: those of the last run first, and then new ones."""
-        trials: list[Trial]
+        trials: list[Evaluation]
         if self._n_replayed < len(self.rounds):
             trials = source.resume(self.rounds[self._n_replayed])
         else:

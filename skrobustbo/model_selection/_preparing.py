@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -30,13 +29,9 @@ from skrobustbo.space import Space
 
 Params = dict[str, Any]
 
-#: Settings that are described in a part of their own, or have no influence on what has
-#: been done: on where and how fast it runs, when it ends, and what is made of it.
-_NOT_COMPARED = {
-    "estimator",
-    "param_space",
-    "scoring",
-    "cv",
+#: Settings that have no influence on what has been done, but on where and how fast it
+#: runs, when it ends, and what is made of it: a resumed run says which have changed.
+_OF_A_CALL = {
     "n_iter",
     "n_jobs",
     "verbose",
@@ -44,23 +39,18 @@ _NOT_COMPARED = {
     "refit",
     "max_time",
     "tol",
-    "checkpoint",
     "retry_failed",
     "on_trial",
     "honest_score",  # compared where folds depend on it
-    "random_state",  # compared with the seed that the checkpoint holds
-    "search_metric",
 }
-
-
-#: Of these, the ones whose change is said when a checkpoint is resumed.
-_OF_A_CALL = _NOT_COMPARED - {
+#: These and those that are described in a part of their own.
+_NOT_COMPARED = _OF_A_CALL | {
     "estimator",
     "param_space",
     "scoring",
     "cv",
     "checkpoint",
-    "random_state",
+    "random_state",  # compared with the seed that the checkpoint holds
     "search_metric",
 }
 
@@ -127,27 +117,24 @@ def prepared(
     first = initial_points(search, space)
     if before is not None:
         first, horizon = [*(first or []), *before.first], horizon + len(before.told)
-    make = partial(
-        Optimizer,
-        space,
-        policy_of(search.policy, search.tol),
-        n_initial_points=search.n_initial_points,
-        initial_params=first,
-        constraints=search.constraints,
-        horizon=int(min(horizon, space.size)),
-        resources=None if resource is None else resource.amounts,
-        random_state=seed,
-    )
-    axis = None if resource is None else resource.axis(seed)
-    return partial(_informed, make, before), before, axis
+    amounts = None if resource is None else resource.amounts
 
+    def fresh() -> Optimizer:
+        optimizer = Optimizer(
+            space,
+            policy_of(search.policy, search.tol),
+            n_initial_points=search.n_initial_points,
+            initial_params=first,
+            constraints=search.constraints,
+            horizon=int(min(horizon, space.size)),
+            resources=amounts,
+            random_state=seed,
+        )
+        if before is not None:
+            optimizer._tell_earlier(before.told)
+        return optimizer
 
-def _informed(make: Callable[[], Optimizer], before: Any) -> Optimizer:
-    """Return an optimizer that has been told what is known before the search."""
-    optimizer = make()
-    if before is not None:
-        optimizer._tell_previous(before.told)
-    return optimizer
+    return fresh, before, None if resource is None else resource.axis(seed)
 
 
 def fingerprint(

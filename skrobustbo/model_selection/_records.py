@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.space import Space, from_json, to_json
 
 Record = dict[str, Any]
@@ -15,7 +15,7 @@ Record = dict[str, Any]
 COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
-def write_record(trial: Trial, space: Space, *, with_resource: bool) -> Record:
+def write_record(trial: Evaluation, space: Space, *, with_resource: bool) -> Record:
     """Return a candidate just asked, and what the models said of it."""
     # A policy of the user's own may say them in other types.
     said = str(trial.label), to_json(float(trial.mean)), to_json(float(trial.std))
@@ -24,8 +24,8 @@ def write_record(trial: Trial, space: Space, *, with_resource: bool) -> Record:
     return {**record, "resource": trial.resource} if with_resource else record
 
 
-def read_record(record: Mapping[str, Any], space: Space) -> Trial:
-    """Return the trial that `write_record` wrote, without a number.
+def read_record(record: Mapping[str, Any], space: Space) -> Evaluation:
+    """Return the evaluation that `write_record` wrote, without a number.
 
     Raises
     ------
@@ -45,17 +45,19 @@ def read_record(record: Mapping[str, Any], space: Space) -> Trial:
     resource = record.get("resource")
     if resource is not None and type(resource) is not int:
         raise TypeError("the resource is no amount")
-    return Trial(params, resource=resource, **said)
+    return Evaluation(Trial(params), resource, **said)
 
 
-def are_those(trials: Sequence[Trial], others: Sequence[Trial], space: Space) -> bool:
+def are_those(
+    trials: Sequence[Evaluation], others: Sequence[Evaluation], space: Space
+) -> bool:
     """Return whether trials are the same evaluations of the same points."""
     return [_key(trial, space) for trial in trials] == [
         _key(trial, space) for trial in others
     ]
 
 
-def _key(trial: Trial, space: Space) -> tuple[str, float | None]:
+def _key(trial: Evaluation, space: Space) -> tuple[str, float | None]:
     return _canonical(space.params_to_json(trial.params)), trial.resource
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._names import shown
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation
 
 Results = Mapping[str, Any]
 
@@ -181,7 +181,7 @@ def standard_error(scores: Any) -> float:
     return float(np.ldexp(error, exponent))
 
 
-def best_standard_error(trials: Sequence[Trial], metric: str | None) -> float:
+def best_standard_error(trials: Sequence[Evaluation], metric: str | None) -> float:
     """Return the standard error of the best mean score; nan for a single fold."""
     means = [trial.mean_score(metric) for trial in trials]
     return standard_error(trials[int(np.nanargmax(means))].scores(metric))

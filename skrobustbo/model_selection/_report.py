@@ -232,7 +232,7 @@ def _races(found: Findings) -> list[str]:
 
 def _resource(found: Findings) -> list[str]:
     search, ladder = found.search, found.notes.optimizer._rungs
-    if ladder is None:
+    if not ladder.amounts:
         return []
     counts = zip(search.n_candidates_, search.n_resources_, strict=True)
     told = ", ".join(f"{n} with {amount:g}" for n, amount in counts)
@@ -250,7 +250,7 @@ def _resource(found: Findings) -> list[str]:
 
 def _row(found: Findings, article: str = "") -> str:
     """Return what a row of the results is."""
-    if found.notes.optimizer._rungs is None:
+    if not found.notes.optimizer._rungs.amounts:
         return f"{article} candidate".strip()
     return f"{article}n evaluation" if article else "evaluation"
 
@@ -275,7 +275,7 @@ def _end(found: Findings) -> str:
     reason = found.search.stop_reason_
     n = len(found.scores)
     says = _ENDS.get(reason, str(reason))
-    if reason == "n_iter" and found.notes.optimizer._rungs is not None:
+    if reason == "n_iter" and found.notes.optimizer._rungs.amounts:
         says = "the resource of n_iter full evaluations was used"
     elif reason == "n_iter":
         of = "" if found.notes.is_resumed else " of n_iter"

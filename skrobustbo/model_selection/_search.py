@@ -28,7 +28,6 @@ from skrobustbo._sklearn_compat import (
     fit_context,
     nested_params,
 )
-from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
 from skrobustbo.evaluation import (
     OutOfFold,
@@ -47,7 +46,6 @@ from skrobustbo.model_selection._memory import MemoryJournal
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._report import report
-from skrobustbo.model_selection._rung_source import RungSource
 from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
@@ -78,36 +76,6 @@ class _Run:
     def settings(self) -> Params:
         """Arguments of `run_search` other than the source and the data."""
         return {name: value for name, value in vars(self).items() if name != "source"}
-
-
-class ContinuedSource(OptimizerSource):
-    """A source that continues with the optimizer of a fitted search."""
-
-    def __init__(
-        self,
-        search: Any,
-        fresh: Callable[[], Optimizer],
-        journal: NoJournal,
-        n_iter: int,
-        before: Any,
-    ) -> None:
-        super().__init__(search, fresh, journal, n_iter, before)
-        self.optimizer, self.seconds = search.optimizer_, search.tuner_time_
-
-    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
-        """Return the candidates of an earlier round; the optimizer already has them."""
-        every = self.optimizer._trials
-        first = every.n_before + len(self.trials) + len(self._in_flight)
-        trials = every.trials[first : first + len(noted)]
-        self._in_flight += trials
-        return trials
-
-    def _tell(self, trial: Trial) -> None:
-        if trial.pending:
-            super()._tell(trial)
-        else:
-            self._in_flight.remove(trial)
-            self.trials.append(trial)
 
 
 def _check_exists(path: Any) -> None:
@@ -814,7 +782,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
 
     def _set_resources(self, source: OptimizerSource) -> None:
         """Set the attributes that scikit-learn's halving searches also have."""
-        amounts = source.optimizer._ladder.amounts
+        amounts = source.optimizer._rungs.amounts
         rungs: Any = cast(Any, self).cv_results_["iter"]
         self.n_resources_ = list(amounts)
         self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
@@ -867,12 +835,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         journal, n = journal or NoJournal(), n_iter or self.n_iter
         data = data or {}
         known = partial(known_before, self, data)
-        fresh, before, resource = prepared(self, journal, data, n, known)
-        if resource is not None:
-            return RungSource(self, fresh, journal, n, before, resource=resource)
-        if n_iter is not None and self._can_continue_in_place(journal):
-            return ContinuedSource(self, fresh, journal, n, before)
-        return OptimizerSource(self, fresh, journal, n, before)
+        made = prepared(self, journal, data, n, known)
+        goes_on = n_iter is not None and self._can_continue_in_place(journal)
+        return OptimizerSource(self, made[0], journal, n, *made[1:], continues=goes_on)
 
     def _can_continue_in_place(self, journal: NoJournal) -> bool:
         """Return whether `resume` can continue with the optimizer as it is.
@@ -880,7 +845,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         It can if the search proceeds in rounds, so that no candidate was proposed while
         another one was pending, and if nobody has used the optimizer since.
         """
-        if not isinstance(journal, MemoryJournal) or self.racing is not None:
+        if not isinstance(journal, MemoryJournal) or self.racing or self.resource:
             return False
         trials, n_told = self.optimizer_._trials, len(self._notes.trials)
         n = trials.n_before

@@ -12,7 +12,7 @@ from warnings import warn
 
 import numpy as np
 
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import Evaluation, FoldResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import NoJournal
 from skrobustbo.evaluation import Racing, ResourceAxis, Schedule
@@ -49,6 +49,10 @@ class OptimizerSource:
         Candidates in all.
     before : Before or None, default=None
         What is known of an earlier search.
+    resource : ResourceAxis or None, default=None
+        What evaluations get a part of, if they do. `n_iter` then counts full ones.
+    continues : bool, default=False
+        Whether to go on with the optimizer of the fitted search as it is.
 
     Attributes
     ----------
@@ -60,15 +64,13 @@ class OptimizerSource:
         Time spent in the optimizer.
     reason : {"n_iter", "space_exhausted", "tol"}
         What ends the candidates.
-    trials : list of Trial
+    trials : list of Evaluation
         Those told, with their folds.
     near : str
         Says so where the tolerance is nearly reached, else "".
     resource : ResourceAxis or None
         What evaluations get a part of, if they do.
     """
-
-    resource: ResourceAxis | None = None
 
     def __init__(
         self,
@@ -77,9 +79,13 @@ class OptimizerSource:
         journal: NoJournal,
         n_iter: int,
         before: Any = None,
+        resource: ResourceAxis | None = None,
+        *,
+        continues: bool = False,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
-        self.optimizer = fresh()
+        self._continues, self.resource = continues, resource
+        self.optimizer = search.optimizer_ if continues else fresh()
         if search.tol is not None and not self.optimizer.policy.seeks_maximum:
             raise ValueError(
                 "The 'tol' of RobustBayesSearchCV must be None for policies whose "
@@ -93,14 +99,18 @@ class OptimizerSource:
         n_new = max(self._n_iter - n_noted, 0)
         # Rounded up.
         self.n_rounds: int | None = n_rounds - (-n_new // self._at_once)
+        if resource is not None:
+            # At most: if all evaluations had the smallest amount.
+            least = self.optimizer._rungs.shares[0]
+            self.n_rounds = math.ceil(self._n_iter / least) + 1
         self.metric = metric_of(search)
-        self.seconds = 0.0
+        self.seconds = search.tuner_time_ if continues else 0.0
         self.reason, self.near = "n_iter", ""
-        self.trials: list[Trial] = []
+        self.trials: list[Evaluation] = []
         #: The highest mean score of these, and the first that has it.
-        self._best: tuple[float, Trial | None] = -math.inf, None
-        #: Those asked and not told.
-        self._in_flight: list[Trial] = []
+        self._best: tuple[float, Evaluation | None] = -math.inf, None
+        #: These and those that are not told yet, in the order asked.
+        self._asked: list[Evaluation] = []
         self._diverged = False
 
     @contextmanager
@@ -127,21 +137,26 @@ class OptimizerSource:
                 f"{self.metric!r} instead."
             )
 
-    def next_round(self) -> list[Trial]:
+    def next_round(self) -> list[Evaluation]:
         """Ask for the next candidates; none if the budget or the space is used up."""
         self._check_fits(last=False)
         # Values of candidates in flight may widen the bound, but the search is over.
         if self.reason == "tol" or (self._n_left and self._is_within_tol()):
             self.reason = "tol"
             return []
-        trials = self._ask(min(self._n_left, self._at_once))
-        if not trials and not self._in_flight:
+        asked = self._ask(min(self._n_left, self._at_once))
+        if not asked and not self._is_waiting:
             self._check_fits(last=True)
-        return trials
+        return asked
 
     @property
     def n_planned(self) -> int:
-        """Candidates there will be at most: no more than the space has points."""
+        """Candidates there will be at most: no more than the space has points.
+
+        With a resource, evaluations, if all further ones are full ones.
+        """
+        if self.resource is not None:
+            return len(self._asked) + self._n_left
         if self.optimizer.policy.repeats:
             return self._n_iter
         return int(min(self._n_iter, self.optimizer.space.size))
@@ -149,23 +164,27 @@ class OptimizerSource:
     @property
     def n_used(self) -> float:
         """What has been used of `n_iter`."""
-        return len(self.trials) + len(self._in_flight)
+        rungs = self.optimizer._rungs
+        return sum(rungs.shares[rungs.rung_of(each.resource)] for each in self._asked)
 
     @property
     def _n_left(self) -> int:
-        return self._n_iter - len(self.trials) - len(self._in_flight)
+        return max(0, math.ceil(round(self._n_iter - self.n_used, 9)))
 
-    def _ask(self, n: int) -> list[Trial]:
-        trials: list[Trial] = []
-        with self._timed():
-            while len(trials) < n:
-                try:
-                    trials.append(self.optimizer._ask_trial())
-                except SpaceExhausted:
-                    self.reason = "space_exhausted"
-                    break
-        self._in_flight += trials
-        return trials
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether any candidate has been asked and not told."""
+        return len(self._asked) > len(self.trials)
+
+    def _ask(self, n: int) -> list[Evaluation]:
+        asked: list[Evaluation] = []
+        with self._timed(), suppress(SpaceExhausted):
+            self.reason = "space_exhausted"
+            while len(asked) < n:
+                asked.append(self.optimizer._propose())
+            self.reason = "n_iter"
+        self._asked += asked
+        return asked
 
     def _is_within_tol(self) -> bool:
         """Return whether the regret bound is at most `tol`."""
@@ -211,57 +230,64 @@ class OptimizerSource:
             scores = scores.get(self.metric, math.nan)
         return float(scores) if math.isfinite(scores) else math.nan
 
-    def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
+    def _beliefs(self, evaluation: Evaluation) -> list[tuple[float, float]]:
         with self._timed():
-            return self.optimizer._beliefs(trial)
+            return self.optimizer._beliefs(evaluation.trial)
 
     # What a journal keeps -------------------------------------------------------------
 
-    def records(self, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    def records(self, asked: Sequence[Evaluation]) -> list[dict[str, Any]]:
         """Return the new candidates, with the models' predictions, in JSON types."""
-        space, rungs = self.optimizer.space, self.optimizer._rungs
-        of_rungs = rungs is not None
-        return [write_record(trial, space, with_resource=of_rungs) for trial in trials]
+        space, in_part = self.optimizer.space, self.resource is not None
+        return [write_record(each, space, with_resource=in_part) for each in asked]
 
-    def read(self, record: Mapping[str, Any]) -> Trial:
+    def read(self, record: Mapping[str, Any]) -> Evaluation:
         """Return the candidate that `records` wrote; raise if it is none."""
         return read_record(record, self.optimizer.space)
 
-    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
+    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Evaluation]:
         """Return the candidates of an earlier round, by asking for them again.
 
         The optimizer then has the same state as in the earlier run, to the last bit, so
         that its state need not be stored. If it proposes other candidates, as another
         version of a package may, the recorded ones are used: a new optimizer takes them
         over. None are returned if the space is used up until a candidate in flight is
-        told, as it then was in the earlier run.
+        told, as it then was in the earlier run. An optimizer that continues has all of
+        them.
 
         Raises
         ------
         ValueError, TypeError, KeyError, IndexError
             If the records are not what `records` wrote, for this space.
         """
-        space = self.optimizer.space
         read = [self.read(record) for record in noted]
-        if not self._diverged:
-            trials = self._ask(len(noted))
-            if not trials and self._in_flight:
+        if self._continues:
+            self._find(read)
+        elif not self._diverged:
+            asked = self._ask(len(noted))
+            if not asked and self._is_waiting:
                 return []
-            if not are_those(trials, read, space):
-                del self._in_flight[len(self._in_flight) - len(trials) :]
-                self._start_over()
+            if are_those(asked, read, self.optimizer.space):
+                for each, earlier in zip(asked, read, strict=True):
+                    each.label, each.mean = earlier.label, earlier.mean
+                    each.std = earlier.std
+                return asked
+            del self._asked[len(self._asked) - len(asked) :]
+            self._start_over()
         if self._diverged:
-            trials = [self._added(trial) for trial in read]
-            self._in_flight += trials
-        for trial, earlier in zip(trials, read, strict=True):
-            _copy_prediction(trial, earlier)
-        return trials
+            self._adopt(read)
+        self._asked += read
+        return read
 
-    def _added(self, trial: Trial) -> Trial:
-        """Add a candidate of an earlier run to the optimizer, and return it."""
-        placed = self.optimizer._place(trial.params)
-        self.optimizer._add_earlier(placed)
-        return placed
+    def _find(self, read: Sequence[Evaluation]) -> None:
+        """Find the trials of earlier candidates in the optimizer that continues."""
+        every = self.optimizer._trials
+        for number, each in enumerate(read, len(self._asked)):
+            each.number, each.trial = number, every.trials[every.n_before + number]
+
+    def _adopt(self, earlier: Sequence[Evaluation]) -> None:
+        for each in earlier:
+            self.optimizer._adopt(each)
 
     def _start_over(self) -> None:
         if not self._journal.retries:
@@ -276,35 +302,29 @@ class OptimizerSource:
                 stacklevel=2,
             )
         self._diverged, self.reason = True, "n_iter"
-        self.optimizer, told, self.trials = self._fresh(), self.trials, []
-        for trial in sorted([*told, *self._in_flight], key=lambda t: t.number):
-            self._add_again(trial)
-        for trial in told:
-            self._tell(trial)
+        self.optimizer = self._fresh()
+        self._adopt(self._asked)
+        for each in self.trials:
+            self._record(each)
 
-    def _add_again(self, trial: Trial) -> None:
-        """Add a candidate of the old optimizer to the new one."""
-        trial.renew()
-        self.optimizer._add_earlier(trial)
-
-    def tell(self, trial: Trial) -> None:
+    def tell(self, evaluation: Evaluation) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
-        with self._timed():
-            self._tell(trial)
-        score = trial.mean_score(self.metric)
+        self.trials.append(evaluation)
+        if evaluation.trial.pending or not self._continues:
+            with self._timed():
+                self._record(evaluation)
+        score = evaluation.mean_score(self.metric)
         if score > self._best[0]:
-            self._best = score, trial
-        n_read = self._journal.n_read_of.get(trial.number, 0)
-        if n_read < len(trial.folds):  # else an earlier run called it
-            tell_listener(self._search.on_trial, trial, self.metric)
+            self._best = score, evaluation
+        n_read = self._journal.n_read_of.get(evaluation.number, 0)
+        if n_read < len(evaluation.folds):  # else an earlier run called it
+            tell_listener(self._search.on_trial, evaluation, self.metric)
         if len(self.trials) == self.n_planned:
             self._check_fits(last=True)
 
-    def _tell(self, trial: Trial) -> None:
-        self._in_flight = [other for other in self._in_flight if other is not trial]
-        self.trials.append(trial)
-        value, std = trial.estimate or (trial.mean_score(self.metric), 0.0)
-        self.optimizer._tell_trial(trial, value, std)
+    def _record(self, evaluation: Evaluation) -> None:
+        mean, std = evaluation.estimate or (evaluation.mean_of_folds(self.metric), 0.0)
+        self.optimizer._record(evaluation, mean, std)
 
     def _check_fits(self, *, last: bool) -> None:
         """Raise an error if all fits have failed, and others probably would, too."""
@@ -335,7 +355,8 @@ class OptimizerSource:
                 mean, std = attempt(what, predict, (mean, std))
         chosen = {c: [getattr(t, v) for t in self.trials] for c, v in COLUMNS.items()}
         columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
-        return columns | (self._race_columns() if self._search.racing else {})
+        columns |= self._race_columns() if self._search.racing else {}
+        return columns | (self._resource_columns() if self.resource else {})
 
     def _race_columns(self) -> dict[str, Any]:
         """Return the folds of each candidate, and the estimates of stopped ones."""
@@ -346,6 +367,16 @@ class OptimizerSource:
             "raced": [trial.estimate is not None for trial in self.trials],
             "race_mean": [mean for mean, _ in estimates],
             "race_std": [std for _, std in estimates],
+        }
+
+    def _resource_columns(self) -> dict[str, Any]:
+        """Return the amount of each evaluation, and its score with it."""
+        rungs = self.optimizer._rungs
+        iterations = [rungs.rung_of(trial.resource) for trial in self.trials]
+        return {
+            "iter": iterations,
+            "n_resources": [rungs.amounts[rung] for rung in iterations],
+            "resource_score": [t.mean_of_folds(self.metric) for t in self.trials],
         }
 
     def notes(self) -> Outcome:
@@ -363,8 +394,3 @@ class OptimizerSource:
             n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),
             changed=self._journal.changed,
         )
-
-
-def _copy_prediction(trial: Trial, other: Trial) -> None:
-    """Copy the prediction that was made before the evaluation to a trial."""
-    trial.label, trial.mean, trial.std = other.label, other.mean, other.std

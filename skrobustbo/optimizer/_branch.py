@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._forms import has_items
 from skrobustbo._sobol import sobol
-from skrobustbo._trials import BranchTrials, Trial, Trials
+from skrobustbo._trials import BranchTrials, Trial, Trials, points
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.optimizer._balancer import BETA, OptimisticBound
 from skrobustbo.optimizer._design import Design
@@ -139,6 +140,16 @@ class Branch:
         return Trial(x=x, branch=self.index, kind=kind, **others)
 
     @property
+    def is_consistent(self) -> bool:
+        """Whether the policy can go on from the state and the trials, as read back."""
+        pending = self.history.pending_metadata
+        if self.state is None:
+            return all(trial.metadata is None for trial in self.history.trials)
+        formed = all(has_items(noted, self.policy.metadata_type) for noted in pending)
+        facts = pending, self.setup, len(self.history)
+        return formed and self.policy.consistent(self.state, *facts)
+
+    @property
     def remembered(self) -> list[Trial]:
         """The told trials that the policy uses at present."""
         told = self.history.told
@@ -185,10 +196,7 @@ class Branch:
     @property
     def _seen(self) -> Array:
         """The told points, followed by the pending ones."""
-        waiting = [trial.x for trial in self.history.pending]
-        return np.concatenate(
-            [self.history.X, np.array(waiting).reshape(-1, self.space.n_columns)]
-        )
+        return points([*self.history.told, *self.history.pending], self.space.n_columns)
 
     def _units(self, shaped: bool) -> tuple[Array, float, float, bool]:
         """Return the values of the branch as models see them, their shift and scale.
@@ -243,7 +251,7 @@ class Branch:
             self.region,
             history.is_pending if repeats else history.seen,
             rng=self._stream(n_asked),
-            incumbents=None if best is None else history.X[[best]],
+            incumbents=None if best is None else history.told[best].x[None],
             pool=self.design.pool if self.region.constrained else None,
             seen=self._seen,
         )

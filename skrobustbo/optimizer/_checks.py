@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_flag
 from skrobustbo._names import be, count, shown
-from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.space import is_finite, is_listing, is_number, plain
 
 Params = dict[str, Any]
@@ -90,33 +89,30 @@ def checked_amounts(resources: Any) -> list[float]:
     return amounts
 
 
-def checked_rung(resource: Any, rungs: Rungs | None) -> int | None:
-    """Return the rung of an amount told, the top one for None; None without rungs."""
-    if rungs is None:
-        if resource is not None:
-            raise ValueError(
-                "The 'resource' of Optimizer.tell must be None for an optimizer "
-                f"without 'resources'. Got {resource!r} instead."
-            )
-        return None
+def check_resource(resource: Any, amounts: Sequence[float]) -> None:
+    """Raise a ValueError unless an amount told is one of them; None always is."""
     if resource is None:
-        return rungs.top
-    if not is_number(plain(resource)) or resource not in rungs.amounts:
+        return
+    if not amounts:
+        raise ValueError(
+            "The 'resource' of Optimizer.tell must be None for an optimizer without "
+            f"'resources'. Got {resource!r} instead."
+        )
+    if not is_number(plain(resource)) or resource not in amounts:
         raise ValueError(
             "The 'resource' of Optimizer.tell must be one of its 'resources', "
-            f"{list(rungs.amounts)}. Got {resource!r} instead."
+            f"{list(amounts)}. Got {resource!r} instead."
         )
-    return rungs.amounts.index(resource)
 
 
-def check_return_resource(flag: Any, rungs: Rungs | None) -> None:
+def check_return_resource(flag: Any, amounts: Sequence[float]) -> None:
     """Raise a ValueError unless amounts are asked for exactly where there are some."""
     flag = checked_flag("return_resource", flag, "Optimizer.ask")
-    if flag != (rungs is not None):
-        has = "without" if rungs is None else "with"
+    if flag != bool(amounts):
         raise ValueError(
             f"The 'return_resource' of Optimizer.ask must be {not flag} for an "
-            f"optimizer {has} 'resources'. Got {flag} instead."
+            f"optimizer {'with' if amounts else 'without'} 'resources'. Got {flag} "
+            "instead."
         )
 
 

@@ -1,14 +1,10 @@
-"""Equal runs anywhere: named streams of random numbers, and one BLAS thread."""
+"""Equal runs anywhere: named streams of random numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import IntEnum
 
 import numpy as np
-
-from skrobustbo._threads import limited_threads
 
 
 class Purpose(IntEnum):
@@ -40,13 +36,3 @@ def stream(
         What it is for.
     """
     return np.random.default_rng([seed, ask, purpose, branch])
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Run the body with one BLAS thread: a hand-over costs more than small matrices.
-
-    It also makes results the same on any number of cores.
-    """
-    with limited_threads():
-        yield

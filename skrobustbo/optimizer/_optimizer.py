@@ -18,23 +18,22 @@ from skrobustbo._arguments import (
     drawn_seed,
     optional_count,
 )
-from skrobustbo._forms import Count, has_form, has_items
 from skrobustbo._names import count
-from skrobustbo._trials import Trial, Trials
+from skrobustbo._threads import limited_threads
+from skrobustbo._trials import Evaluation, Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchState
 from skrobustbo.optimizer._branch import Branch, forget
 from skrobustbo.optimizer._checks import (
+    check_resource,
     check_return_resource,
     checked_amounts,
-    checked_rung,
     fitting,
     listed_params,
     paired,
     plain_params,
     read_results,
 )
-from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.optimizer._regret_bound import regret_bound
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.optimizer._state import (
@@ -48,23 +47,25 @@ from skrobustbo.optimizer._state import (
     policy_state,
     reading,
     rebuilt,
-    settings_read,
     to_json_state,
     trial_from_dict,
     trial_to_dict,
 )
-from skrobustbo.optimizer._turns import (
-    InitialDesign,
-    Turns,
-    check_feasible,
-    check_first,
+from skrobustbo.optimizer._turns import Turns, check_feasible, check_first
+from skrobustbo.policies import (
+    Policy,
+    make_policy,
+    policy_from_dict,
+    policy_to_dict,
 )
-from skrobustbo.policies import Policy, make_policy, policy_to_dict
 from skrobustbo.space import Constraint, Space, fresh
 from skrobustbo.surrogate import IncrementalGPR
 
 Array = NDArray[np.float64]
 Params = dict[str, Any]
+
+#: The label of evaluations of a trial that was evaluated before, with less.
+PROMOTED = "promoted"
 
 
 def _as_told(branch: Branch, x: Array) -> Params:
@@ -154,55 +155,49 @@ class Optimizer:
         resources: Sequence[float] | None = None,
         random_state: Any = None,
     ) -> None:
-        policy = make_policy(policy)
-        policy.check()
-        self._set_up(
-            space=space if isinstance(space, Space) else Space(space),
-            policy=policy,
-            horizon=optional_count("horizon", horizon, "Optimizer"),
-            constraints=constraints,
-            first=_initial(initial_params),
-            n_initial=optional_count("n_initial_points", n_initial_points, "Optimizer"),
-            seed=drawn_seed(random_state, "Optimizer"),
-            resources=None if resources is None else checked_amounts(resources),
-        )
+        seed = drawn_seed(random_state, "Optimizer")
+        points = n_initial_points, initial_params, constraints
+        self._set_up(space, policy, *points, horizon, resources, seed)
         if constraints is not None:
             check_feasible(self._branches)
 
     def _set_up(
         self,
-        *,
-        space: Space,
-        policy: Policy,
-        horizon: int | None,
+        space: Any,
+        policy: str | Policy,
+        n_initial_points: int | None,
+        initial_params: Sequence[Mapping[str, Any]] | None,
         constraints: Callable[[Params], bool] | None,
-        first: Sequence[Params],
-        n_initial: int | None,
+        horizon: int | None,
+        resources: Sequence[float] | None,
         seed: int,
-        resources: Sequence[float] | None = None,
     ) -> None:
         self._lock = threading.RLock()
-        self.space, self.policy, self.horizon = space, policy, horizon
+        self.policy = policy = make_policy(policy)
+        policy.check()
+        self.space = space = space if isinstance(space, Space) else Space(space)
+        self.horizon = optional_count("horizon", horizon, "Optimizer")
         self.constraints, self._seed, self._n_asked = constraints, seed, 0
         rule = None if constraints is None else Constraint(constraints)
-        given = [self._given(params) for params in first]
+        first = [] if initial_params is None else initial_params
+        given = [self._given(p) for p in listed_params(first, "initial_params")]
         check_first(given, rule)
+        n_initial = optional_count("n_initial_points", n_initial_points, "Optimizer")
+        #: How many evaluations have begun, those of an earlier search left out.
+        self._n_begun = 0
         self._trials, regions = Trials(), space.owned
-        self._rungs = None
-        if resources is not None:
-            self._rungs = Rungs(resources, horizon, self._trials)
-            horizon = self._rungs.n_candidates
+        amounts = () if resources is None else checked_amounts(resources)
+        self._rungs = Rungs(amounts, self.horizon, self._trials)
         if rule is not None:
             regions = [region.within(rule) for region in regions]
+        horizon = self._rungs.n_candidates
         self._branches = [
             Branch(i, *spaces, policy, horizon, seed, self._trials)
             for i, spaces in enumerate(zip(space.branches, regions, strict=True))
         ]
-        self._design = InitialDesign(
-            self._branches, self._trials, given, n_initial, horizon
-        )
-        self._turns = Turns(self._branches, self._trials, self._design, policy)
-        self.n_initial_points = self._design.n_points
+        of_all = self._branches, self._trials, policy
+        self._turns = Turns(*of_all, given, n_initial, horizon)
+        self.n_initial_points = self._turns.n_points
 
     def _given(self, params: Params) -> Trial:
         try:
@@ -254,63 +249,58 @@ class Optimizer:
         SpaceExhausted
             If every point of a finite space has been asked or told.
         """
-        check_return_resource(return_resource, self._rungs)
-        if n is None:
-            return self._ask_one(return_resource)
-        n = checked_count("n", n, "Optimizer.ask")
-        return [self._ask_one(return_resource) for _ in range(n)]
+        amounts = self._rungs.amounts
+        check_return_resource(return_resource, amounts)
+        n_points = 1 if n is None else checked_count("n", n, "Optimizer.ask")
+        asked = [self._propose() for _ in range(n_points)]
+        found: list[Any] = [fresh(each.params) for each in asked]
+        if return_resource:
+            of_each = [each.resource or amounts[-1] for each in asked]
+            found = list(zip(found, of_each, strict=True))
+        return found[0] if n is None else found
 
-    def _ask_one(self, return_resource: bool) -> Params | tuple[Params, float]:
-        if not return_resource:
-            return fresh(self._ask_trial().params)
-        trial, rung = self._ask_rung()
-        return fresh(trial.params), self._ladder.amounts[rung]
+    def _propose(self) -> Evaluation:
+        """Return the next evaluation, of a new trial or of one that is promoted."""
+        with self._lock, limited_threads():
+            trial, rung = self._rungs.next()
+            try:
+                trial = trial or self._turns.next_trial(self._n_asked)
+            except SpaceExhausted:
+                trial, rung = self._rungs.next_when_exhausted()
+                if trial is None:
+                    raise
+            if trial.number < 0:
+                self._n_asked += 1
+            said = trial.label, trial.mean, trial.std
+            if trial.value is not None:
+                said = PROMOTED, trial.value, trial.value_std
+            return self._begin(Evaluation(trial, self._rungs.resource_of(rung), *said))
 
-    def _ask_rung(self) -> tuple[Trial, int]:
-        """Return the next trial, which is new or promoted, and its rung."""
+    def _adopt(self, evaluation: Evaluation) -> None:
+        """Take over an evaluation of another optimizer as one that was asked here."""
         with self._lock:
-            trial, rung = self._ladder.next()
-            if trial is None:
-                try:
-                    trial = self._ask_trial()
-                except SpaceExhausted:
-                    trial, rung = self._ladder.next_when_exhausted()
-                    if trial is None:
-                        raise
-            self._ladder.note(trial, rung, None)
-            return trial, rung
+            trial = self._place(evaluation.params)
+            trial.label, trial.mean = evaluation.label, evaluation.mean
+            trial.std = evaluation.std
+            evaluation.trial = self._known(trial) if self._rungs.amounts else trial
+            self._begin(evaluation)
 
-    @property
-    def _ladder(self) -> Rungs:
-        """The rungs of an optimizer with a resource."""
-        assert self._rungs is not None
-        return self._rungs
-
-    def _ask_trial(self) -> Trial:
-        """Return the next trial, which is then pending."""
-        with self._lock, one_blas_thread():
-            trial = self._design.next_trial(self._n_asked)
-            trial = trial or self._turns.propose(self._n_asked)
+    def _begin(self, evaluation: Evaluation) -> Evaluation:
+        """Give an evaluation its number, and return it; it is then pending."""
+        trial = evaluation.trial
+        if trial.number < 0:
             self._add(trial)
-            self._n_asked += 1
-            return trial
+        self._rungs.note(trial, self._rungs.rung_of(evaluation.resource), None)
+        evaluation.number = self._n_begun
+        self._n_begun += 1
+        return evaluation
 
-    def _add_earlier(self, trial: Trial) -> None:
-        """Add a trial of an earlier run, which is then pending."""
-        with self._lock:
-            self._add(trial)
-
-    def _add_earlier_rung(self, trial: Trial, rung: int) -> Trial:
-        """Add an evaluation of an earlier run at a rung; return its trial."""
-        with self._lock:
-            known = self._branches[trial.branch].history.find(trial.x)
-            if known is None:
-                self._add(trial)
-            self._ladder.note(known or trial, rung, None)
-            return known or trial
+    def _known(self, trial: Trial) -> Trial:
+        """Return the trial of the same point, told or pending, or this one if new."""
+        return self._branches[trial.branch].history.find(trial.x) or trial
 
     def _add(self, trial: Trial) -> None:
-        trial.number = len(self._trials.trials) - self._trials.n_before
+        trial.number = len(self._trials.trials)
         self._trials.add(trial)
         self._branches[trial.branch].history.add(trial)
 
@@ -342,81 +332,53 @@ class Optimizer:
             If a point is outside the space, a value is not a number, or the amount is
             not one of `resources`. In this case, nothing is recorded.
         """
-        rung = checked_rung(resource, self._rungs)
+        check_resource(resource, self._rungs.amounts)
         checked = [(self._place(p), number) for p, number in paired(params, value)]
         with self._lock:
             for trial, number in checked:
-                self._tell_placed(trial, number, rung)
+                known = self._known(trial)
+                if not (known.pending or self._rungs.amounts):
+                    known = trial  # the same point once more
+                self._record(self._begin(Evaluation(known, resource)), number)
 
-    def _tell_placed(self, trial: Trial, value: float, rung: int | None) -> None:
-        """Record the value of a trial that holds a point of the space."""
-        history = self._branches[trial.branch].history
-        if rung is None:
-            self._tell_trial(history.find_pending(trial.x) or trial, value)
-        else:
-            known = history.find_pending(trial.x) or history.find(trial.x)
-            self._tell_rung(known or trial, rung, value)
+    def _tell_earlier(self, found: Sequence[tuple[Params, float]]) -> None:
+        """Record the values of an earlier search; numbering begins after them."""
+        self._trials.n_before = len(found)
+        for params, value in found:
+            self.tell(params, value)
+        # With a resource, a point that is told twice is one trial.
+        self._trials.n_before, self._n_begun = len(self._trials.trials), 0
 
-    def _tell_rung(
-        self, trial: Trial, rung: int, value: float, std: float = 0.0
-    ) -> None:
-        """Record the value of a trial at a rung, and update the predictions for all."""
-        with self._lock:
-            history = self._branches[trial.branch].history
-            if not history.seen(trial.x):
-                self._add(trial)
-            was_full = self._ladder.is_full(trial)
-            self._ladder.note(trial, rung, value, std)
-            self._revalue()
-            if trial.pending:
-                self._take(trial, *self._ladder.expected(trial))
-            elif history.only_full and not was_full and self._ladder.is_full(trial):
-                history.show(trial)  # it had been forgotten
-            for branch in self._branches:
-                if self._ladder.has_enough_full(branch.history):
-                    forget(branch, self._ladder.full(branch.history))
-
-    def _revalue(self) -> None:
-        """Update the values of all told trials from those at the rungs."""
-        self._ladder.revalue()
-        for store in (self._trials, *(branch.history for branch in self._branches)):
-            store.revalue()
-
-    def _tell_trial(self, trial: Trial, value: float, std: float = 0.0) -> None:
-        """Record the value of a trial, asked or not.
+    def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
+        """Record the value of an evaluation, and let the policy learn from it.
 
         `std` is the standard deviation of an error of its own, if it is an estimate.
         """
         with self._lock:
-            if trial.number < 0:
-                self._add(trial)
-            self._take(trial, value, std)
+            trial, rungs = evaluation.trial, self._rungs
+            branch, was_pending = self._branches[trial.branch], trial.pending
+            rung = rungs.rung_of(evaluation.resource)
+            trial.value, trial.value_std = rungs.take(trial, rung, value, std)
+            if was_pending:
+                trial.time = time.time()
+                self._store(trial)
+                branch.learn(trial)
+                self._turns.learn(trial)
+            elif rungs.is_full(trial) and trial not in branch.history.told:
+                branch.history.tell(trial)  # it had been forgotten
+            for each in self._branches:
+                if rungs.has_enough_full(each.history):
+                    forget(each, rungs.full(each.history))
 
-    def _take(self, trial: Trial, value: float, std: float) -> None:
-        """Record the value of a trial, and let the policy learn from it."""
-        trial.value_std = std
-        self._record(trial, value, time.time())
-        self._branches[trial.branch].learn(trial)
-        self._turns.learn(trial)
-
-    def _tell_previous(self, found: Sequence[tuple[Params, float]]) -> None:
-        """Record the values of an earlier search; numbering begins after them."""
-        self._trials.n_before = len(found)
-        for params, value in found:
-            trial = self._place(params)
-            if self._rungs is None:
-                self._tell_trial(trial, value)
-            else:
-                self._tell_placed(trial, value, self._rungs.top)
-
-    def _record(self, trial: Trial, value: float, when: float) -> None:
-        self._trials.tell(trial, value, when)
+    def _store(self, trial: Trial) -> None:
+        """Add a trial that has a value to those told."""
+        self._trials.tell(trial)
         history = self._branches[trial.branch].history
-        if history.only_full and not self._ladder.is_full(trial):
+        if history.only_full and not self._rungs.is_full(trial):
             history.drop(trial)
             trial.metadata = None
         else:
-            history.tell(trial, value, when)
+            history.tell(trial)
 
     def _place(self, params: Mapping[str, Any]) -> Trial:
         """Return a trial of a params dict; ValueError if it is not of the space."""
@@ -425,7 +387,7 @@ class Optimizer:
 
     def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
         """Return what each plausible model says of a pending trial's value."""
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             return self._branches[trial.branch].beliefs(trial.x, self._n_asked)
 
     @property
@@ -450,7 +412,7 @@ class Optimizer:
     @property
     def history_(self) -> list[dict[str, Any]]:
         """Records of all points, in the order in which they came."""
-        amounts = () if self._rungs is None else self._rungs.amounts
+        amounts = self._rungs.amounts
         return [history_record(trial, amounts) for trial in self._trials.trials]
 
     @property
@@ -462,8 +424,7 @@ class Optimizer:
         """
         with self._lock:
             kept = [trial for b in self._branches for trial in b.remembered]
-            first = self._trials.n_before
-            return sorted(trial.number + first for trial in kept)
+            return sorted(trial.number for trial in kept)
 
     def recommend(self) -> Params:
         """Return the point to deploy: for most policies the told one of best mean.
@@ -482,7 +443,7 @@ class Optimizer:
             If no finite value has been told.
         """
         best = self._best()
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             found = [b for b in self._branches if b.history.best is not None]
             if not found:  # all full values have failed, and the others are forgotten
                 return fresh(best.params)
@@ -525,7 +486,7 @@ class Optimizer:
         >>> bool(abs(mean[0] * gpr.scale_ + gpr.shift_) < 0.01)
         True
         """
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             found = [branch.regressors(self._n_asked) for branch in self._branches]
         if len(found) == 1:
             return found[0]
@@ -570,7 +531,7 @@ class Optimizer:
         given = [plain_params(params)] if single else listed_params(params)
         points = [self._place(point) for point in given]
         mean, std = np.empty(len(points)), np.empty(len(points))
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             for i in {point.branch for point in points}:
                 rows = [row for row, p in enumerate(points) if p.branch == i]
                 X = np.array([points[row].x for row in rows])
@@ -637,7 +598,7 @@ class Optimizer:
                 f"objective to have a regret bound. Got {self.policy!r} instead."
             )
         self._best()
-        with self._lock, one_blas_thread():
+        with self._lock, limited_threads():
             branches = [branch for branch in self._branches if not branch.is_empty]
             how = self._n_asked, delta / len(branches)
             found = [branch.bands(*how, calibrated=calibrated) for branch in branches]
@@ -752,14 +713,14 @@ class Optimizer:
         check_given(d, space=space, policy=policy)
         optimizer: Any = cls.__new__(cls)
         with reading():
-            settings = settings_read(d, space, policy)
-            optimizer._set_up(**settings, constraints=constraints)
+            space = space or Space.from_dict(d["space"])
+            policy = policy or policy_from_dict(d["policy"])
+            first = [space.branches[i].params_from_json(p) for i, p in d["first"]]
+            points = d["n_initial"], first, constraints
+            others = d["horizon"], d.get("resources"), d["seed"]
+            optimizer._set_up(space, policy, *points, *others)
             _restore(optimizer, d)
         return optimizer  # type: ignore[no-any-return] # of a class of ours
-
-
-def _initial(params: Any) -> list[Params]:
-    return [] if params is None else listed_params(params, "initial_params")
 
 
 # The state in JSON types, and back ----------------------------------------------------
@@ -772,9 +733,9 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
     states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
     rungs = optimizer._rungs
     of_rungs: dict[str, Any] = {}
-    if rungs is not None:
+    if rungs.amounts:
         of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
-        full = [_numbers_told(b, trials.n_before) for b in optimizer._branches]
+        full = [_numbers_told(branch) for branch in optimizer._branches]
         of_rungs |= {"over": rungs.over, "full": full}
     return {
         **of_rungs,
@@ -786,20 +747,20 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
         "n_initial": optimizer.n_initial_points,
         "first": [
             [t.branch, branches[t.branch].params_to_json(t.params)]
-            for t in optimizer._design.first
+            for t in optimizer._turns.first
         ],
         "seed": optimizer._seed,
         "n_asked": optimizer._n_asked,
         "states": states,
         "balancer": to_json_state(optimizer._turns.balancer.state) if several else None,
         "trials": [trial_to_dict(trial, branches) for trial in trials.trials],
-        "told": [trial.number + trials.n_before for trial in trials.told],
+        "told": [trial.number for trial in trials.told],
     }
 
 
-def _numbers_told(branch: Branch, n_before: int) -> list[int] | None:
+def _numbers_told(branch: Branch) -> list[int] | None:
     """Return the trials that a branch uses, None if it uses all told ones."""
-    told = [trial.number + n_before for trial in branch.history.told]
+    told = [trial.number for trial in branch.history.told]
     return told if branch.history.only_full else None
 
 
@@ -814,13 +775,11 @@ def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
     for trial in trials:
         optimizer._add(trial)
     for trial in (trials[i] for i in d["told"]):
-        # Not `value or ...`, which makes 0.0 of -0.0.
-        value = math.nan if trial.value is None else float(trial.value)
-        optimizer._record(trial, value, float(trial.time or 0.0))
-    if optimizer._rungs is not None:
-        optimizer._rungs.check()
+        optimizer._store(trial)
+    optimizer._rungs.check()
+    if optimizer._rungs.amounts:
         _restore_full(optimizer, trials, d)
-        optimizer._revalue()
+        optimizer._rungs.revalue()
     _check_restored(optimizer)
 
 
@@ -838,14 +797,11 @@ def _restore_states(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
 def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
     """Read the trials, and how many of them are of an earlier search."""
     trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
-    if optimizer._rungs is None and any(trial.rungs for trial in trials):
-        raise ValueError("values at rungs, and no resource")
     if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
         raise ValueError("values of what was not told, or none of what was")
-    n_before = d.get("n_before", 0)
-    if not has_form(n_before, Count) or n_before > len(trials):
-        raise ValueError(f"{n_before!r} trials of an earlier search")
-    optimizer._trials.n_before = n_before
+    optimizer._trials.n_before = d.get("n_before", 0)
+    if optimizer._trials.n_before > len(trials):
+        raise ValueError(f"{d['n_before']} trials of an earlier search")
     return trials
 
 
@@ -853,37 +809,21 @@ def _restore_full(
     optimizer: Optimizer, trials: list[Trial], d: Mapping[str, Any]
 ) -> None:
     """Restore which trials each branch uses."""
-    rungs = optimizer._ladder
-    if type(d["over"]) is not bool:
-        raise ValueError(f"{d['over']!r} for its 'over'")
-    rungs.over = d["over"]
+    optimizer._rungs.over = d["over"]
     for branch, numbers in zip(optimizer._branches, d["full"], strict=True):
-        if numbers is None:
-            continue
-        shown = [trials[i] for i in numbers]
-        full = rungs.full(branch.history)
-        if sorted(map(id, shown)) != sorted(map(id, full)):
-            raise ValueError(f"{numbers!r} as those with full values")
-        branch.history.keep(shown)
+        if numbers is not None:
+            full = optimizer._rungs.full(branch.history)
+            if sorted(numbers) != sorted(trial.number for trial in full):
+                raise ValueError(f"{numbers!r} as those with full values")
+            branch.history.keep([trials[i] for i in numbers])
 
 
 def _check_restored(optimizer: Optimizer) -> None:
     """Raise a ValueError unless the restored parts fit together."""
     for branch in optimizer._branches:
-        if not _can_resume(branch):
+        if not branch.is_consistent:
             policy = type(branch.policy).__name__
             raise ValueError(f"a state of {policy} out of place")
     n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
     if n > 1 and not balancer.consistent(n, len(optimizer._trials)):
         raise ValueError("a state of the balancer out of place")
-
-
-def _can_resume(branch: Branch) -> bool:
-    """Return whether the policy can continue from the restored state."""
-    history, policy = branch.history, branch.policy
-    if branch.state is None:
-        return all(trial.metadata is None for trial in history.trials)
-    pending = history.pending_metadata
-    formed = all(has_items(metadata, policy.metadata_type) for metadata in pending)
-    n_told = len(history.told)
-    return formed and policy.consistent(branch.state, pending, branch.setup, n_told)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from skrobustbo._forms import has_items
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.optimizer._optimizer import Optimizer
 from skrobustbo.optimizer._state import (
     from_json_state,
@@ -53,7 +53,7 @@ def ask_noted(optimizer: Optimizer) -> tuple[Params, dict[str, Any]]:
     """Return the next point of an optimizer with one branch, and its note as JSON."""
     (branch,) = optimizer._branches
     started = branch.state is not None
-    trial = optimizer._ask_trial()
+    trial = optimizer._propose().trial
     note: dict[str, Any] = {}
     if trial.metadata is not None:
         note["metadata"] = to_json_state(trial.metadata)
@@ -136,20 +136,17 @@ def replay(
     optimizer._n_asked = n_asked
     told = [each for each in noted if each.value is not None]
     pending = [each for each in noted if each.value is None]
-    notes = [each.note for each in (*told, *pending)]
-    start = next((note["start"] for note in notes if "start" in note), None)
+    starts = (each.note["start"] for each in noted if "start" in each.note)
+    start = next(starts, None)
     try:
         memory = _told(optimizer, start, told, memory)
         for each in pending:
             trial = _placed(optimizer, each, start is not None)
             if trial is not None:
-                optimizer._add(trial)
+                optimizer._begin(Evaluation(trial))
     except _MISFIT as error:
         raise ValueError("notes that do not fit their trials") from error
-    waiting, n_told = branch.history.pending_metadata, len(branch.history.told)
-    if branch.state is not None and not branch.policy.consistent(
-        branch.state, waiting, branch.setup, n_told
-    ):
+    if not branch.is_consistent:
         raise ValueError("a state that does not fit the trials")
     return memory
 
@@ -165,12 +162,13 @@ def _told(
     branch.state, branch._cache = copy.deepcopy(memory.state), memory.factors
     for old in memory.trials:
         optimizer._add(old)
-        optimizer._record(old, cast(float, old.value), cast(float, old.time))
+        optimizer._store(old)
     trials = list(memory.trials)
     for each in told[len(memory.noted) :]:
         trial = _placed(optimizer, each, start is not None)
         if trial is not None:
-            optimizer._tell_trial(trial, cast(float, each.value))
+            evaluation = optimizer._begin(Evaluation(trial))
+            optimizer._record(evaluation, cast(float, each.value))
             trials.append(trial)
     return Memory(start, told, trials, copy.deepcopy(branch.state), branch._cache)
 

@@ -133,7 +133,8 @@ class Rungs:
     Parameters
     ----------
     amounts : sequence of float
-        The amounts of the resource, ascending; the last one is the full one.
+        The amounts of the resource, ascending; the last one is the full one. Without
+        any, there is no resource: every evaluation is a full one of a new candidate.
     budget : int or None
         Evaluations planned, in units of a full one; None if that is not known.
     trials : Trials
@@ -155,25 +156,27 @@ class Rungs:
         self, amounts: Sequence[float], budget: int | None, trials: Trials
     ) -> None:
         self.amounts, self._budget, self._trials = tuple(amounts), budget, trials
-        self.shares = [amount / self.amounts[-1] for amount in self.amounts]
-        self.top = len(self.amounts) - 1
-        self.in_use = list(range(len(self.amounts)))
+        self.shares = [amount / self.amounts[-1] for amount in self.amounts] or [1]
+        self.top = len(self.shares) - 1
+        self.in_use = list(range(len(self.shares)))
         self.over = False
         self._links: dict[int, Link] = {}
 
     @property
     def n_candidates(self) -> int | None:
         """The approximate number of candidates, None without a budget."""
-        if self._budget is None:
-            return None
+        if self._budget is None or not self.amounts:
+            return self._budget
         begun = _LOW_SHARE / len(self.shares) / self.shares[0]
         return max(1, round(self._budget * (begun + 1 - _LOW_SHARE)))
 
-    @property
-    def _left_to_plan(self) -> float:
-        """The budget without the candidates of an earlier search."""
-        planned = math.inf if self._budget is None else self._budget
-        return planned - self._trials.n_before
+    def rung_of(self, resource: float | None) -> int:
+        """Return the rung of an amount, the top one for None."""
+        return self.top if resource is None else self.amounts.index(resource)
+
+    def resource_of(self, rung: int) -> float | None:
+        """Return the amount of a rung, None for the top one."""
+        return None if rung == self.top else self.amounts[rung]
 
     @property
     def spent(self) -> Array:
@@ -189,14 +192,20 @@ class Rungs:
         return spent
 
     def _ends_early_part(self, spent: Array) -> bool:
-        """Return whether the resource spent uses up the share of low rungs."""
-        part = _LOW_SHARE * self._left_to_plan
+        """Return whether the resource spent uses up the share of low rungs.
+
+        The candidates of an earlier search cost nothing, and are not in the budget.
+        """
+        planned = math.inf if self._budget is None else self._budget
+        part = _LOW_SHARE * (planned - self._trials.n_before)
         return bool(round(float(spent.sum()) - part, _DECIMALS) >= 0)
 
     # What to evaluate next ------------------------------------------------------------
 
     def next(self) -> tuple[Trial | None, int]:
         """Return the candidate to promote, None for a new one, and its rung."""
+        if not self.amounts:
+            return None, self.top
         spent = self.spent
         if self.over or self._ends_early_part(spent):
             best = self._best_below(self.top)
@@ -215,6 +224,8 @@ class Rungs:
 
         Candidates that failed at a low rung come last. They need not fail in full.
         """
+        if not self.amounts:
+            return None, self.top
         failed = (trial for trial in self._trials.told if self._failed_low(trial))
         return self._best_below(self.top) or next(failed, None), self.top
 
@@ -268,6 +279,8 @@ class Rungs:
 
         Pending values at lower rungs are dropped.
         """
+        if not self.amounts:
+            return
         trial.rungs = [
             each
             for each in trial.rungs
@@ -275,6 +288,14 @@ class Rungs:
             or (each["rung"] < rung and each["value"] is not None)
         ]
         trial.rungs.append({"rung": rung, "value": value, "std": std})
+
+    def take(self, trial: Trial, rung: int, value: float, std: float) -> Estimate:
+        """Take a candidate's value at a rung; return what it is worth in full."""
+        if not self.amounts:
+            return value, std
+        self.note(trial, rung, value, std)
+        self.revalue()
+        return self.expected(trial)
 
     def revalue(self) -> None:
         """Set the values of all candidates to those expected at full resource."""
@@ -341,9 +362,10 @@ class Rungs:
         """Raise a ValueError unless what was read back of the rungs fits together."""
         for trial in self._trials.trials:
             rungs = [each["rung"] for each in trial.rungs]
-            known = set(rungs) <= set(range(self.top + 1))
+            known = set(rungs) <= set(range(len(self.amounts)))
             once = len(set(rungs)) == len(rungs)
-            if trial.pending == bool(_told(trial)) or not (known and once):
+            fits = not self.amounts or trial.pending != bool(_told(trial))
+            if not (fits and known and once):
                 raise ValueError(f"rungs {rungs} of a candidate")
 
 

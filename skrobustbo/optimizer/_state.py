@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from types import NoneType
-from typing import Any
+from typing import Annotated, Any
 
-from skrobustbo._arguments import LARGEST_COUNT
-from skrobustbo._forms import built
+from skrobustbo._forms import Count, built, has_form
 from skrobustbo._trials import Trial
-from skrobustbo.optimizer._checks import checked_amounts
-from skrobustbo.policies import Policy, policy_from_dict
 from skrobustbo.space import Space, from_json, to_json
 
 #: To be raised when an older reader would misread what is written.
@@ -55,9 +51,8 @@ def rebuilt(kind: Any, state: Any) -> Any:
     return built(kind, from_json_state(state))
 
 
-#: Fields of a trial that are written separately, follow from the others, or belong to
-#: the checkpoint of a search.
-_ELSEWHERE = ("params", "x", "number", "folds", "estimate", "resource")
+#: Fields of a trial that are written separately or follow from the others.
+_ELSEWHERE = ("params", "x", "number")
 
 
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
@@ -77,8 +72,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     space = branches[int(rest["branch"])]
     params = space.own(space.params_from_json(record["params"]))
     rest = {"value_std": 0.0, "rungs": [], **rest}
-    others = {"x": space.encode(params), "number": -1, "folds": ()}
-    others |= {"estimate": None, "resource": None}
+    others = {"x": space.encode(params), "number": -1}
     found: Trial = built(Trial, rest, params=params, **others)
     return found
 
@@ -99,20 +93,6 @@ def check_given(d: Mapping[str, Any], **parts: Any) -> None:
                 f"Expected a state that holds its {name}, got one whose {name} has "
                 f"objects that JSON cannot hold; pass '{name}' to from_dict."
             )
-
-
-def settings_read(
-    d: Mapping[str, Any], space: Space | None, policy: Policy | None
-) -> dict[str, Any]:
-    """Return the settings of an optimizer, from its state or as given."""
-    space = space or Space.from_dict(d["space"])
-    policy = policy or policy_from_dict(d["policy"])
-    policy.check()
-    first = [space.branches[i].params_from_json(params) for i, params in d["first"]]
-    same = {name: d[name] for name in ("horizon", "n_initial", "seed")}
-    amounts = d.get("resources")
-    same["resources"] = None if amounts is None else checked_amounts(amounts)
-    return {"space": space, "policy": policy, "first": first, **same}
 
 
 def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
@@ -139,33 +119,32 @@ def check_format(d: Any) -> None:
         )
 
 
-#: The parts of a state, and the types of each.
-_PARTS = {
-    "space": (dict, NoneType),
-    "policy": (dict, NoneType),
-    "horizon": (int, NoneType),
-    "constrained": (bool,),
-    "n_initial": (int,),
-    "first": (list,),
-    "seed": (int,),
-    "n_asked": (int,),
-    "states": (list,),
-    "balancer": (dict, NoneType),
-    "trials": (list,),
-    "told": (list,),
+#: The parts of a state, and the form of each.
+_PARTS: dict[str, Any] = {
+    "space": dict[str, Any] | None,
+    "policy": dict[str, Any] | None,
+    "horizon": Annotated[Count, lambda value: value > 0] | None,
+    "constrained": bool,
+    "n_initial": Count,
+    "first": list[Any],
+    "seed": Count,
+    "n_asked": Count,
+    "states": list[Any],
+    "balancer": dict[str, Any] | None,
+    "trials": list[Any],
+    "told": list[Any],
 }
+#: Those that a state has with a resource only.
+_OF_RUNGS = {"n_before": Count, "over": bool, "full": list[list[Count] | None]}
 
 
 def check_parts(d: Mapping[str, Any]) -> None:
-    """Raise a ValueError if parts of a state are missing or have wrong types."""
-    for name, kinds in _PARTS.items():
-        if name not in d or type(d[name]) not in kinds:
+    """Raise a ValueError if parts of a state are missing or have wrong forms."""
+    parts = _PARTS | (_OF_RUNGS if "resources" in d else {})
+    for name, form in parts.items():
+        if name not in d or not has_form(d[name], form):
             got = repr(d[name]) if name in d else "nothing"
             raise broken(f"{got} for its {name!r}")
-    for name in ("seed", "n_asked", "n_initial", "horizon"):
-        least = int(name == "horizon")
-        if d[name] is not None and not least <= d[name] <= LARGEST_COUNT:
-            raise broken(f"{d[name]} for its {name!r}")
     told, n = d["told"], len(d["trials"])
     if any(type(i) is not int for i in told) or not set(told) <= set(range(n)):
         raise broken(f"{told!r} for those told of its {n} trials")

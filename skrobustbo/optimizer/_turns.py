@@ -1,4 +1,4 @@
-"""The initial design, and the turns of the branches after it."""
+"""Where new points come from: the initial design, then the branches by turns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from skrobustbo.surrogate import NUMERICAL
 _LEAST = 2
 
 
-class InitialDesign:
-    """The points asked before the model takes over.
+class Turns:
+    """The initial design, and the branches as the balancer lets them take turns.
 
     Parameters
     ----------
@@ -29,6 +29,8 @@ class InitialDesign:
         The branches.
     trials : Trials
         The trials of all branches.
+    policy : Policy
+        How points are chosen.
     first : list of Trial
         Points to ask first.
     n_points : int or None
@@ -47,16 +49,20 @@ class InitialDesign:
         self,
         branches: Sequence[Branch],
         trials: Trials,
+        policy: Policy,
         first: Sequence[Trial],
         n_points: int | None,
         horizon: int | None,
     ) -> None:
-        self.first, self._branches, self._trials = first, branches, trials
+        self._branches, self._trials, self._policy = branches, trials, policy
+        self.first = first
         for trial in first:
             branches[trial.branch].design.add_known(trial.x)
         k = len(branches)
         self._least = _LEAST if horizon is None else min(_LEAST, horizon // k)
         self.n_points = self._n_points(n_points, horizon)
+        # What may be asked twice may have changed, so no branch is given up for good.
+        self.balancer = BranchBalancer(k, policy.noise, eliminate=not policy.repeats)
 
     def _n_points(self, given: int | None, horizon: int | None) -> int:
         k = len(self._branches)
@@ -69,8 +75,10 @@ class InitialDesign:
             least = min(least, horizon)
         return max(len(self.first), given, least)
 
-    def next_trial(self, n_asked: int) -> Trial | None:
-        """Return the next point of the design, None if the design is over.
+    # The initial design ---------------------------------------------------------------
+
+    def next_trial(self, n_asked: int) -> Trial:
+        """Return the next new point; SpaceExhausted if none is left.
 
         The design continues until there is a finite value.
         """
@@ -80,7 +88,7 @@ class InitialDesign:
                 return branch.trial(given.x, "initial", params=dict(given.params))
         over = len(self._trials.trials) >= self.n_points and self._filled
         if over and self._trials.best is not None:
-            return None
+            return self._propose(n_asked)
         return self._from_sequence(n_asked)
 
     @property
@@ -94,19 +102,19 @@ class InitialDesign:
 
     def _from_sequence(self, n_asked: int) -> Trial:
         """Return a design point of the branch that has the least of its share."""
-        for i in sorted(range(len(self._branches)), key=self.fill):
+        for i in sorted(range(len(self._branches)), key=self._fill):
             try:
-                return self.trial_of(i, n_asked)
+                return self._trial_of(i, n_asked)
             except SpaceExhausted:
                 continue
-        raise self.exhausted()
+        raise self._exhausted()
 
-    def fill(self, i: int) -> tuple[bool, float]:
+    def _fill(self, i: int) -> tuple[bool, float]:
         """Return a sort key of how much of its share a branch has."""
         n = len(self._branches[i].history.trials)
         return n >= _LEAST, (n + 1) / _share(self._branches[i].space)
 
-    def trial_of(self, i: int, n_asked: int) -> Trial:
+    def _trial_of(self, i: int, n_asked: int) -> Trial:
         """Return the next design point of a branch; SpaceExhausted if none is left."""
         branch = self._branches[i]
         given = sum(trial.branch == i for trial in self.first)
@@ -114,13 +122,79 @@ class InitialDesign:
         x = branch.initial_point(position, n_asked)
         return branch.trial(x, "initial")
 
-    def exhausted(self) -> SpaceExhausted:
+    def _exhausted(self) -> SpaceExhausted:
         """Return the error for a space of which all points have been asked."""
         n = sum(branch.region.size for branch in self._branches)
         return SpaceExhausted(
             f"{every(n, 'point')} of the space {be(n, 'has', 'have')} been proposed; "
             "widen the space to continue."
         )
+
+    # The branches by turns ------------------------------------------------------------
+
+    def _propose(self, n_asked: int) -> Trial:
+        """Return what the branch whose turn it is asks; SpaceExhausted at the end."""
+        if len(self._branches) == 1:
+            return self._branches[0].propose(n_asked)
+        left = [i for i, branch in enumerate(self._branches) if not branch.is_empty]
+        bounds: dict[int, OptimisticBound] = {}
+        while left:
+            i = self._turn(self._eligible(left), bounds)
+            try:
+                if len(self._branches[i].history):
+                    trial = self._branches[i].propose(n_asked)  # line 8
+                else:  # all its points are under way, and the other branches used up
+                    trial = self._trial_of(i, n_asked)
+            except SpaceExhausted:
+                left.remove(i)
+            else:
+                # Where a single branch is left there is no promise, nor a test.
+                if i in bounds:
+                    with suppress(*NUMERICAL):
+                        trial.width = bounds[i].width(trial.x)
+                return trial
+        raise self._exhausted()
+
+    def _eligible(self, left: Sequence[int]) -> list[int]:
+        """Return the branches to choose from: survivors with values, if there are."""
+        alive = [i for i in left if i in self.balancer.state.alive]
+        among = alive or list(left)
+        return [i for i in among if len(self._branches[i].history)] or among
+
+    def _turn(self, among: Sequence[int], bounds: dict[int, OptimisticBound]) -> int:
+        """Return the branch to ask; its promise and those compared are noted."""
+        if not any(len(self._branches[i].history) for i in among):
+            return min(among, key=self._fill)
+        if len(among) == 1:
+            return among[0]
+        try:
+            return self._balanced(among, bounds)
+        except NUMERICAL as error:
+            warn_of_failure(error)
+            return min(among, key=self._fill)
+
+    def _balanced(
+        self, among: Sequence[int], bounds: dict[int, OptimisticBound]
+    ) -> int:
+        """Return the branch whose turn it is, going by what each promises."""
+        bounds |= {i: self._branches[i].optimistic_bound() for i in among}
+        pending = [t.branch for t in self._trials.pending if t.metadata is not None]
+        return self.balancer.choose(
+            {i: bounds[i].upper for i in among},
+            max(bounds[i].reached for i in among),
+            pending,
+            [i for i in among if self._branches[i].failing],
+        )
+
+    def learn(self, trial: Trial) -> None:
+        """Credit a trial that has just been told to its branch."""
+        if len(self._branches) == 1 or trial.metadata is None:
+            return
+        values = self._trials.values
+        z, _, scale = self._policy.targets(values)
+        z = np.where(np.isfinite(values), z, np.nan)
+        position = len(self._trials) - 1
+        self.balancer.learn(trial.branch, position, trial.width, z, scale)
 
 
 def _share(space: Space) -> int:
@@ -148,103 +222,3 @@ def check_feasible(branches: Sequence[Branch]) -> None:
         f"none among {count(tried, 'point')} tried; loosen them, widen the space or "
         "give a feasible point in 'initial_params'."
     )
-
-
-class Turns:
-    """The branches, as the balancer lets them take turns.
-
-    Parameters
-    ----------
-    branches : list of Branch
-        The branches.
-    trials : Trials
-        The trials of all branches.
-    design : InitialDesign
-        Has the points of branches without a model.
-    policy : Policy
-        How points are chosen.
-    """
-
-    def __init__(
-        self,
-        branches: Sequence[Branch],
-        trials: Trials,
-        design: InitialDesign,
-        policy: Policy,
-    ) -> None:
-        self._branches, self._trials = branches, trials
-        self._design, self._policy = design, policy
-        # What may be asked twice may have changed, so no branch is given up for good.
-        self.balancer = BranchBalancer(
-            len(branches), policy.noise, eliminate=not policy.repeats
-        )
-
-    def propose(self, n_asked: int) -> Trial:
-        """Return what the branch whose turn it is asks; SpaceExhausted at the end."""
-        if len(self._branches) == 1:
-            return self._branches[0].propose(n_asked)
-        left = [i for i, branch in enumerate(self._branches) if not branch.is_empty]
-        bounds: dict[int, OptimisticBound] = {}
-        while left:
-            i = self._turn(self._eligible(left), bounds)
-            try:
-                trial = self._proposed(i, n_asked)  # line 8
-            except SpaceExhausted:
-                left.remove(i)
-            else:
-                # Where a single branch is left there is no promise, nor a test.
-                if i in bounds:
-                    with suppress(*NUMERICAL):
-                        trial.width = bounds[i].width(trial.x)
-                return trial
-        raise self._design.exhausted()
-
-    def _proposed(self, i: int, n_asked: int) -> Trial:
-        """Return what the policy asks in a branch; a design point while none is told.
-
-        That happens where points are under way there, and the others are used up.
-        """
-        if not len(self._branches[i].history):
-            return self._design.trial_of(i, n_asked)
-        return self._branches[i].propose(n_asked)
-
-    def _eligible(self, left: Sequence[int]) -> list[int]:
-        """Return the branches to choose from: survivors with values, if there are."""
-        alive = [i for i in left if i in self.balancer.state.alive]
-        among = alive or list(left)
-        return [i for i in among if len(self._branches[i].history)] or among
-
-    def _turn(self, among: Sequence[int], bounds: dict[int, OptimisticBound]) -> int:
-        """Return the branch to ask; its promise and those compared are noted."""
-        if not any(len(self._branches[i].history) for i in among):
-            return min(among, key=self._design.fill)
-        if len(among) == 1:
-            return among[0]
-        try:
-            return self._balanced(among, bounds)
-        except NUMERICAL as error:
-            warn_of_failure(error)
-            return min(among, key=self._design.fill)
-
-    def _balanced(
-        self, among: Sequence[int], bounds: dict[int, OptimisticBound]
-    ) -> int:
-        """Return the branch whose turn it is, going by what each promises."""
-        bounds |= {i: self._branches[i].optimistic_bound() for i in among}
-        pending = [t.branch for t in self._trials.pending if t.metadata is not None]
-        return self.balancer.choose(
-            {i: bounds[i].upper for i in among},
-            max(bounds[i].reached for i in among),
-            pending,
-            [i for i in among if self._branches[i].failing],
-        )
-
-    def learn(self, trial: Trial) -> None:
-        """Credit a trial that has just been told to its branch."""
-        if len(self._branches) == 1 or trial.metadata is None:
-            return
-        values = self._trials.values
-        z, _, scale = self._policy.targets(values)
-        z = np.where(np.isfinite(values), z, np.nan)
-        position = len(self._trials) - 1
-        self.balancer.learn(trial.branch, position, trial.width, z, scale)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import inside
 from runs import run
 
 pytest.importorskip("matplotlib")
@@ -571,8 +572,7 @@ class TestWhereItLooked:
     def test_a_candidate_that_was_stopped_is_not_the_best(self, std, best):
         optimizer = Optimizer({"a": Real(0, 1), "b": Real(0, 1)}, random_state=0)
         optimizer.tell([{"a": 0.5, "b": 0.1}, {"a": 0.2, "b": 0.3}], [2.0, 1.0])
-        trial = optimizer._place({"a": 0.9, "b": 0.7})
-        optimizer._tell_trial(trial, 3.0, std)
+        inside.tell(optimizer, {"a": 0.9, "b": 0.7}, 3.0, std)
         display = EvaluationsDisplay.from_optimizer(optimizer)
         panel = display.axes_[1, 0]
         (ring,) = [c for c in panel.collections if not len(c.get_facecolor())]

@@ -1,6 +1,6 @@
 """A source that goes through a list, as a grid search does."""
 
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation, Trial
 
 
 class FixedSource:
@@ -20,7 +20,9 @@ class FixedSource:
 
     def __init__(self, candidates, batch_size=None):
         self.trials = []
-        self._left = [Trial(params, number=i) for i, params in enumerate(candidates)]
+        self._left = [
+            Evaluation(Trial(params), number=i) for i, params in enumerate(candidates)
+        ]
         self.n_planned = len(self._left)
         self._batch_size = batch_size or max(1, self.n_planned)
 

@@ -1,5 +1,7 @@
 """What tests look at inside an optimizer: nothing else knows how it is built."""
 
+from skrobustbo._trials import Evaluation
+
 
 def branch_of(optimizer, branch=0):
     """The search within one branch."""
@@ -49,4 +51,10 @@ def metadata(optimizer):
 
 def first_points(optimizer):
     """The points to ask first."""
-    return [trial.params for trial in optimizer._design.first]
+    return [trial.params for trial in optimizer._turns.first]
+
+
+def tell(optimizer, params, value, std):
+    """Tell the value of a point with the standard deviation of its error."""
+    evaluation = optimizer._begin(Evaluation(optimizer._place(params)))
+    optimizer._record(evaluation, value, std)

@@ -16,18 +16,18 @@ def told(policy="robust", n=10, std=0.2):
     """Return an optimizer of which every third value is an estimate."""
     optimizer = Optimizer(SPACE, policy, n_initial_points=4, random_state=0)
     for i in range(n):
-        trial = optimizer._ask_trial()
-        value = -((trial.params["x"] - 0.3) ** 2)
-        optimizer._tell_trial(trial, value, std if i % 3 == 2 else 0.0)
+        evaluation = optimizer._propose()
+        value = -((evaluation.params["x"] - 0.3) ** 2)
+        optimizer._record(evaluation, value, std if i % 3 == 2 else 0.0)
     return optimizer
 
 
 def test_an_estimate_is_best_only_among_estimates():
     optimizer = Optimizer(SPACE, random_state=0)
-    optimizer._tell_trial(optimizer._ask_trial(), 5.0, 0.1)
+    optimizer._record(optimizer._propose(), 5.0, 0.1)
     assert optimizer.best_value_ == 5.0
-    optimizer._tell_trial(optimizer._ask_trial(), 1.0)
-    optimizer._tell_trial(optimizer._ask_trial(), 9.0, 0.1)
+    optimizer._record(optimizer._propose(), 1.0)
+    optimizer._record(optimizer._propose(), 9.0, 0.1)
     assert optimizer.best_value_ == 1.0
     assert [r["value_std"] for r in optimizer.history_] == [0.1, 0.0, 0.1]
 
@@ -47,8 +47,7 @@ def test_an_uncertain_value_moves_the_model_less(policy):
     for std in (0.0, 0.5, 5.0):
         optimizer = told(policy, std=0.0)
         before = optimizer.predict(point)
-        trial = optimizer._place(point)
-        optimizer._tell_trial(trial, 2.0, std)
+        inside.tell(optimizer, point, 2.0, std)
         moved.append(abs(optimizer.predict(point) - before))
     assert moved[0] > moved[1] > moved[2]
 
@@ -57,7 +56,7 @@ def test_boho_improves_on_a_value_that_was_measured_in_full():
     optimizer = Optimizer(SPACE, BOHO(incumbent="f"), n_initial_points=2)
     values = [(0.1, 1.0, 0.0), (0.9, 9.0, 0.1), (0.5, 2.0, 0.0), (0.4, np.nan, 0.0)]
     for x, value, std in values:
-        optimizer._tell_trial(optimizer._place({"x": x}), value, std)
+        inside.tell(optimizer, {"x": x}, value, std)
     models = inside.models(optimizer)
     assert models.best * models.scale + models.shift == pytest.approx(2.0)
     incumbent = optimizer.policy._incumbent(None, models, None)
@@ -67,7 +66,7 @@ def test_boho_improves_on_a_value_that_was_measured_in_full():
 def test_the_best_of_estimates_alone_is_the_best_of_all():
     optimizer = Optimizer(SPACE, random_state=0)
     for x, value, std in [(0.1, 1.0, 0.1), (0.9, 9.0, 0.1), (0.2, np.nan, 0.0)]:
-        optimizer._tell_trial(optimizer._place({"x": x}), value, std)
+        inside.tell(optimizer, {"x": x}, value, std)
     models = inside.models(optimizer)
     assert models.best == models.z[1] > models.z[0]
 
@@ -77,10 +76,10 @@ def test_the_best_of_estimates_alone_is_the_best_of_all():
 def test_no_centre_is_recommended_whose_query_was_stopped(cls, seed):
     optimizer = Optimizer(SPACE, cls(eps=0.05), n_initial_points=3, random_state=seed)
     for i in range(9):
-        trial = optimizer._ask_trial()
-        value = -((trial.params["x"] - 0.3) ** 2)
+        evaluation = optimizer._propose()
+        value = -((evaluation.params["x"] - 0.3) ** 2)
         # Of the centres, one only has a value that was measured in full.
-        optimizer._tell_trial(trial, value, 0.1 if i > 3 else 0.0)
+        optimizer._record(evaluation, value, 0.1 if i > 3 else 0.0)
     centres = inside.state(optimizer).centres
     assert len(centres) == 6
     assert [optimizer.recommend()["x"]] == centres[0]

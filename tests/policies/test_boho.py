@@ -12,8 +12,8 @@ import runs
 from fake_models import FakeModels, FakePosterior, Probe
 from runs import MIXED, mixed_value
 from skrobustbo import Optimizer, Real
+from skrobustbo._threads import limited_threads
 from skrobustbo.acquisition import EI, UCB
-from skrobustbo.optimizer._determinism import one_blas_thread
 from skrobustbo.policies import BOHO, Policy, Setup
 from skrobustbo.policies._boho import BOHOState
 from skrobustbo.policies._models import length_scale_candidate, metadata_of
@@ -187,7 +187,7 @@ def test_fit_inside_bounds_for_each_length_scale():
 
     def fit(low, high):
         bounds, starts = (low, high), [0.1, 0.5, 2.0]
-        with one_blas_thread():
+        with limited_threads():
             return models.fit(RBF(), FlatPrior(), bounds, starts, per_parameter=True)
 
     free = fit(0.01, 10.0)

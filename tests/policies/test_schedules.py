@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 import inside
 from runs import assert_modelled, run
 from skrobustbo import Integer, Optimizer, Real, Space
-from skrobustbo.optimizer._determinism import one_blas_thread
+from skrobustbo._threads import limited_threads
 from skrobustbo.policies import GPUCB, IGPUCB
 from skrobustbo.policies._beta import (
     GREEDY_SHARE,
@@ -280,7 +280,7 @@ def test_bayesian_bands_hold(beta):
     kernel, points, delta = RBF(0.2), np.linspace(0, 1, 40)[:, None], 0.1
     root = np.linalg.cholesky(kernel(points) + 1e-10 * np.eye(40))
     held = 0
-    with one_blas_thread():
+    with limited_threads():
         for seed in range(60):
             f = root @ np.random.default_rng([seed, 1]).standard_normal(40)
             held += band_holds(beta, f, kernel, points, 0.1, delta, seed)
@@ -292,7 +292,7 @@ def test_the_self_normalised_band_holds_and_printed_ones_do_not():
     """For functions of norm 1 and little noise, frequentist."""
     kernel, points = RBF(0.2), np.linspace(0, 1, 40)[:, None]
     held = {"self-normalised": 0, "igp": 0}
-    with one_blas_thread():
+    with limited_threads():
         for seed in range(60):
             f = of_norm_one(kernel, points, np.random.default_rng([seed, 1]))
             for beta in held:

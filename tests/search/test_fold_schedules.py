@@ -22,7 +22,7 @@ from fake_estimators import (
 )
 from runs import assert_same
 from skrobustbo import Optimizer
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.evaluation import Racing, Stops
 from skrobustbo.evaluation._flight import Flight, Schedule
 from skrobustbo.evaluation._folds import Fold
@@ -47,7 +47,7 @@ class Hooks:
     def ask(self):
         numbers, self.left = self.left[: self.per_group], self.left[self.per_group :]
         self.said += [f"ask {i}" for i in numbers]
-        return [Trial({}, number=i) for i in numbers]
+        return [Evaluation(Trial({}), number=i) for i in numbers]
 
     def begin(self, trials):
         return None

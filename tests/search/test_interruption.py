@@ -88,7 +88,7 @@ def test_the_second_signal_aborts():
 
     def slow_source(*args):
         made = source(*args)
-        ask = made.optimizer._ask_trial
+        ask = made.optimizer._propose
 
         def asked():
             if len(made.trials) == 4:
@@ -98,7 +98,7 @@ def test_the_second_signal_aborts():
                 time.sleep(5)
             return ask()
 
-        made.optimizer._ask_trial = asked
+        made.optimizer._propose = asked
         ours.made = made
         return made
 
@@ -115,14 +115,14 @@ def test_a_signal_while_a_candidate_is_chosen_waits():
 
     def signalling(*args):
         made = source(*args)
-        tell = made.optimizer._tell_trial
+        tell = made.optimizer._record
 
         def told(trial, value, std):
             if len(made.trials) == 4:
                 os.kill(os.getpid(), signal.SIGTERM)
             tell(trial, value, std)
 
-        made.optimizer._tell_trial = told
+        made.optimizer._record = told
         return made
 
     ours._source = signalling

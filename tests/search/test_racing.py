@@ -17,7 +17,7 @@ from skrobustbo import (
     best_posterior_mean,
     one_standard_error,
 )
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.evaluation._racing import FoldEffects, Race, Racing
 
 X, y = load_iris(return_X_y=True)
@@ -133,13 +133,13 @@ def racing(n_planned=50, beliefs=lambda trial: []):
 
 def test_there_is_no_race_before_three_candidates_are_complete():
     races, (scores, _) = racing(), made_table()
-    assert races.race(Trial({})) is None
+    assert races.race(Evaluation(Trial({}))) is None
     races.complete(None, scores[0])
     races.complete(None, scores[1])
     races.complete(None, [math.nan] * K)  # a failure is none
-    assert races.race(Trial({})) is None
+    assert races.race(Evaluation(Trial({}))) is None
     races.complete(None, scores[2])
-    race = races.race(Trial({}))
+    race = races.race(Evaluation(Trial({})))
     means = scores[:3].mean(axis=1)
     margin = 0.25 * math.sqrt(FoldEffects.of(scores[:3]).variance / K)
     assert race.to_beat == pytest.approx(means.max() + margin)
@@ -153,7 +153,7 @@ def test_the_budget_is_never_overspent():
             races.complete(None, row)
         spent, in_flight = 0.0, []
         for _ in range(60):
-            in_flight.append(races.race(Trial({})))
+            in_flight.append(races.race(Evaluation(Trial({}))))
             if len(in_flight) == width:
                 race = in_flight.pop(int(rng.integers(width)))
                 taken = race.allowance * rng.choice([0.0, 1e-3, 1.0, 1.0])
@@ -166,12 +166,12 @@ def test_the_budget_is_never_overspent():
 def test_what_is_not_spent_comes_back():
     races = racing(10)
     for row in made_table(3)[0]:
-        races.race(Trial({}))
+        races.race(Evaluation(Trial({})))
         races.complete(None, row)
-    first = races.race(Trial({}))
+    first = races.race(Evaluation(Trial({})))
     assert first.allowance == pytest.approx(0.05 / 7)
     races.stopped(first, 0.0)
-    assert races.race(Trial({})).allowance == pytest.approx(0.05 / 6)
+    assert races.race(Evaluation(Trial({}))).allowance == pytest.approx(0.05 / 6)
 
 
 def test_better_candidates_are_rarely_stopped():
@@ -212,7 +212,7 @@ def test_races_are_the_same_in_any_unit(unit):
     def chances(unit):
         races = racing(20, lambda trial: [(0.1 * unit, 0.2 * unit)])
         for row in made_table(20)[0] * unit:
-            race = races.race(Trial({}))
+            race = races.race(Evaluation(Trial({})))
             if race is not None:
                 yield race.chance(row[:2]), race.chance(row[:4])
             races.complete(race, row)
@@ -222,7 +222,7 @@ def test_races_are_the_same_in_any_unit(unit):
 
 def run(races, scores):
     """Return 0 for a candidate that is not stopped, 1 if it is, -1 if wrongly."""
-    race = races.race(Trial({}))
+    race = races.race(Evaluation(Trial({})))
     for j in range(1, K if race else 0):
         if (chance := race.chance(scores[:j])) <= race.allowance:
             races.stopped(race, chance)
@@ -379,7 +379,7 @@ def test_an_honest_score_goes_by_complete_candidates(honest_score, schedule):
     ).fit(X, y)
     assert search.cv_results_["raced"].any()
     assert 0.3 < search.honest_score_ < 0.6
-    told = search.optimizer_._trials.trials
+    told = search._notes.trials
     assert not any("predictions" in fold for trial in told for fold in trial.folds)
 
 

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
-from skrobustbo._trials import Trial
+from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.model_selection._bounds import (
     has_settled,
     largest_score,
@@ -423,10 +423,10 @@ def test_failures_are_counted_from_the_trials():
     scored = {"test_scores": 0.5, "fit_error": None}
     raised = {"test_scores": math.nan, "fit_error": "ValueError: no"}
     trials = [
-        Trial({}, folds=[scored, scored]),
-        Trial({}, folds=[raised, raised]),
-        Trial({}, folds=[scored, raised]),
-        Trial({}, folds=[scored], estimate=(0.5, 0.1)),
+        Evaluation(Trial({}), folds=[scored, scored]),
+        Evaluation(Trial({}), folds=[raised, raised]),
+        Evaluation(Trial({}), folds=[scored, raised]),
+        Evaluation(Trial({}), folds=[scored], estimate=(0.5, 0.1)),
     ]
     notes = Outcome(optimizer=None, metric=None, n_planned=4, trials=trials)
     assert notes.n_failed == 2

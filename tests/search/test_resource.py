@@ -400,7 +400,7 @@ def test_a_search_that_was_cut_off_goes_on_the_same(n, schedule, tmp_path):
     expected = search(**settings).fit(X, y)
     path = str(tmp_path / "checkpoint")
     with pytest.MonkeyPatch.context() as patch:
-        told, note = [], Optimizer._tell_rung
+        told, note = [], Optimizer._record
 
         def stops(self, *args):
             told.append(args)
@@ -408,7 +408,7 @@ def test_a_search_that_was_cut_off_goes_on_the_same(n, schedule, tmp_path):
                 raise Stop
             return note(self, *args)
 
-        patch.setattr(Optimizer, "_tell_rung", stops)
+        patch.setattr(Optimizer, "_record", stops)
         with pytest.raises(Stop):
             search(checkpoint=path, **settings).fit(X, y)
     ours = search(checkpoint=path, **settings).fit(X, y)
