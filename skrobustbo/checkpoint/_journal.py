@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 from warnings import warn
@@ -27,8 +28,8 @@ from skrobustbo.checkpoint._lock import CheckpointError
 from skrobustbo.checkpoint._reader import read_folds, read_rounds
 
 Record = dict[str, Any]
-#: The turn of a fold among all, 0 where it does not matter; the fold; its result.
-Done = tuple[int, FoldId, FoldResult]
+#: A finished fold, and its result.
+Done = tuple[FoldId, FoldResult]
 
 #: Splits that a checkpoint may have.
 _MAX_SPLITS = 1_000_000
@@ -154,7 +155,7 @@ class Journal(NoJournal):
         self._done: dict[FoldId, FoldResult] = {}
         self._lost: set[FoldId] = set()
         self._is_noting = self._has_warned = False
-        self._turns: dict[FoldId, int] = {}
+        self._n_turns = 0
         self._again: set[FoldId] = set()
         self.n_read_of: dict[int, int] = {}
 
@@ -301,7 +302,7 @@ class Journal(NoJournal):
 
     def _take_up(self) -> None:
         """Say what the file holds."""
-        n_failed = sum(map(records.has_failed, self._done.values()))
+        n_failed = sum(fold.has_failed for fold in self._done.values())
         counts = self._n_candidates, len(self._done), n_failed
         again = bool(self._again - self._lost)
         lost = len(self._lost)
@@ -350,10 +351,9 @@ class Journal(NoJournal):
         self._lost = found.keys() - self._done.keys()
         self._again = set(self._lost)
         if self._retry_failed:
-            failed = records.has_failed
-            self._again |= {k for k, fold in self._done.items() if failed(fold)}
+            self._again |= {k for k, fold in self._done.items() if fold.has_failed}
         self.retries = bool(self._again)
-        self._turns = {k: r.pop("turn", 0) for k, r in self._done.items()}
+        self._n_turns = max((fold.turn for fold in self._done.values()), default=0)
 
     def _check_complete(self, n_open: int) -> None:
         """Raise if folds are missing of what a later round could not do without."""
@@ -413,12 +413,12 @@ class Journal(NoJournal):
         """Return the finished folds of a candidate."""
         keys = ((candidate, split) for split in range(self._n_splits))
         found = [
-            (self._turns[key], key, self._done.pop(key))
+            (key, self._done.pop(key))
             for key in keys
             if key in self._done and key not in self._again
         ]
         self.n_read_of[candidate] = len(found)
-        self.n_read_failed += sum(records.has_failed(result) for _, _, result in found)
+        self.n_read_failed += sum(result.has_failed for _, result in found)
         return found
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
@@ -430,17 +430,16 @@ class Journal(NoJournal):
         candidate, split = key
         if candidate >= self._n_candidates:  # not written either
             return
-        turn = None
-        if in_turn:
-            turn = self._turns[key] = max(self._turns.values(), default=0) + 1
-        row = candidate * self._n_splits + split, self._written(result, split, turn)
+        self._n_turns += in_turn
+        result = replace(result, turn=self._n_turns if in_turn else 0)
+        row = candidate * self._n_splits + split, self._written(result, split)
         self._run.begin(self._file)
         self._file.add("fold", [row], replace=key in self._again)
 
-    def _written(self, result: FoldResult, split: int, turn: int | None) -> str:
+    def _written(self, result: FoldResult, split: int) -> str:
         """Return the row of a fold, once it has been read as it will be later."""
         try:
-            body = records.write_fold(result, turn)
+            body = records.write_fold(result)
             self._folds.read(body, split)
         except Exception as error:  # whatever a value of the user's raises
             self._warn("result of a fold", error, "fits the fold again")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._trials import FoldResult
+from skrobustbo._trials import SINGLE, FoldResult
 
 Split = tuple[NDArray[Any], NDArray[Any]]
 
@@ -85,17 +85,13 @@ def read_number(value: Any) -> Any:
     return value
 
 
-def _write_scores(scores: Any) -> Any:
-    if isinstance(scores, Mapping):
-        return {str(name): write_number(score) for name, score in scores.items()}
-    return write_number(scores)
+def _write_scores(scores: Mapping[str, float]) -> dict[str, Any]:
+    return {str(name): write_number(score) for name, score in scores.items()}
 
 
-def _read_scores(scores: Any) -> Any:
-    if isinstance(scores, dict):
-        require(bool(scores), "scores")
-        return {name: read_number(score) for name, score in scores.items()}
-    return read_number(scores)
+def _read_scores(scores: Any) -> dict[str, float]:
+    require(isinstance(scores, dict) and bool(scores), "scores")
+    return {name: read_number(score) for name, score in scores.items()}
 
 
 # Folds --------------------------------------------------------------------------------
@@ -133,7 +129,7 @@ class FoldReader:
         n_classes: int | None = None,
         n_rows: Sequence[int] | None = None,
     ) -> None:
-        self._names = None if metrics is None else frozenset(metrics)
+        self._names = None if metrics is None else set(metrics) or {SINGLE}
         # What fails where names are not known has a single number, of all names.
         self._may_lack_names = metrics is None
         self._train, self._n_classes, self._n_rows = train, n_classes, n_rows
@@ -151,17 +147,15 @@ class FoldReader:
             return None
         require(len(body) <= self.longest, "the length of a fold")
         fold = read_fold(body)
-        has_train = "train_scores" in fold
+        has_train, names = fold.train_scores is not None, self._names
         require(self._train in (None, has_train), "training scores")
-        found = [_names(fold[kind]) for kind in _SCORES if kind in fold]
-        names = self._names
-        if names is None:
-            names = next(filter(None, found), None)
-        for each in found:
-            is_alone = not each and self._may_lack_names
-            require(each == names or is_alone, "metrics")
-        if "predictions" in fold:
-            self._check_predictions(fold["predictions"], split)
+        for scores in (fold.test_scores, fold.train_scores):
+            if scores is None or (self._may_lack_names and scores.keys() == {SINGLE}):
+                continue
+            names = names or set(scores)
+            require(scores.keys() == names, "metrics")
+        if fold.predictions is not None:
+            self._check_predictions(fold.predictions, split)
         self._names, self._train = names, has_train
         return fold
 
@@ -174,29 +168,22 @@ class FoldReader:
             require(bool((values < (self._n_classes or 0)).all()), "predictions")
 
 
-_SCORES = ("test_scores", "train_scores")
-
-
-def _names(scores: Any) -> frozenset[str]:
-    return frozenset(scores) if isinstance(scores, dict) else frozenset()
-
-
-def write_fold(result: FoldResult, turn: int | None = None) -> str:
-    """Return the row of a fold's result, with its turn where that matters."""
-    error = result.get("fit_error")
+def write_fold(fold: FoldResult) -> str:
+    """Return the row of a fold's result."""
+    error = fold.fit_error
     record = {
-        "test_scores": _write_scores(result["test_scores"]),
-        "n_test_samples": int(result["n_test_samples"]),
-        "fit_time": write_number(result["fit_time"]),
-        "score_time": write_number(result["score_time"]),
+        "test_scores": _write_scores(fold.test_scores),
+        "n_test_samples": int(fold.n_test_samples),
+        "fit_time": write_number(fold.fit_time),
+        "score_time": write_number(fold.score_time),
         "fit_error": None if error is None else str(error)[-MAX_ERROR:],
     }
-    if "train_scores" in result:
-        record["train_scores"] = _write_scores(result["train_scores"])
-    if "predictions" in result:
-        record["predictions"] = _write_predictions(result["predictions"])
-    if turn is not None:
-        record["turn"] = turn
+    if fold.train_scores is not None:
+        record["train_scores"] = _write_scores(fold.train_scores)
+    if fold.predictions is not None:
+        record["predictions"] = _write_predictions(fold.predictions)
+    if fold.turn:
+        record["turn"] = fold.turn
     return dumps(record)
 
 
@@ -205,7 +192,7 @@ _MORE = {"train_scores", "predictions", "turn"}
 
 
 def read_fold(body: str) -> FoldResult:
-    """Return the result that `write_fold` wrote, with its turn if it has one."""
+    """Return the result that `write_fold` wrote."""
     record = loads(body)
     require(record.keys() - _MORE == _FOLD, "the parts of a fold")
     require(is_count(record.get("turn", 0)), "a turn")
@@ -219,7 +206,7 @@ def read_fold(body: str) -> FoldResult:
     require(error is None or isinstance(error, str), "an error")
     if "predictions" in record:
         record["predictions"] = _read_predictions(record["predictions"])
-    return record
+    return FoldResult(**record)
 
 
 # Predictions --------------------------------------------------------------------------
@@ -354,10 +341,3 @@ def read_rounds(bodies: Sequence[str]) -> list[list[dict[str, Any]]]:
             rounds.append([])
         rounds[-1].append(record)
     return rounds
-
-
-def has_failed(fold: FoldResult) -> bool:
-    """Return whether a fold has raised, or has a score that is no number."""
-    scores = fold["test_scores"]
-    each = scores.values() if isinstance(scores, dict) else [scores]
-    return bool(fold["fit_error"]) or not all(map(math.isfinite, each))

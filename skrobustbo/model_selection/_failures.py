@@ -113,8 +113,8 @@ def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
 def causes(trial: Trial, metric: str | None) -> Iterator[str]:
     """Give the cause of each failed fold of a candidate."""
     for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
-        if fold["fit_error"]:
-            yield exception_line(fold["fit_error"])[:_LENGTH]
+        if fold.fit_error:
+            yield exception_line(fold.fit_error)[:_LENGTH]
         elif not math.isfinite(score):
             yield f"the score was {score}"
 

@@ -11,9 +11,9 @@ from itertools import accumulate, chain, pairwise
 from types import NoneType
 from typing import Any
 
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import SINGLE, FoldResult, Trial
 from skrobustbo.checkpoint import TEXT, CheckpointError, Contents, read_contents
-from skrobustbo.evaluation import spread_failures, take_folds
+from skrobustbo.evaluation import take_folds
 from skrobustbo.model_selection._listening import record_of, table_of
 from skrobustbo.space import from_json
 
@@ -175,10 +175,10 @@ def _loaded(contents: Contents) -> LoadedSearch:
     outline = header["outline"]
     try:
         space = [_values(branch) for branch in outline["branches"]]
-        trials = _trials(contents, space)
+        metrics = _metrics(contents)
+        trials = _trials(contents, space, metrics)
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
         raise _damaged(contents, "a candidate") from e
-    metrics = next((trial.metrics for trial in trials if trial.metrics), [])
     metric = _metric(contents, metrics)
     over = _finished(contents, trials, metric)
     return LoadedSearch(
@@ -201,6 +201,12 @@ def _loaded(contents: Contents) -> LoadedSearch:
         settings=header["search"],
         versions=header["versions"],
     )
+
+
+def _metrics(contents: Contents) -> list[str]:
+    """Return the metrics, without those failures that have no names yet."""
+    folds = (contents.folds[key].test_scores for key in sorted(contents.folds))
+    return next((list(scores) for scores in folds if SINGLE not in scores), [])
 
 
 def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
@@ -242,7 +248,9 @@ def _running_time(contents: Contents) -> float:
 # The candidates -----------------------------------------------------------------------
 
 
-def _trials(contents: Contents, space: Sequence[Branch]) -> list[Trial]:
+def _trials(
+    contents: Contents, space: Sequence[Branch], metrics: Sequence[str]
+) -> list[Trial]:
     """Return all candidates, in the order asked, with the folds done."""
     asked = chain(*contents.rounds)
     trials = [_trial(number, record, space) for number, record in enumerate(asked)]
@@ -250,8 +258,7 @@ def _trials(contents: Contents, space: Sequence[Branch]) -> list[Trial]:
     for number, split in sorted(contents.folds):
         folds.setdefault(number, []).append(contents.folds[number, split])
     for number, found in folds.items():
-        take_folds(trials[number], found)
-    spread_failures([fold for trial in trials for fold in trial.folds])
+        take_folds(trials[number], found, metrics)
     return trials
 
 

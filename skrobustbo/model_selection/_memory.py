@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,14 +136,14 @@ class MemoryJournal(NoJournal):
         splits = self._done.get(candidate, {})
         found = [splits[split] for split in sorted(splits)]
         self.n_read_of[candidate] = len(found)
-        return [(turn, key, dict(result)) for turn, key, result in found]
+        return found
 
     def record(self, key: FoldId, result: FoldResult, *, in_turn: bool = False) -> None:
         """Keep the result of a fold, and its position if the order matters."""
         candidate, split = key
         self._n_turns += in_turn
-        turn = self._n_turns if in_turn else 0
-        self._done.setdefault(candidate, {})[split] = turn, key, dict(result)
+        kept = replace(result, turn=self._n_turns if in_turn else 0)
+        self._done.setdefault(candidate, {})[split] = key, kept
 
 
 def shape_of(X: Any) -> tuple[int, int | None]:

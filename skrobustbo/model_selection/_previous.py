@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._names import be, count, printable
+from skrobustbo._trials import SINGLE
 from skrobustbo.checkpoint import (
     CheckpointError,
     describe,
@@ -324,7 +325,7 @@ def _of_checkpoint(
         # Stopped, never finished, or evaluated with a part of a resource.
         if len(keys) < n_splits or record.get("resource") is not None:
             continue
-        of_folds = [found.folds[key]["test_scores"] for key in keys]
+        of_folds = [found.folds[key].test_scores for key in keys]
         params.append(point)
         scores.append(_mean_score(search, of_folds, searched["scoring"]))
     same = all(
@@ -356,9 +357,9 @@ def _mean_score(
     search: Any, of_folds: Sequence[Any], scoring: Mapping[str, str]
 ) -> float:
     """Return the mean score of folds in the metric that is searched for."""
-    if not isinstance(of_folds[0], dict):
+    if SINGLE in of_folds[0]:
         _check_scoring(scoring[""], describe(search.scoring))
-        return float(np.mean(of_folds))
+        return float(np.mean([scores[SINGLE] for scores in of_folds]))
     metric = metric_of(search)
     if metric not in of_folds[0]:
         raise ValueError(

@@ -206,10 +206,8 @@ class OptimizerSource:
 
     def _score(self, result: FoldResult) -> float:
         """Return the score of a fold in the metric of the race, nan if it failed."""
-        scores = result["test_scores"]
-        if isinstance(scores, dict):
-            scores = scores.get(self.metric, math.nan)
-        return float(scores) if math.isfinite(scores) else math.nan
+        score = result.score(self.metric)
+        return score if math.isfinite(score) else math.nan
 
     def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
         with self._timed():

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
 from skrobustbo import Integer, Real, RobustBayesSearchCV, load_checkpoint
+from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import CheckpointError, open_journal
 from skrobustbo.space import Space
 from skrobustbo.watching import main
@@ -90,8 +91,8 @@ TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=[]), max_size=5),
 )
 SCORES = st.one_of(
-    NUMBERS,
     ODD,
+    NUMBERS.map(lambda number: {SINGLE: number}),
     st.dictionaries(st.sampled_from(["b", "a", "\x00", "\ud800", ""]), NUMBERS),
     st.dictionaries(TEXTS, NUMBERS | ODD, max_size=3),
 )
@@ -170,8 +171,9 @@ def equal(found, written):
 )
 def test_any_fold_is_read_as_it_was_written_or_lost_alone(folds, metrics, in_turn):
     """The first fold is as it should be, and is always kept."""
-    plain = {"a": 1.0, "b": -0.0} if metrics is None or metrics else 0.5
-    folds = [{**PLAIN, "test_scores": plain}, *folds]
+    plain = {"a": 1.0, "b": -0.0} if metrics is None or metrics else {SINGLE: 0.5}
+    whole = {**PLAIN, "test_scores": plain}
+    folds = [whole, *folds]
     folder = Path(tempfile.mkdtemp())
     try:
         path = folder / "search.ckpt"
@@ -181,26 +183,26 @@ def test_any_fold_is_read_as_it_was_written_or_lost_alone(folds, metrics, in_tur
             with opened as journal:
                 begin(journal).next_round(Source())
                 for split, fold in enumerate(folds):
-                    journal.record((0, split), fold, in_turn=in_turn)
+                    journal.record((0, split), FoldResult(**fold), in_turn=in_turn)
         caught = [w for w in caught if "could not be written" in str(w.message)]
         kept = load_checkpoint(path).n_folds
         opened, begin = journal_of(path, metrics, len(folds))
         with opened as journal:
             assert len(begin(journal).next_round(Source())) == 1
-            done = {split: fold for _, (_, split), fold in journal.folds_of(0)}
+            done = {split: fold for (_, split), fold in journal.folds_of(0)}
             assert len(done) == kept
             assert len(caught) == (kept < len(folds))
             for split in set(range(len(folds))) - set(done):
-                journal.record((0, split), {**PLAIN, "test_scores": plain})
+                journal.record((0, split), FoldResult(**whole))
         assert load_checkpoint(path).n_folds == len(folds)
     finally:
         shutil.rmtree(folder)
     assert 0 in done
     for split, fold in done.items():
-        assert equal(fold["test_scores"], folds[split]["test_scores"])
-        equal(fold["fit_time"], folds[split]["fit_time"])
+        assert equal(fold.test_scores, folds[split]["test_scores"])
+        equal(fold.fit_time, folds[split]["fit_time"])
         error = folds[split]["fit_error"]
-        assert fold["fit_error"] == (None if error is None else error)
+        assert fold.fit_error == (None if error is None else error)
 
 
 # Searches -----------------------------------------------------------------------------
