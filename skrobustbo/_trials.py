@@ -25,7 +25,9 @@ _LARGEST = 1e300
 #: Values that differ by no more units in the last place than this differ by rounding.
 _ULPS = 16
 
-
+#: Columns of the results that are known when a candidate is asked, and the part of a
+#: trial that each is. Checkpoints have them, too.
+COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 #: Fields that a trial keeps when another optimizer takes it over.
 _KEPT = (
     *("params", "x", "branch", "label", "mean", "std"),

@@ -9,9 +9,11 @@ from skrobustbo.checkpoint._journal import Journal, NoJournal
 from skrobustbo.checkpoint._lock import CheckpointError, NotBegun
 from skrobustbo.checkpoint._open import open_journal
 from skrobustbo.checkpoint._reader import Contents, read_contents
+from skrobustbo.checkpoint._records import Asked
 
 __all__ = [
     "TEXT",
+    "Asked",
     "CheckpointError",
     "Contents",
     "Journal",

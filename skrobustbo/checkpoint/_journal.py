@@ -27,7 +27,6 @@ from skrobustbo.checkpoint._header import Outline, parse_header, read_header
 from skrobustbo.checkpoint._lock import CheckpointError
 from skrobustbo.checkpoint._reader import read_folds, read_rounds
 
-Record = dict[str, Any]
 #: A finished fold, and its result.
 Done = tuple[FoldId, FoldResult]
 
@@ -148,7 +147,7 @@ class Journal(NoJournal):
         self.path, self._retry_failed = path, retry_failed
         self._store = store.Store(path) if store.exists(path) else None
         self._header: dict[str, Any] = {}
-        self._rounds: list[list[Record]] = []
+        self._rounds: list[list[records.Asked]] = []
         self._run = runs.FitCall()
         self._n_rounds = self._n_candidates = 0
         self._folds = records.FoldReader(None, train=None)
@@ -384,8 +383,8 @@ class Journal(NoJournal):
         """Write new candidates; where that is impossible, nothing more is written."""
         try:
             bodies = [
-                records.write_candidate(self._n_rounds, record)
-                for record in source.records(trials)
+                records.write_candidate(self._n_rounds, asked)
+                for asked in source.records(trials)
             ]
             for body in bodies:
                 source.read(records.read_candidate(body)[1])

@@ -31,9 +31,8 @@ class Contents:
         ``search`` (descriptions of all that is compared), ``outline`` (see
         `check_outline`), ``seed``, ``horizon``, ``versions``, ``n_splits`` and
         ``n_samples``.
-    rounds : list of list of dict
-        The candidates, round by round, in the order asked: ``params``, with choices by
-        their index, ``model_label``, ``model_mean`` and ``model_std``.
+    rounds : list of list of Asked
+        The candidates, round by round, in the order asked.
     folds : dict
         Results by the number of the candidate and of the split, without those that
         could not be written.
@@ -47,7 +46,7 @@ class Contents:
 
     path: str
     header: Mapping[str, Any]
-    rounds: Sequence[Sequence[Mapping[str, Any]]]
+    rounds: Sequence[Sequence[records.Asked]]
     folds: Mapping[FoldId, FoldResult]
     runs: Sequence[Mapping[str, Any]]
     is_running: bool | None
@@ -89,7 +88,7 @@ def _form(header: Mapping[str, Any]) -> records.FoldReader:
     return records.FoldReader(None, train=None, n_classes=0 if predicts else None)
 
 
-def read_rounds(file: store.Store) -> list[list[dict[str, Any]]]:
+def read_rounds(file: store.Store) -> list[list[records.Asked]]:
     """Return the candidates of a checkpoint, round by round, in the order asked."""
     rows = file.rows("candidate", _MOST, records.MAX_BODY)
     numbers = [number for number, _ in rows]

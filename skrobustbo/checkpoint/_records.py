@@ -7,12 +7,14 @@ import json
 import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._trials import SINGLE, FoldResult
+from skrobustbo._forms import has_form
+from skrobustbo._trials import COLUMNS, SINGLE, FoldResult, Trial
 
 Split = tuple[NDArray[Any], NDArray[Any]]
 
@@ -316,28 +318,81 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
 # Candidates ---------------------------------------------------------------------------
 
 
-def write_candidate(number_of_round: int, record: Mapping[str, Any]) -> str:
+@dataclass(frozen=True)
+class Asked:
+    """A candidate just asked, as a journal keeps it.
+
+    Attributes
+    ----------
+    branch : int
+        Position of the branch of the space that it is a point of.
+    params : dict
+        The point in JSON types, with choices by their index.
+    resource : int or None
+        The amount of the resource that it gets; None for the full one.
+    said : dict
+        What else is known of it: the parts of a trial in `COLUMNS`.
+    """
+
+    branch: int
+    params: dict[str, Any]
+    resource: float | None
+    said: dict[str, Any]
+
+    @property
+    def point(self) -> str:
+        """What is evaluated, as a text in which 1, 1.0 and true differ."""
+        return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
+
+
+_FORMS = get_type_hints(Trial, include_extras=True)
+_CANDIDATE = {"round", "branch", "params", "resource", *COLUMNS}
+
+
+def write_candidate(number_of_round: int, asked: Asked) -> str:
     """Return the row of a candidate asked in a round."""
-    return dumps({"round": number_of_round, **record})
+    about = {"branch": asked.branch, "params": asked.params, "resource": asked.resource}
+    said = {column: _write_said(asked, part) for column, part in COLUMNS.items()}
+    return dumps({"round": number_of_round, **about, **said})
 
 
-def read_candidate(body: str) -> tuple[int, dict[str, Any]]:
-    """Return the round and the record that `write_candidate` wrote."""
+def _write_said(asked: Asked, part: str) -> Any:
+    # A policy of the user's own may say it in other types.
+    value, form = asked.said[part], _FORMS[part]
+    if form is float:
+        return write_number(float(value))
+    return str(value) if form is str else value
+
+
+def read_candidate(body: str) -> tuple[int, Asked]:
+    """Return the round and the candidate that `write_candidate` wrote."""
     require(len(body) <= MAX_BODY, "the length of a candidate")
     record = loads(body)
-    number = record.pop("round", None)
-    require(is_count(number), "a round")
-    return number, record
+    require(record.keys() == _CANDIDATE, "the parts of a candidate")
+    branch, params, resource = record["branch"], record["params"], record["resource"]
+    require(is_count(record["round"]), "a round")
+    require(is_count(branch) and isinstance(params, dict), "a candidate")
+    require(resource is None or is_count(resource), "the resource of a candidate")
+    said = {part: _read_said(record[c], part) for c, part in COLUMNS.items()}
+    return record["round"], Asked(branch, params, resource, said)
 
 
-def read_rounds(bodies: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """Return the records of candidates, round by round, in the order asked."""
-    rounds: list[list[dict[str, Any]]] = []
+def _read_said(value: Any, part: str) -> Any:
+    form = _FORMS[part]
+    if form is float:
+        return float(read_number(value))
+    require(has_form(value, form), f"the {part} of a candidate")
+    return value
+
+
+def read_rounds(bodies: Sequence[str]) -> list[list[Asked]]:
+    """Return candidates, round by round, in the order asked."""
+    rounds: list[list[Asked]] = []
     for body in bodies:
-        number, record = read_candidate(body)
+        number, asked = read_candidate(body)
         require(len(rounds) - 1 <= number <= len(rounds), "a round")
         require(bool(rounds) or number == 0, "a round")
         if number == len(rounds):
             rounds.append([])
-        rounds[-1].append(record)
+        rounds[-1].append(asked)
     return rounds

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo._trials import FoldId, FoldResult, Trial
-from skrobustbo.checkpoint import Done, NoJournal, Parts, difference
+from skrobustbo.checkpoint import Asked, Done, NoJournal, Parts, difference
 
 Rows = NDArray[Any]
-Record = dict[str, Any]
 
 
 class MemoryJournal(NoJournal):
@@ -24,7 +23,7 @@ class MemoryJournal(NoJournal):
 
     Attributes
     ----------
-    rounds : list of list of dict
+    rounds : list of list of Asked
         The candidates asked, round by round, as the source writes them.
     shape : (int, int or None)
         Rows and columns of the data; None before the end of the first run.
@@ -32,7 +31,7 @@ class MemoryJournal(NoJournal):
 
     def __init__(self) -> None:
         self._identity = secrets.token_hex(8)
-        self.rounds: list[list[Record]] = []
+        self.rounds: list[list[Asked]] = []
         self.n_read_of: dict[int, int] = {}
         self._n_replayed = 0
         self._begun: tuple[Parts, int, int] | None = None

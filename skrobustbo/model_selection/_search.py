@@ -29,7 +29,7 @@ from skrobustbo._sklearn_compat import (
     nested_params,
 )
 from skrobustbo._trials import Trial
-from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
+from skrobustbo.checkpoint import Asked, CheckpointError, NoJournal, open_journal
 from skrobustbo.evaluation import (
     OutOfFold,
     ResourceAxis,
@@ -94,7 +94,7 @@ class ContinuedSource(OptimizerSource):
         super().__init__(search, fresh, journal, n_iter, before)
         self.optimizer, self.seconds = search.optimizer_, search.tuner_time_
 
-    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
+    def resume(self, noted: Sequence[Asked]) -> list[Trial]:
         """Return the candidates of an earlier round; the optimizer already has them."""
         every = self.optimizer._trials
         first = every.n_before + len(self.trials) + len(self._in_flight)

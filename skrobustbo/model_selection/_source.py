@@ -12,19 +12,14 @@ from warnings import warn
 
 import numpy as np
 
-from skrobustbo._trials import FoldResult, Trial
+from skrobustbo._trials import COLUMNS, FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Asked, NoJournal
 from skrobustbo.evaluation import Racing, ResourceAxis, Schedule
 from skrobustbo.model_selection._checks import metric_of
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
-from skrobustbo.model_selection._records import (
-    COLUMNS,
-    are_those,
-    read_record,
-    write_record,
-)
+from skrobustbo.model_selection._records import are_those, asked_of, trial_of
 from skrobustbo.model_selection._refit import best_standard_error
 from skrobustbo.model_selection._softly import softly
 from skrobustbo.optimizer import Optimizer
@@ -215,17 +210,15 @@ class OptimizerSource:
 
     # What a journal keeps -------------------------------------------------------------
 
-    def records(self, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-        """Return the new candidates, with the models' predictions, in JSON types."""
-        space, rungs = self.optimizer.space, self.optimizer._rungs
-        of_rungs = rungs is not None
-        return [write_record(trial, space, with_resource=of_rungs) for trial in trials]
+    def records(self, trials: Sequence[Trial]) -> list[Asked]:
+        """Return the new candidates, with the models' predictions."""
+        return [asked_of(trial, self.optimizer.space) for trial in trials]
 
-    def read(self, record: Mapping[str, Any]) -> Trial:
+    def read(self, asked: Asked) -> Trial:
         """Return the candidate that `records` wrote; raise if it is none."""
-        return read_record(record, self.optimizer.space)
+        return trial_of(asked, self.optimizer.space)
 
-    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Trial]:
+    def resume(self, noted: Sequence[Asked]) -> list[Trial]:
         """Return the candidates of an earlier round, by asking for them again.
 
         The optimizer then has the same state as in the earlier run, to the last bit, so
@@ -240,7 +233,7 @@ class OptimizerSource:
             If the records are not what `records` wrote, for this space.
         """
         space = self.optimizer.space
-        read = [self.read(record) for record in noted]
+        read = [self.read(asked) for asked in noted]
         if not self._diverged:
             trials = self._ask(len(noted))
             if not trials and self._in_flight:
@@ -252,7 +245,8 @@ class OptimizerSource:
             trials = [self._added(trial) for trial in read]
             self._in_flight += trials
         for trial, earlier in zip(trials, read, strict=True):
-            _copy_prediction(trial, earlier)
+            for part in COLUMNS.values():  # as it was before the evaluation
+                setattr(trial, part, getattr(earlier, part))
         return trials
 
     def _added(self, trial: Trial) -> Trial:
@@ -361,8 +355,3 @@ class OptimizerSource:
             n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),
             changed=self._journal.changed,
         )
-
-
-def _copy_prediction(trial: Trial, other: Trial) -> None:
-    """Copy the prediction that was made before the evaluation to a trial."""
-    trial.label, trial.mean, trial.std = other.label, other.mean, other.std

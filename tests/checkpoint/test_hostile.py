@@ -26,6 +26,7 @@ from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.checkpoint._lock import LOCK, NEW
 from skrobustbo.checkpoint._records import (
+    Asked,
     FoldReader,
     Malformed,
     max_split,
@@ -33,6 +34,7 @@ from skrobustbo.checkpoint._records import (
     read_number,
     read_rounds,
     read_split,
+    write_candidate,
     write_fold,
     write_number,
     write_split,
@@ -318,6 +320,11 @@ BAD_CANDIDATES = [
     {"params": [1, 2]},
     {"params": None},
     {"params": "'; DROP TABLE fold; --"},
+    {"branch": 1},
+    {"branch": -1},
+    {"branch": False},
+    {"resource": "1"},
+    {"resource": True},
     {"model_label": 3},
     {"model_label": None},
     {"model_mean": "0"},
@@ -597,12 +604,14 @@ def test_folds_round_trip_and_have_one_form():
 
 
 def test_rounds():
-    rows = [json.dumps({"round": k, "n": i}) for i, k in enumerate([0, 0, 1, 2, 2])]
-    assert read_rounds(rows) == [[{"n": 0}, {"n": 1}], [{"n": 2}], [{"n": 3}, {"n": 4}]]
+    said = {"label": "told", "mean": -np.inf, "std": 0.5}
+    asked = [Asked(0, {"a": i}, None, said) for i in range(5)]
+    rows = [write_candidate(*each) for each in zip([0, 0, 1, 2, 2], asked, strict=True)]
+    assert read_rounds(rows) == [asked[:2], asked[2:3], asked[3:]]
     assert read_rounds([]) == []
     for bad in ([1], [0, 2], [0, 1, 0]):
-        with pytest.raises(Malformed):
-            read_rounds([json.dumps({"round": k}) for k in bad])
+        with pytest.raises(Malformed, match="round"):
+            read_rounds([write_candidate(k, asked[0]) for k in bad])
 
 
 # A full disk --------------------------------------------------------------------------

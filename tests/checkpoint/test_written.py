@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,7 @@ from sklearn.datasets import load_iris
 
 from skrobustbo import Integer, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo._trials import SINGLE, FoldResult
-from skrobustbo.checkpoint import CheckpointError, open_journal
+from skrobustbo.checkpoint import Asked, CheckpointError, _records, open_journal
 from skrobustbo.space import Space
 from skrobustbo.watching import main
 
@@ -125,12 +126,12 @@ class Source:
         return [{"a": 0.5, "n": 2}] if self.n_asked == 1 else []
 
     def records(self, trials):
-        said = {"model_label": "initial", "model_mean": math.nan, "model_std": 0.0}
-        said |= {"model_mean": {"$float": "nan"}}
-        return [{"params": self.space.params_to_json(t), **said} for t in trials]
+        said = {"label": "initial", "mean": math.nan, "std": 0.0}
+        params = [self.space.params_to_json(trial) for trial in trials]
+        return [Asked(0, each, None, said) for each in params]
 
-    def read(self, record):
-        return self.space.params_from_json(record["params"])
+    def read(self, asked):
+        return self.space.params_from_json(asked.params)
 
     def resume(self, noted):
         return [self.read(record) for record in noted]
@@ -349,17 +350,16 @@ def test_other_metrics_in_one_fold_do_not_spoil_the_file(path, capsys):
 
 
 def test_what_cannot_be_a_candidate_ends_the_writing_only(path, monkeypatch, capsys):
-    from skrobustbo.model_selection import _records
-
     with monkeypatch.context() as patch:
         n_written = [0]
 
-        def to_json(value):
+        def write_candidate(number, asked):
             n_written[0] += 1
-            return "odd" if n_written[0] > 5 else _to_json(value)
+            said = {**asked.said, "mean": "odd"} if n_written[0] > 2 else asked.said
+            return _write_candidate(number, replace(asked, said=said))
 
-        _to_json = _records.to_json
-        patch.setattr(_records, "to_json", to_json)
+        _write_candidate = _records.write_candidate
+        patch.setattr(_records, "write_candidate", write_candidate)
         with pytest.warns(
             UserWarning, match="A candidate could not be written"
         ) as said:
