@@ -149,6 +149,11 @@ class FoldReader:
             return None
         require(len(body) <= self.longest, "the length of a fold")
         fold = read_fold(body)
+        self.check(fold, split)
+        return fold
+
+    def check(self, fold: FoldResult, split: int) -> None:
+        """Raise Malformed unless a fold looks as it should, and like those before."""
         has_train, names = fold.train_scores is not None, self._names
         require(self._train in (None, has_train), "training scores")
         for scores in (fold.test_scores, fold.train_scores):
@@ -159,7 +164,6 @@ class FoldReader:
         if fold.predictions is not None:
             self._check_predictions(fold.predictions, split)
         self._names, self._train = names, has_train
-        return fold
 
     def _check_predictions(self, values: NDArray[Any], split: int) -> None:
         require(self._n_classes is not None, "predictions")

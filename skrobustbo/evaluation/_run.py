@@ -24,7 +24,7 @@ from skrobustbo._sklearn_compat import (
     warn_or_raise_about_fit_failures,
 )
 from skrobustbo._trials import FoldId, FoldResult, Trial
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._checks import (
     check_same,
     check_splits,
@@ -55,7 +55,7 @@ def run_search(
     y: Any = None,
     params: Mapping[str, Any] | None = None,
     stops: Stops | None = None,
-    journal: NoJournal | None = None,
+    journal: Journal | None = None,
     on_start: Callable[[], None] | None = None,
     schedule: Schedule | None = None,
     predictions: OutOfFold | None = None,
@@ -75,7 +75,7 @@ def run_search(
         Further arguments of `fit`: for the estimator, the scorer and the splitter.
     stops : Stops, default=None
         What may end the search early. None: nothing does.
-    journal : NoJournal, default=None
+    journal : Journal, default=None
         Records the results, and returns those of an earlier run.
     on_start : callable, default=None
         Called before the first fit, after all checks that need no fit.
@@ -99,7 +99,7 @@ def run_search(
     """
     stops = stops or Stops()
     settings = dict(params or {}), stops, schedule or Schedule()
-    kept = journal or NoJournal(), predictions or OutOfFold()
+    kept = journal or Journal(), predictions or OutOfFold()
     fit = _Fit(search, source, X, y, *settings, *kept, resource)
     if on_start is not None:
         on_start()
@@ -124,7 +124,7 @@ class _Fit:
     params: dict[str, Any]
     stops: Stops
     schedule: Schedule
-    journal: NoJournal
+    journal: Journal
     predictions: OutOfFold
     resource: ResourceAxis | None
 

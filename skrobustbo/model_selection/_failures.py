@@ -134,7 +134,7 @@ def check_fits(
         Those told so far.
     search : RobustBayesSearchCV
         The search, for its settings.
-    journal : NoJournal
+    journal : Journal
         Knows what of the failures comes from a checkpoint.
     least : int
         Size of the initial design.

@@ -180,7 +180,7 @@ def _loaded(contents: Contents) -> LoadedSearch:
         path=contents.path,
         trials=[record_of(trial, metric) for trial in over],
         n_unfinished=len(trials) - len(over),
-        n_folds=len(contents.folds),
+        n_folds=contents.n_folds,
         status=_status(contents),
         stop_reason=last["reason"],
         running_time=_running_time(contents),

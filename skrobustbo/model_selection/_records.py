@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from skrobustbo._trials import COLUMNS, SINGLE, FoldResult, Trial
+from skrobustbo._trials import COLUMNS, SINGLE, Trial
 from skrobustbo.checkpoint import Asked, CheckpointError, Contents
 from skrobustbo.evaluation import take_folds
 from skrobustbo.space import Space, from_json
@@ -68,13 +68,10 @@ def trials_in(
     CheckpointError
         If a candidate is none of the space that the checkpoint describes.
     """
-    folds: dict[int, list[FoldResult]] = {}
-    metrics: list[str] = []
-    for (number, _), fold in sorted(contents.folds.items(), key=lambda item: item[0]):
-        folds.setdefault(number, []).append(fold)
-        # Failures of before the metrics were known have no names.
-        if not metrics and SINGLE not in fold.test_scores:
-            metrics = list(fold.test_scores)
+    folds = (fold for splits in contents.folds.values() for fold in splits.values())
+    # Failures of before the metrics were known have no names.
+    named = (f.test_scores for f in folds if SINGLE not in f.test_scores)
+    metrics = list(next(named, {}))
     trials = []
     try:
         for number, asked in enumerate(chain(*contents.rounds)):
@@ -88,7 +85,7 @@ def trials_in(
                     **asked.said,
                 )
             )
-            take_folds(trials[-1], folds.get(number, []), metrics)
+            take_folds(trials[-1], contents.folds.get(number, {}).values(), metrics)
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
         raise damaged(contents, "a candidate") from e
     return trials, metrics

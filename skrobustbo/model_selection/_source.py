@@ -14,7 +14,7 @@ import numpy as np
 
 from skrobustbo._trials import COLUMNS, FoldResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.checkpoint import Asked, NoJournal
+from skrobustbo.checkpoint import Asked, Journal
 from skrobustbo.evaluation import Racing, ResourceAxis, Schedule
 from skrobustbo.model_selection._checks import metric_of
 from skrobustbo.model_selection._failures import Outcome, check_fits
@@ -38,7 +38,7 @@ class OptimizerSource:
         The search, for its settings.
     fresh : callable
         Returns an optimizer that has not been asked yet.
-    journal : NoJournal
+    journal : Journal
         Knows what of the results comes from an earlier run.
     n_iter : int
         Candidates in all.
@@ -69,7 +69,7 @@ class OptimizerSource:
         self,
         search: Any,
         fresh: Callable[[], Optimizer],
-        journal: NoJournal,
+        journal: Journal,
         n_iter: int,
         before: Any = None,
     ) -> None:
