@@ -19,9 +19,6 @@ from sklearn.metrics._scorer import _PassthroughScorer, _Scorer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _fit_and_score as fit_and_score
 from sklearn.model_selection._validation import (
-    _insert_error_scores as insert_error_scores,
-)
-from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
 from sklearn.utils import estimator_html_repr
@@ -61,7 +58,6 @@ __all__ = [
     "fit_and_score",
     "fit_context",
     "has_callbacks",
-    "insert_error_scores",
     "is_own_score",
     "is_row_wise",
     "metric_names",

@@ -54,7 +54,7 @@ class SearchHooks:
     def known(self, trial: Evaluation) -> list[KnownResult]:
         """Return the results that an earlier run has of a candidate."""
         known: list[KnownResult] = self._fit.journal.folds_of(trial.number)
-        for *_, result in known:
+        for _, result in known:
             self._fit.learn_metrics(result)
         return known
 

@@ -21,7 +21,7 @@ import sklearn
 from joblib import Parallel, effective_n_jobs
 from joblib.parallel import BatchedCalls
 
-from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import Fold, Work, is_loss, leaves_cores
 from skrobustbo.evaluation._solo import Shared, WorkerDiedError, WorkerPool
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -129,7 +129,7 @@ class JoblibPool(WorkerPool):
             task = None
         return future, task
 
-    def finished(self) -> Iterator[tuple[FoldId, FoldResult]]:
+    def finished(self) -> Iterator[tuple[FoldId, RawResult]]:
         """Give the results that are there already, without waiting for others."""
         for slot in self._workers:
             future = slot.future
@@ -202,13 +202,13 @@ class _Slot:
         self.future = Future()
         self.future.set_exception(error)
 
-    def take(self) -> tuple[FoldId, FoldResult, float]:
+    def take(self) -> tuple[FoldId, RawResult, float]:
         """Return what came of the fold."""
         if not self.has_result():
             self._pool.lose()
         assert self.future is not None
         future, self.fold, self.future = self.future, None, None
-        result: tuple[FoldId, FoldResult, float] = future.result()
+        result: tuple[FoldId, RawResult, float] = future.result()
         return result
 
 
@@ -230,7 +230,7 @@ def _unless_given_up(say: Callable[[Any], None], what: Any) -> None:
 # In the worker ------------------------------------------------------------------------
 
 
-def _fit(shared: Shared, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+def _fit(shared: Shared, fold: Fold) -> tuple[FoldId, RawResult, float]:
     """Fit a fold under the settings of the session."""
     with sklearn.config_context(**shared.config), warnings.catch_warnings():
         shared.set_filters()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from skrobustbo._names import count, printable
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
@@ -22,7 +22,7 @@ _FAR = 1e9
 
 
 def announce(
-    n_splits: int, n: int, journal: NoJournal, *, raced: bool, in_part: bool
+    n_splits: int, n: int, journal: Journal, *, raced: bool, in_part: bool
 ) -> None:
     """Print how many fits there are to be, and what a checkpoint has of them."""
     most = "at most " if raced else ""

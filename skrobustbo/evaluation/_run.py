@@ -18,23 +18,20 @@ from skrobustbo._sklearn_compat import (
     SilentTask,
     check_method_params,
     has_callbacks,
-    insert_error_scores,
     metric_names,
     num_samples,
     root_task,
     warn_or_raise_about_fit_failures,
 )
 from skrobustbo._trials import Evaluation, FoldId, FoldResult
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._checks import (
     check_same,
-    check_scores,
     check_splits,
     check_weights,
     checked_cv,
-    in_form,
+    result_of,
     returned,
-    spread_failures,
     take_folds,
 )
 from skrobustbo.evaluation._flight import Flight, Running, Schedule
@@ -58,7 +55,7 @@ def run_search(
     y: Any = None,
     params: Mapping[str, Any] | None = None,
     stops: Stops | None = None,
-    journal: NoJournal | None = None,
+    journal: Journal | None = None,
     on_start: Callable[[], None] | None = None,
     schedule: Schedule | None = None,
     predictions: OutOfFold | None = None,
@@ -78,7 +75,7 @@ def run_search(
         Further arguments of `fit`: for the estimator, the scorer and the splitter.
     stops : Stops, default=None
         What may end the search early. None: nothing does.
-    journal : NoJournal, default=None
+    journal : Journal, default=None
         Records the results, and returns those of an earlier run.
     on_start : callable, default=None
         Called before the first fit, after all checks that need no fit.
@@ -102,7 +99,7 @@ def run_search(
     """
     stops = stops or Stops()
     settings = dict(params or {}), stops, schedule or Schedule()
-    kept = journal or NoJournal(), predictions or OutOfFold()
+    kept = journal or Journal(), predictions or OutOfFold()
     fit = _Fit(search, source, X, y, *settings, *kept, resource)
     if on_start is not None:
         on_start()
@@ -127,7 +124,7 @@ class _Fit:
     params: dict[str, Any]
     stops: Stops
     schedule: Schedule
-    journal: NoJournal
+    journal: Journal
     predictions: OutOfFold
     resource: ResourceAxis | None
 
@@ -223,9 +220,8 @@ class _Fit:
                 ran = pool.run(flight.waiting, flight.needs)
                 line.begin()
                 for key, result in self.stops.guard(ran):
-                    if not isinstance(result, Exception):
-                        result = self._keep(key, result)
-                    flight.take(key, result)
+                    raised = isinstance(result, Exception)
+                    flight.take(key, result if raised else self._keep(key, result))
                     flight.fill()
                     line.show()
                 if self.stops.reason:
@@ -236,12 +232,11 @@ class _Fit:
         task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
         return flight.is_stopped
 
-    def _keep(self, key: FoldId, result: FoldResult) -> FoldResult:
+    def _keep(self, key: FoldId, raw: Any) -> FoldResult:
         """Check the result of a fold, record it in the journal, and return it."""
-        check_scores(result, self.owner)
-        self.models.keep(key, result.pop("model", None))
+        self.models.keep(key, raw.pop("model", None))
+        result = result_of(raw, self.owner)
         self.learn_metrics(result)
-        result = in_form(result, self.metrics)
         self.journal.record(key, result, in_turn=not self.schedule.in_order)
         return result
 
@@ -254,11 +249,11 @@ class _Fit:
         """Tell the source about a candidate that is over."""
         trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
         complete = complete and trial.resource is None
-        results = candidate.folds if complete else candidate.results.values()
-        self.predictions.take(trial.number, results, complete=complete)
+        if complete:
+            self.predictions.take(trial.number, candidate.folds)
         if callable(self.estimator.scoring):
             self._check_returned(candidate.folds)
-        take_folds(trial, candidate.folds)
+        take_folds(trial, candidate.folds, self.metrics or ())
         trial.estimate = candidate.estimate
         self.source.tell(trial)
 
@@ -332,14 +327,14 @@ class _Fit:
         """Set the table of results and the best candidate."""
         search = self.estimator
         folds = [fold for trial in self.source.trials for fold in trial.folds]
-        errors = [fold["fit_error"] for fold in folds]
+        errors = [fold.fit_error for fold in folds]
         shown = [{"fit_error": error and printable_lines(error)} for error in errors]
         warn_or_raise_about_fit_failures(shown, search.error_score)
-        if callable(search.scoring):  # what it returns is known only now
-            spread_failures(folds)
-            insert_error_scores(folds, search.error_score)
+        if callable(search.scoring):  # early failures do not know the metrics
+            for trial in self.source.trials:
+                take_folds(trial, trial.folds, self.metrics or ())
         results = results_of(search, self.source.trials, self.source.columns())
-        search.multimetric_ = isinstance(folds[0]["test_scores"], dict)
+        search.multimetric_ = bool(self.metrics)
         if callable(search.scoring) and search.multimetric_:
             self.refit_metric = search.refit
         search.scorer_ = getattr(self.scorers, "_scorers", self.scorers)

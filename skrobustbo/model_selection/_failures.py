@@ -113,8 +113,8 @@ def failures(trials: Iterable[Evaluation], metric: str | None) -> list[Failure]:
 def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
     """Give the cause of each failed fold of a candidate."""
     for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
-        if fold["fit_error"]:
-            yield exception_line(fold["fit_error"])[:_LENGTH]
+        if fold.fit_error:
+            yield exception_line(fold.fit_error)[:_LENGTH]
         elif not math.isfinite(score):
             yield f"the score was {score}"
 
@@ -134,7 +134,7 @@ def check_fits(
         Those told so far.
     search : RobustBayesSearchCV
         The search, for its settings.
-    journal : NoJournal
+    journal : Journal
         Knows what of the failures comes from a checkpoint.
     least : int
         Size of the initial design.

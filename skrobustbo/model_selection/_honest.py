@@ -24,7 +24,7 @@ from skrobustbo._sklearn_compat import (
     scorer_of,
 )
 from skrobustbo._trials import Evaluation
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
 from skrobustbo.model_selection._bootstrap import (
     FoldScores,
@@ -61,9 +61,7 @@ _SCORES = {
 # Before the first fit -----------------------------------------------------------------
 
 
-def collector(
-    search: Any, space: Space, y: Any, journal: NoJournal
-) -> OutOfFold | None:
+def collector(search: Any, space: Space, y: Any, journal: Journal) -> OutOfFold | None:
     """Return what collects the predictions of a search, None if it needs none.
 
     Where an earlier run has begun to keep them, they are kept of all folds, so that

@@ -28,7 +28,7 @@ from skrobustbo._sklearn_compat import (
     fit_context,
     nested_params,
 )
-from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
+from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import (
     OutOfFold,
     ResourceAxis,
@@ -42,10 +42,10 @@ from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
-from skrobustbo.model_selection._memory import MemoryJournal
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._report import report
+from skrobustbo.model_selection._shape import check_shape, shape_of
 from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
@@ -66,7 +66,7 @@ class _Run:
 
     source: OptimizerSource
     stops: Stops
-    journal: NoJournal
+    journal: Journal
     on_start: Callable[[], None]
     schedule: Schedule
     predictions: OutOfFold | None
@@ -328,7 +328,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     max_resources_: float
     _notes: Outcome
     #: The record of the run for `resume`; None if there is a checkpoint.
-    _memory: MemoryJournal | None = None
+    _memory: Journal | None = None
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - as sklearn's
         **BaseSearchCV._parameter_constraints,
@@ -727,7 +727,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 "resume is called. Got None instead; set it again, as the file has "
                 "the earlier candidates."
             )
-        self._memory.start_resume(X)
+        check_shape(X, self._memory.shape)
 
     @contextmanager
     def _set_up(
@@ -759,7 +759,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _conclude(self, run: _Run, reason: str, data: Params) -> None:
         """Set the fitted attributes that `run_search` does not."""
         source = run.source
-        self._memory = run.journal if isinstance(run.journal, MemoryJournal) else None
+        self._memory = run.journal if run.journal.path is None else None
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         if run.resource is not None:
@@ -772,8 +772,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         # The search is complete by now, whatever becomes of the rest.
         with softly() as attempt:
             if self._memory is not None:
-                note = partial(self._memory.note_data, data["X"])
-                attempt("the shape of X, for 'resume'", note, None)
+                note = partial(shape_of, data["X"])
+                self._memory.shape = attempt("the shape of X, for 'resume'", note, None)
             if self.honest_score:
                 self._set_honest_score(Honest())
                 groups = data.get("groups")
@@ -789,13 +789,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
 
     @contextmanager
-    def _open_journal(self, resuming: bool) -> Iterator[NoJournal]:
+    def _open_journal(self, resuming: bool) -> Iterator[Journal]:
         if self.checkpoint is None:
-            yield (
-                self._memory
-                if resuming and self._memory is not None
-                else MemoryJournal()
-            )
+            yield self._memory if resuming and self._memory is not None else Journal()
             return
         retry = self.retry_failed
         with open_journal(self.checkpoint, retry_failed=retry) as journal:
@@ -827,25 +823,25 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
 
     def _source(
         self,
-        journal: NoJournal | None = None,
+        journal: Journal | None = None,
         data: Params | None = None,
         n_iter: int | None = None,
     ) -> OptimizerSource:
         """Return the source of candidates, after all checks that need no fit."""
-        journal, n = journal or NoJournal(), n_iter or self.n_iter
+        journal, n = journal or Journal(), n_iter or self.n_iter
         data = data or {}
         known = partial(known_before, self, data)
         made = prepared(self, journal, data, n, known)
         goes_on = n_iter is not None and self._can_continue_in_place(journal)
         return OptimizerSource(self, made[0], journal, n, *made[1:], continues=goes_on)
 
-    def _can_continue_in_place(self, journal: NoJournal) -> bool:
+    def _can_continue_in_place(self, journal: Journal) -> bool:
         """Return whether `resume` can continue with the optimizer as it is.
 
         It can if the search proceeds in rounds, so that no candidate was proposed while
         another one was pending, and if nobody has used the optimizer since.
         """
-        if not isinstance(journal, MemoryJournal) or self.racing or self.resource:
+        if journal.path is not None or self.racing or self.resource:
             return False
         trials, n_told = self.optimizer_._trials, len(self._notes.trials)
         n = trials.n_before

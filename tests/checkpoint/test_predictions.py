@@ -4,6 +4,7 @@ import base64
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
 from skrobustbo import Integer, RobustBayesSearchCV
+from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.checkpoint._records import FoldReader, Malformed, read_fold, write_fold
 from skrobustbo.checkpoint._store import _digest
@@ -209,16 +211,16 @@ def test_predictions_where_there_are_none(tmp_path):
 
 
 def test_predictions_that_are_no_record(tmp_path):
-    row = {"test_scores": 0.5, "n_test_samples": 2, "fit_time": 0.1}
-    row |= {"score_time": 0.1, "fit_error": None}
+    fold = FoldResult({SINGLE: 0.5}, None, 2, 0.1, 0.1)
+    row = write_fold(fold)
     for bad in (None, [], "uint8", 3, {}):
         with pytest.raises(Malformed, match="predictions"):
-            read_fold(json.dumps({**row, "predictions": bad}))
-    FoldReader([], train=False).read(write_fold(row), 0)
-    codes = write_fold({**row, "predictions": np.zeros(2, dtype="u1")})
+            read_fold(json.dumps({**json.loads(row), "predictions": bad}))
+    FoldReader([], train=False).read(row, 0)
+    codes = write_fold(replace(fold, predictions=np.zeros(2, dtype="u1")))
     for n_classes, n_rows in ((None, [2]), (0, [2]), (1, [3])):
         form = FoldReader([], train=False, n_classes=n_classes, n_rows=n_rows)
         with pytest.raises(Malformed, match="predictions"):
             form.read(codes, 0)
     form = FoldReader([], train=False, n_classes=1, n_rows=[2])
-    assert len(form.read(codes, 0)["predictions"]) == 2
+    assert len(form.read(codes, 0).predictions) == 2

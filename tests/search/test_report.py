@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
-from skrobustbo._trials import Evaluation, Trial
+from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
 from skrobustbo.model_selection._bounds import (
     has_settled,
     largest_score,
@@ -420,8 +420,8 @@ def test_notes_hold_no_tracebacks():
 
 
 def test_failures_are_counted_from_the_trials():
-    scored = {"test_scores": 0.5, "fit_error": None}
-    raised = {"test_scores": math.nan, "fit_error": "ValueError: no"}
+    scored = FoldResult({SINGLE: 0.5})
+    raised = FoldResult({SINGLE: math.nan}, fit_error="ValueError: no")
     trials = [
         Evaluation(Trial({}), folds=[scored, scored]),
         Evaluation(Trial({}), folds=[raised, raised]),
@@ -454,9 +454,8 @@ def test_scores_that_are_nan_are_no_errors():
 def test_folds_that_took_too_long_have_no_traceback():
     search = fitted(Shaped(fails="above"))
     for trial in search._notes.trials:
-        for fold in trial.folds:
-            if fold["fit_error"]:
-                fold["fit_error"] = "The fold took longer than fit_timeout=1.0 s."
+        late = "The fold took longer than fit_timeout=1.0 s."
+        trial.folds = [replace(f, fit_error=f.fit_error and late) for f in trial.folds]
     then = section(search.report(), "Next")
     assert "- look at the failures: make the fits cheaper" in then
     assert "error_score" not in then
@@ -526,7 +525,8 @@ def test_causes_that_are_left_out_are_counted():
     def failing(n):
         search = fitted(n_iter=8)
         for i, trial in enumerate(search._notes.trials[:n]):
-            trial.folds[0]["fit_error"] = f"ValueError: no {i}"
+            failed = replace(trial.folds[0], fit_error=f"ValueError: no {i}")
+            trial.folds = [failed, *trial.folds[1:]]
         return section(search.report(), "Failures")
 
     assert failing(6).endswith("and 1 other cause")

@@ -65,7 +65,7 @@ AFTER_THE_FOLDS = {
     "model_selection._bootstrap.weighted": HONEST,
     "model_selection._shrinkage._interval": HONEST,
     "optimizer.Optimizer.predict": ["posterior_mean", "posterior_std"],
-    "model_selection._memory.MemoryJournal.note_data": [],
+    "model_selection._search.shape_of": [],
 }
 
 
