@@ -280,8 +280,8 @@ class Optimizer:
         """Take over an evaluation of another optimizer as one that was asked here."""
         with self._lock:
             trial = self._place(evaluation.params)
-            trial.label, trial.mean = evaluation.label, evaluation.mean
-            trial.std = evaluation.std
+            said = evaluation.label, evaluation.mean, evaluation.std
+            trial.label, trial.mean, trial.std = said
             evaluation.trial = self._known(trial) if self._rungs.amounts else trial
             self._begin(evaluation)
 
@@ -346,8 +346,7 @@ class Optimizer:
         self._trials.n_before = len(found)
         for params, value in found:
             self.tell(params, value)
-        # With a resource, a point that is told twice is one trial.
-        self._trials.n_before, self._n_begun = len(self._trials.trials), 0
+        self._n_begun = 0
 
     def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
         """Record the value of an evaluation, and let the policy learn from it.
