@@ -168,13 +168,11 @@ class Branch:
     ) -> Models:
         """Return the surrogate of the branch, with values as the policy scales them."""
         z, shift, scale, has_unit = self._units(shaped)
-        history = self.history
-        X = self._seen if pending else history.X
-        n_here = len(history.told) + len(history.pending)
+        X, history, n = self._seen, self.history, len(z)
         view = View(
-            history.X,
+            X[:n],
             z,
-            X_pending=X[len(z) :],
+            X_pending=X[n:] if pending else X[:0],
             shift=shift,
             scale=scale,
             has_unit=has_unit,
@@ -182,7 +180,7 @@ class Branch:
             values=history.values,
             reference_points=self._reference_points,
             ball=self.region.ball,
-            n_elsewhere=len(self._every.trials) - n_here,
+            n_elsewhere=len(self._every.trials) - len(X),
             value_stds=history.value_stds,
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)

@@ -301,7 +301,7 @@ class Optimizer:
 
     def _add(self, trial: Trial) -> None:
         trial.number = len(self._trials.trials)
-        self._trials.add(trial)
+        self._trials.trials.append(trial)
         self._branches[trial.branch].history.add(trial)
 
     # Tell ----------------------------------------------------------------------------
@@ -364,20 +364,19 @@ class Optimizer:
                 branch.learn(trial)
                 self._turns.learn(trial)
             elif rungs.is_full(trial) and trial not in branch.history.told:
-                branch.history.tell(trial)  # it had been forgotten
+                branch.history.told.append(trial)  # it had been forgotten
             for each in self._branches:
                 if rungs.has_enough_full(each.history):
                     forget(each, rungs.full(each.history))
 
     def _store(self, trial: Trial) -> None:
         """Add a trial that has a value to those told."""
-        self._trials.tell(trial)
+        self._trials.told.append(trial)
         history = self._branches[trial.branch].history
         if history.only_full and not self._rungs.is_full(trial):
-            history.drop(trial)
             trial.metadata = None
         else:
-            history.tell(trial)
+            history.told.append(trial)
 
     def _place(self, params: Mapping[str, Any]) -> Trial:
         """Return a trial of a params dict; ValueError if it is not of the space."""
