@@ -282,7 +282,7 @@ class Measured:
 
 
 class BranchTrials(Trials):
-    """The trials of one branch, with the rows of told points in the order told.
+    """The trials of one branch, which may use a part of those told.
 
     Attributes
     ----------
@@ -290,11 +290,10 @@ class BranchTrials(Trials):
         Whether only values at the full resource are among those told.
     """
 
-    def __init__(self, n_columns: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.only_full = False
         self._seen: set[bytes] = set()
-        self._n_columns = n_columns
 
     def add(self, trial: Trial) -> None:
         """Add a trial, asked or told."""
@@ -304,11 +303,6 @@ class BranchTrials(Trials):
     def keep(self, full: Sequence[Trial]) -> None:
         """Keep only these of the told trials, and from now on only full values."""
         self.told, self.only_full = list(full), True
-
-    @property
-    def X(self) -> Array:
-        """Encoded told points, shape (n, n_columns)."""
-        return points(self.told, self._n_columns)
 
     @property
     def chosen(self) -> NDArray[np.intp]:
@@ -344,11 +338,6 @@ class BranchTrials(Trials):
             return None
         known = [trial for trial in self.trials if trial.x.tobytes() == key]
         return next((trial for trial in known if trial.pending), known[0])
-
-
-def points(trials: Sequence[Trial], n_columns: int) -> Array:
-    """Return the encoded points of trials, shape (n, n_columns)."""
-    return np.array([trial.x for trial in trials]).reshape(-1, n_columns)
 
 
 def limited(value: float) -> float:
