@@ -269,27 +269,15 @@ class Trials:
     def __init__(self) -> None:
         self.trials: list[Trial] = []
         self.told: list[Trial] = []
-        #: Trials asked and not told, in the order asked.
-        self.pending: list[Trial] = []
         self.n_before = 0
 
     def __len__(self) -> int:
         return len(self.told)
 
-    def add(self, trial: Trial) -> None:
-        """Add a trial, which is pending if it has no value."""
-        self.trials.append(trial)
-        if trial.pending:
-            self.pending.append(trial)
-
-    def tell(self, trial: Trial) -> None:
-        """Append a trial to the told ones; it is pending no more."""
-        self.drop(trial)
-        self.told.append(trial)
-
-    def drop(self, trial: Trial) -> None:
-        """Remove a trial from the pending ones."""
-        self.pending = [other for other in self.pending if other is not trial]
+    @property
+    def pending(self) -> list[Trial]:
+        """Trials asked and not told, in the order asked."""
+        return [trial for trial in self.trials if trial.value is None]
 
     @property
     def best(self) -> int | None:
@@ -342,7 +330,7 @@ class Measured:
 
 
 class BranchTrials(Trials):
-    """The trials of one branch, with the rows of told points in the order told.
+    """The trials of one branch, which may use a part of those told.
 
     Attributes
     ----------
@@ -350,25 +338,19 @@ class BranchTrials(Trials):
         Whether only values at the full resource are among those told.
     """
 
-    def __init__(self, n_columns: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.only_full = False
         self._seen: set[bytes] = set()
-        self._n_columns = n_columns
 
     def add(self, trial: Trial) -> None:
-        """Add a trial; it is pending if it has no value."""
-        super().add(trial)
+        """Add a trial, asked or told."""
+        self.trials.append(trial)
         self._seen.add(trial.x.tobytes())
 
     def keep(self, full: Sequence[Trial]) -> None:
         """Keep only these of the told trials, and from now on only full values."""
         self.told, self.only_full = list(full), True
-
-    @property
-    def X(self) -> Array:
-        """Encoded told points, shape (n, n_columns)."""
-        return points(self.told, self._n_columns)
 
     @property
     def chosen(self) -> NDArray[np.intp]:
@@ -394,21 +376,16 @@ class BranchTrials(Trials):
 
     def is_pending(self, x: Array) -> bool:
         """Return whether an encoded point has been asked and not told."""
-        key = x.tobytes()
-        return any(trial.x.tobytes() == key for trial in self.pending)
+        known = self.find(x)
+        return known is not None and known.pending
 
     def find(self, x: Array) -> Trial | None:
         """Return the trial of an encoded point, a pending one if there are several."""
         key = x.tobytes()
         if key not in self._seen:
             return None
-        every = (*self.pending, *self.trials)
-        return next(trial for trial in every if trial.x.tobytes() == key)
-
-
-def points(trials: Sequence[Trial], n_columns: int) -> Array:
-    """Return the encoded points of trials, shape (n, n_columns)."""
-    return np.array([trial.x for trial in trials]).reshape(-1, n_columns)
+        known = [trial for trial in self.trials if trial.x.tobytes() == key]
+        return next((trial for trial in known if trial.pending), known[0])
 
 
 def limited(value: float) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skrobustbo._forms import has_items
 from skrobustbo._sobol import sobol
-from skrobustbo._trials import BranchTrials, Trial, Trials, points
+from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.optimizer._balancer import BETA, OptimisticBound
 from skrobustbo.optimizer._design import Design
@@ -93,7 +93,7 @@ class Branch:
         self.index, self.space, self.region = index, space, region
         self.policy, self.horizon = policy, horizon
         self.seed, self._every = seed, trials
-        self.history = BranchTrials(space.n_columns)
+        self.history = BranchTrials()
         self.design = Design(region, seed, index)
         self.state: Any = None
         self._cache = FactorCache(policy.noise, space.nominal)
@@ -168,13 +168,11 @@ class Branch:
     ) -> Models:
         """Return the surrogate of the branch, with values as the policy scales them."""
         z, shift, scale, has_unit = self._units(shaped)
-        history = self.history
-        X = self._seen if pending else history.X
-        n_here = len(history.told) + len(history.pending)
+        X, history, n = self._seen, self.history, len(z)
         view = View(
-            history.X,
+            X[:n],
             z,
-            X_pending=X[len(z) :],
+            X_pending=X[n:] if pending else X[:0],
             shift=shift,
             scale=scale,
             has_unit=has_unit,
@@ -182,7 +180,7 @@ class Branch:
             values=history.values,
             reference_points=self._reference_points,
             ball=self.region.ball,
-            n_elsewhere=len(self._every.trials) - n_here,
+            n_elsewhere=len(self._every.trials) - len(X),
             value_stds=history.value_stds,
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
@@ -196,7 +194,8 @@ class Branch:
     @property
     def _seen(self) -> Array:
         """The told points, followed by the pending ones."""
-        return points([*self.history.told, *self.history.pending], self.space.n_columns)
+        every = [*self.history.told, *self.history.pending]
+        return np.array([trial.x for trial in every]).reshape(-1, self.space.n_columns)
 
     def _units(self, shaped: bool) -> tuple[Array, float, float, bool]:
         """Return the values of the branch as models see them, their shift and scale.
@@ -381,8 +380,8 @@ class Branch:
         posterior = models[self.policy.map_model(models)]
         argmax = self.maximizer(n_told, repeats=True)
         _, upper = argmax(UCB(posterior, BETA), inner=True)  # line 3
-        mu, _ = posterior.predict(self.history.X)
-        reached = mu.max(where=np.isfinite(self.history.values), initial=-np.inf)
+        mu, _ = posterior.predict(models.X)
+        reached = mu.max(where=np.isfinite(models.values), initial=-np.inf)
         shift, scale = models.shift, models.scale
         return OptimisticBound(
             upper * scale + shift,

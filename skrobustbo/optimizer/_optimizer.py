@@ -280,8 +280,8 @@ class Optimizer:
         """Take over an evaluation of another optimizer as one that was asked here."""
         with self._lock:
             trial = self._place(evaluation.params)
-            trial.label, trial.mean = evaluation.label, evaluation.mean
-            trial.std = evaluation.std
+            said = evaluation.label, evaluation.mean, evaluation.std
+            trial.label, trial.mean, trial.std = said
             evaluation.trial = self._known(trial) if self._rungs.amounts else trial
             self._begin(evaluation)
 
@@ -301,7 +301,7 @@ class Optimizer:
 
     def _add(self, trial: Trial) -> None:
         trial.number = len(self._trials.trials)
-        self._trials.add(trial)
+        self._trials.trials.append(trial)
         self._branches[trial.branch].history.add(trial)
 
     # Tell ----------------------------------------------------------------------------
@@ -346,8 +346,7 @@ class Optimizer:
         self._trials.n_before = len(found)
         for params, value in found:
             self.tell(params, value)
-        # With a resource, a point that is told twice is one trial.
-        self._trials.n_before, self._n_begun = len(self._trials.trials), 0
+        self._n_begun = 0
 
     def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
         """Record the value of an evaluation, and let the policy learn from it.
@@ -365,20 +364,19 @@ class Optimizer:
                 branch.learn(trial)
                 self._turns.learn(trial)
             elif rungs.is_full(trial) and trial not in branch.history.told:
-                branch.history.tell(trial)  # it had been forgotten
+                branch.history.told.append(trial)  # it had been forgotten
             for each in self._branches:
                 if rungs.has_enough_full(each.history):
                     forget(each, rungs.full(each.history))
 
     def _store(self, trial: Trial) -> None:
         """Add a trial that has a value to those told."""
-        self._trials.tell(trial)
+        self._trials.told.append(trial)
         history = self._branches[trial.branch].history
         if history.only_full and not self._rungs.is_full(trial):
-            history.drop(trial)
             trial.metadata = None
         else:
-            history.tell(trial)
+            history.told.append(trial)
 
     def _place(self, params: Mapping[str, Any]) -> Trial:
         """Return a trial of a params dict; ValueError if it is not of the space."""

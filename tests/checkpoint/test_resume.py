@@ -284,6 +284,32 @@ def test_other_candidates_than_asked_here_are_used_as_they_are(path):
     assert np.isfinite(second.cv_results_["posterior_mean"]).all()
 
 
+@pytest.mark.parametrize("which", [0, 5, -1])
+def test_other_evaluations_with_a_resource_are_used_as_they_are(which, path):
+    settings = {"resource": "n_samples", "min_resources": 7, "policy": "random"}
+    first = make(path, n_iter=4, **settings).fit(X, y)
+    number = range(first.n_iter_)[which]
+    with sqlite3.connect(path) as db:
+        query = "SELECT body FROM candidate WHERE number = ?"
+        (body,) = db.execute(query, (number,)).fetchone()
+        changed = json.loads(body)
+        changed["params"]["a"] *= 0.5
+        replace_row(db, "candidate", number, json.dumps(changed))
+    db.close()
+    with pytest.warns(UserWarning, match="not those that would be asked here"):
+        second = make(path, n_iter=8, **settings).fit(X, y)
+    assert second.cv_results_["params"][number] == changed["params"]
+    for name in ("model_label", "model_mean", "n_resources", "resource_score"):
+        np.testing.assert_array_equal(
+            second.cv_results_[name][: first.n_iter_], first.cv_results_[name]
+        )
+    assert second.n_iter_ > first.n_iter_
+    told = [record["resource_values"] for record in second.optimizer_.history_]
+    n_told = sum(value is not None for values in told for value in values.values())
+    assert n_told == second.n_iter_
+    assert second.optimizer_._rungs.spent.sum() == pytest.approx(8, abs=1)
+
+
 def replace_row(db, table, number, body):
     (file_number,) = db.execute("SELECT number FROM header").fetchone()
     row = (body, _digest(file_number, table, number, body), number)

@@ -225,7 +225,7 @@ def check_shown(optimizer, slow):
     full = {key for key, told in slow.values.items() if slow.top in told}
     n_finite = sum(math.isfinite(slow.values[key][slow.top]) for key in full)
     assert shown == (full if slow.over and n_finite >= 4 else set(slow.values))
-    assert len(shown) == len(branch.history.told) == len(branch.history.X)
+    assert len(shown) == len(branch.history.told)
 
 
 def check_expected(optimizer, slow):

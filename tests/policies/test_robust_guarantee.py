@@ -48,7 +48,7 @@ def radius(optimizer):
     """Return the largest distance of any point from the nearest one told."""
     space = optimizer.space
     X = np.array([space.encode(params) for params in space.sample(MANY, 1)])
-    return distances(X, inside.branch_of(optimizer).history.X).min(axis=1).max()
+    return distances(X, inside.models(optimizer).X).min(axis=1).max()
 
 
 @pytest.mark.parametrize("objective", [steep, waves])
