@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,16 @@ class RungValue(TypedDict):
     std: NotNegative
 
 
+#: A number that a float can hold, to be kept as it is.
+Score = Annotated[
+    bool | int | float,
+    lambda score: isinstance(score, float) or abs(score) <= sys.float_info.max,
+]
+Scores = Annotated[dict[str, Score], bool]
+#: A time that it took; nan where it is not known.
+Seconds = Annotated[float, lambda seconds: not seconds < 0 and seconds != math.inf]
+
+
 @dataclass(frozen=True)
 class FoldResult:
     """What came of one fold.
@@ -68,14 +79,14 @@ class FoldResult:
         Its place among all results of a search that depends on which came first.
     """
 
-    test_scores: dict[str, float]
-    train_scores: dict[str, float] | None = None
-    n_test_samples: int = 0
-    fit_time: float = math.nan
-    score_time: float = math.nan
+    test_scores: Scores
+    train_scores: Scores | None = None
+    n_test_samples: Count = 0
+    fit_time: Seconds = math.nan
+    score_time: Seconds = math.nan
     fit_error: str | None = None
     predictions: NDArray[Any] | None = None
-    turn: int = 0
+    turn: Count = 0
 
     def score(self, metric: str | None) -> float:
         """Return the test score in a metric, None for the only one.

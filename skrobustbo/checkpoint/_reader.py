@@ -28,8 +28,8 @@ class Contents:
     path : str
         The file.
     header : dict
-        ``search`` (descriptions of all that is compared), ``outline`` (see
-        `check_outline`), ``seed``, ``horizon``, ``versions``, ``n_splits`` and
+        ``search`` (descriptions of all that is compared), ``outline`` (what
+        readers are shown), ``seed``, ``horizon``, ``versions``, ``n_splits`` and
         ``n_samples``.
     rounds : list of list of Asked
         The candidates, round by round, in the order asked.

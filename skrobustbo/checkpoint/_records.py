@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import has_form
+from skrobustbo._forms import Count, has_form
 from skrobustbo._trials import COLUMNS, SINGLE, Evaluation, FoldResult
 
 Split = tuple[NDArray[Any], NDArray[Any]]
@@ -37,14 +37,32 @@ def require(condition: bool, what: str) -> None:
 
 
 def dumps(value: Any) -> str:
-    """Return JSON text, the same for the same value."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    """Return JSON text, the same for the same value; numbers exactly."""
+    return json.dumps(_written(value), allow_nan=False, separators=(",", ":"))
+
+
+def _written(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _written(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_written(item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool | int):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else {_FLOAT: str(number)}
+
+
+_FLOAT = "$float"
+_NAMED = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def loads(body: str) -> dict[str, Any]:
     """Return the JSON object of a text; Malformed if it is none."""
     try:
-        value = json.loads(body, parse_constant=_refuse)
+        value = json.loads(body, parse_constant=_refuse, object_hook=_read)
     except (ValueError, RecursionError) as error:
         raise Malformed("not JSON") from error
     require(isinstance(value, dict), "not a JSON object")
@@ -55,45 +73,23 @@ def _refuse(constant: str) -> Any:
     raise Malformed(f"{constant} is not JSON")
 
 
+def _read(found: dict[str, Any]) -> Any:
+    """Return a dict as it is, or the number that it is written for."""
+    if found.keys() == {_FLOAT} and isinstance(found[_FLOAT], str):
+        return _NAMED.get(found[_FLOAT], found)
+    return found
+
+
+def check_parts(record: Mapping[str, Any], forms: Mapping[str, Any], what: str) -> None:
+    """Raise Malformed unless a record has parts of these names and forms."""
+    require(record.keys() == forms.keys(), f"the parts of {what}")
+    for name, form in forms.items():
+        require(has_form(record[name], form), f"the {name} of {what}")
+
+
 def is_count(value: Any, most: int = _COUNT) -> bool:
     """Return whether a value is a whole number from 0 to `most`."""
     return type(value) is int and 0 <= value <= most
-
-
-# Numbers ------------------------------------------------------------------------------
-
-_NAMED = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-def write_number(value: Any) -> Any:
-    """Return a real number in JSON types, exactly; those not finite by name."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, bool | int):
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else str(number)
-
-
-def read_number(value: Any) -> Any:
-    """Return the number that `write_number` wrote."""
-    if isinstance(value, str):
-        require(value in _NAMED, "a number")
-        return _NAMED[value]
-    require(isinstance(value, bool | int | float), "a number")
-    try:
-        float(value)
-    except OverflowError:
-        raise Malformed("a number") from None
-    return value
-
-
-def _write_scores(scores: Mapping[str, float]) -> dict[str, Any]:
-    return {str(name): write_number(score) for name, score in scores.items()}
-
-
-def _read_scores(scores: Any) -> dict[str, float]:
-    require(isinstance(scores, dict) and bool(scores), "scores")
-    return {name: read_number(score) for name, score in scores.items()}
 
 
 # Folds --------------------------------------------------------------------------------
@@ -174,44 +170,26 @@ class FoldReader:
             require(bool((values < (self._n_classes or 0)).all()), "predictions")
 
 
+_FOLD = get_type_hints(FoldResult, include_extras=True)
+
+
 def write_fold(fold: FoldResult) -> str:
     """Return the row of a fold's result."""
-    error = fold.fit_error
+    error, kept = fold.fit_error, fold.predictions
     record = {
-        "test_scores": _write_scores(fold.test_scores),
-        "n_test_samples": int(fold.n_test_samples),
-        "fit_time": write_number(fold.fit_time),
-        "score_time": write_number(fold.score_time),
+        **vars(fold),
         "fit_error": None if error is None else str(error)[-MAX_ERROR:],
+        "predictions": None if kept is None else _write_predictions(kept),
     }
-    if fold.train_scores is not None:
-        record["train_scores"] = _write_scores(fold.train_scores)
-    if fold.predictions is not None:
-        record["predictions"] = _write_predictions(fold.predictions)
-    if fold.turn:
-        record["turn"] = fold.turn
     return dumps(record)
-
-
-_FOLD = {"test_scores", "n_test_samples", "fit_time", "score_time", "fit_error"}
-_MORE = {"train_scores", "predictions", "turn"}
 
 
 def read_fold(body: str) -> FoldResult:
     """Return the result that `write_fold` wrote."""
     record = loads(body)
-    require(record.keys() - _MORE == _FOLD, "the parts of a fold")
-    require(is_count(record.get("turn", 0)), "a turn")
-    for kind in record.keys() & {"test_scores", "train_scores"}:
-        record[kind] = _read_scores(record[kind])
-    for kind in ("fit_time", "score_time"):
-        seconds = record[kind] = float(read_number(record[kind]))
-        require(not seconds < 0 and seconds != math.inf, "seconds")
-    require(is_count(record["n_test_samples"]), "a number of samples")
-    error = record["fit_error"]
-    require(error is None or isinstance(error, str), "an error")
-    if "predictions" in record:
+    if record.get("predictions") is not None:
         record["predictions"] = _read_predictions(record["predictions"])
+    check_parts(record, _FOLD, "a fold")
     return FoldResult(**record)
 
 
@@ -349,44 +327,31 @@ class Asked:
         return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
 
 
-_FORMS = get_type_hints(Evaluation, include_extras=True)
-_CANDIDATE = {"round", "branch", "params", "resource", *COLUMNS}
+_OF_EVALUATION = get_type_hints(Evaluation, include_extras=True)
+_CANDIDATE = {
+    "round": Count,
+    "branch": Count,
+    "params": dict[str, Any],
+    "resource": Count | None,
+    **{column: _OF_EVALUATION[part] for column, part in COLUMNS.items()},
+}
 
 
 def write_candidate(number_of_round: int, asked: Asked) -> str:
     """Return the row of a candidate asked in a round."""
     about = {"branch": asked.branch, "params": asked.params, "resource": asked.resource}
-    said = {column: _write_said(asked, part) for column, part in COLUMNS.items()}
+    said = {column: asked.said[part] for column, part in COLUMNS.items()}
     return dumps({"round": number_of_round, **about, **said})
-
-
-def _write_said(asked: Asked, part: str) -> Any:
-    # A policy of the user's own may say it in other types.
-    value, form = asked.said[part], _FORMS[part]
-    if form is float:
-        return write_number(float(value))
-    return str(value) if form is str else value
 
 
 def read_candidate(body: str) -> tuple[int, Asked]:
     """Return the round and the candidate that `write_candidate` wrote."""
     require(len(body) <= MAX_BODY, "the length of a candidate")
     record = loads(body)
-    require(record.keys() == _CANDIDATE, "the parts of a candidate")
+    check_parts(record, _CANDIDATE, "a candidate")
+    said = {part: record[column] for column, part in COLUMNS.items()}
     branch, params, resource = record["branch"], record["params"], record["resource"]
-    require(is_count(record["round"]), "a round")
-    require(is_count(branch) and isinstance(params, dict), "a candidate")
-    require(resource is None or is_count(resource), "the resource of a candidate")
-    said = {part: _read_said(record[c], part) for c, part in COLUMNS.items()}
     return record["round"], Asked(branch, params, resource, said)
-
-
-def _read_said(value: Any, part: str) -> Any:
-    form = _FORMS[part]
-    if form is float:
-        return float(read_number(value))
-    require(has_form(value, form), f"the {part} of a candidate")
-    return value
 
 
 def read_rounds(bodies: Sequence[str]) -> list[list[Asked]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +34,8 @@ from skrobustbo.evaluation._checks import (
     returned,
     take_folds,
 )
-from skrobustbo.evaluation._flight import Flight, Running, Schedule
+from skrobustbo.evaluation._flight import Flight, KnownResult, Running, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
-from skrobustbo.evaluation._hooks import SearchHooks
 from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
 from skrobustbo.evaluation._out_of_fold import OutOfFold
 from skrobustbo.evaluation._pools import pool_of
@@ -153,7 +152,7 @@ class _Fit:
         what = clone(search.estimator), self.X, self.y, splits, self._settings()
         self.job = Job(*what, resource=self.resource)
         self.predictions.job = self.job
-        self.models = WarmModels()
+        self.models, self.n_asked = WarmModels(), 0
         search.n_splits_ = len(self.job.splits)
 
     def callback_arguments(self, **more: Any) -> dict[str, Any]:
@@ -202,7 +201,7 @@ class _Fit:
         if self.estimator.verbose > 0:
             raced, in_part = self.schedule.racing is not None, self.resource is not None
             announce(n_splits, n, self.journal, raced=raced, in_part=in_part)
-        task = self.root.subcontext(
+        self.task = self.root.subcontext(
             task_name="search",
             max_subtasks=n * n_splits if source.n_rounds is None else source.n_rounds,
             sequential_subtasks=self.in_rounds,
@@ -215,7 +214,7 @@ class _Fit:
             # Candidates that are evaluated at the same time share the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
-            flight = Flight(SearchHooks(self, task), self.schedule, n_splits)
+            flight = Flight(self, self.schedule, n_splits)
             while flight.fill():
                 ran = pool.run(flight.waiting, flight.needs)
                 line.begin()
@@ -229,7 +228,7 @@ class _Fit:
             flight.finish()
         if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
-        task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
+        self.task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
         return flight.is_stopped
 
     def _keep(self, key: FoldId, raw: Any) -> FoldResult:
@@ -244,6 +243,42 @@ class _Fit:
     def in_rounds(self) -> bool:
         """Whether the search proceeds in rounds."""
         return self.source.n_rounds is not None and self.schedule.n_in_flight == 1
+
+    # What the flight of candidates calls ----------------------------------------------
+
+    def ask(self) -> list[Evaluation]:
+        """Return the next candidates; an empty list at the end of the search."""
+        if self.n_asked < self.source.n_planned and self.stops.over():
+            return []
+        trials = self.journal.next_round(self.source)
+        self.n_asked += len(trials)
+        return trials
+
+    def begin(self, trials: Sequence[Evaluation]) -> Any:
+        """Begin the callback task of a batch, and return it."""
+        if self.source.n_rounds is None:
+            return self.task
+        one_by_one = {"task_id": trials[0].number, "task_name": "candidate"}
+        kind = {"task_name": "round"} if self.in_rounds else one_by_one
+        return self.task.subcontext(
+            **kind,
+            max_subtasks=len(trials) * len(self.job.splits),
+            sequential_subtasks=False,
+        ).call_on_fit_task_begin(**self.callback_arguments(**self.source.progress()))
+
+    def end(self, task: Any) -> bool:
+        """End a callback task; return whether a callback asks to stop the search."""
+        if self.source.n_rounds is None:
+            return False
+        told = self.callback_arguments(**self.source.progress())
+        return bool(task.call_on_fit_task_end(**told))
+
+    def known(self, trial: Evaluation) -> list[KnownResult]:
+        """Return the results that an earlier run has of a candidate."""
+        known = self.journal.folds_of(trial.number)
+        for _, result in known:
+            self.learn_metrics(result)
+        return known
 
     def tell(self, candidate: Running) -> None:
         """Tell the source about a candidate that is over."""

@@ -11,7 +11,7 @@ from typing import Any
 from warnings import warn
 
 from skrobustbo._names import printable
-from skrobustbo._trials import Evaluation
+from skrobustbo._trials import COLUMNS, Evaluation
 from skrobustbo.model_selection._failures import causes
 from skrobustbo.space import fresh
 
@@ -44,9 +44,7 @@ def record_of(trial: Evaluation, metric: str | None) -> Record:
         "fit_time": sum(fold.fit_time for fold in trial.folds),
         "score_time": sum(fold.score_time for fold in trial.folds),
         "failure": next(causes(trial, metric), None),
-        "model_label": trial.label,
-        "model_mean": trial.mean,
-        "model_std": trial.std,
+        **{column: getattr(trial, part) for column, part in COLUMNS.items()},
     }
 
 

@@ -29,14 +29,14 @@ from skrobustbo.checkpoint._records import (
     Asked,
     FoldReader,
     Malformed,
+    dumps,
+    loads,
     max_split,
     read_fold,
-    read_number,
     read_rounds,
     read_split,
     write_candidate,
     write_fold,
-    write_number,
     write_split,
 )
 from skrobustbo.checkpoint._store import APPLICATION_ID, TABLES, VERSION, Store, _digest
@@ -569,11 +569,11 @@ def test_huge_texts_are_refused_before_they_are_read(text, place, path):
 
 def test_numbers_round_trip():
     for value in (0.1, 1, True, 5e-324, np.float64(0.1), np.float32(0.1), np.int64(3)):
-        found = read_number(json.loads(json.dumps(write_number(value))))
+        found = loads(dumps({"": value}))[""]
         assert found == value
         assert type(found) in (bool, int, float)
     for value in (np.nan, np.inf, -np.inf):
-        np.testing.assert_equal(read_number(write_number(value)), value)
+        np.testing.assert_equal(loads(dumps({"": [value]}))[""], [value])
 
 
 def test_folds_round_trip_and_have_one_form():
