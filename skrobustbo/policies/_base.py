@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from skrobustbo._forms import Count
+from skrobustbo._names import canonical
 from skrobustbo._trials import Survivor, is_constant
 from skrobustbo.policies._beta import (
     GAINS,
@@ -102,10 +103,23 @@ class Policy(BaseEstimator):
     seeks_maximum: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, name: str | None = None, **others: Any) -> None:
-        """Enter a class in the registry, if it is declared with a name."""
+        """Enter a class in the registry, if it is declared with a name.
+
+        A class with the same name may be declared again, as by a cell of a notebook
+        that is run twice. A name of another class is refused.
+        """
         super().__init_subclass__(**others)
-        if name is not None:
-            NAMED[name] = cls
+        if name is None:
+            return
+        name = canonical(name)
+        known = NAMED.get(name, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(
+                f"The 'name' of {cls.__qualname__} must be a name that no other policy "
+                f"has. Got {name!r} instead, the name of {known.__module__}."
+                f"{known.__qualname__}; choose another name."
+            )
+        NAMED[name] = cls
 
     kernel: Kernel | None = field(default=None, kw_only=False)
     noise: float = 0.01
