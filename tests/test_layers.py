@@ -276,7 +276,7 @@ BUDGET = {
     "__init__": 30,
     "__main__": 10,
     "_arguments": 60,
-    "_forms": 60,
+    "_forms": 90,
     "_names": 90,
     "_sklearn_compat": 160,
     "_sobol": 20,

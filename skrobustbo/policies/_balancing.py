@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -21,10 +21,10 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
+from skrobustbo.policies._fits import Credited, Index, IndexTold
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Credited,
     Metadata,
     Pending,
     Proposal,
@@ -63,18 +63,13 @@ class BalancingState(PolicyState):
 
     theta0: Positive = 1.0
     introduced: list[list[Count]] = field(default_factory=list)
-    alive: list[Count] = field(default_factory=list)
-    members: list[list[Count]] = field(default_factory=list)
+    alive: Annotated[list[Index], len] = field(default_factory=list)
+    members: list[list[IndexTold]] = field(default_factory=list)
     widths: list[list[float]] = field(default_factory=list)
-
-    @property
-    def n_introduced(self) -> int:
-        """Candidates introduced so far, eliminated ones included."""
-        return len(self.introduced)
 
     def introduce(self, u: list[int]) -> None:
         """Add a candidate, alive and without queries."""
-        self.alive.append(self.n_introduced)
+        self.alive.append(len(self.introduced))
         self.introduced.append(u)
         self.members.append([])
         self.widths.append([])
@@ -110,6 +105,10 @@ class Balancing(UCBPolicy):
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
         """Return R(u, n), what candidate `i` promises to lose in `n` queries."""
         raise NotImplementedError
+
+    def n_introduced(self, state: BalancingState) -> int:
+        """Return the number of candidates so far, eliminated ones included."""
+        return len(state.introduced)
 
     def longest(self, setup: Setup, models: Models) -> float:
         """Return theta0."""
@@ -154,16 +153,11 @@ class Balancing(UCBPolicy):
         self, state: BalancingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state fits the problem and the candidate models."""
-        n = state.n_introduced
-        queries = [q for members in state.members for q in members]
+        n = self.n_introduced(state)
         return (
             super().consistent(state, pending, setup, n_told)
-            and bool(state.alive)
-            and set(state.alive) <= set(range(n))
             and list(map(len, state.members)) == list(map(len, state.widths))
             and len(state.members) == n
-            and all(q < n_told for q in queries)
-            and all(metadata["candidate"] < n for metadata in pending)
             and all(is_usable(self.candidate(state, i)) for i in range(n))
         )
 
@@ -177,7 +171,7 @@ class Balancing(UCBPolicy):
         slack = {i: self._slack(state, i, finite) / scale for i in S}
         told = {i: z[queries] for i, queries in S.items()}
         rule = RegretBalancer(self.noise, self.delta)
-        n, t = state.n_introduced, state.t
+        n, t = self.n_introduced(state), state.t
         state.alive = rule.survivors(told, slack, n, t)  # line 9, line 10, line 11
 
     def _slack(self, state: BalancingState, i: int, finite: Array) -> float:

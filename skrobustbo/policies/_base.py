@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from skrobustbo._forms import Count
+from skrobustbo._forms import has_fields, has_items
 from skrobustbo._names import canonical
 from skrobustbo._trials import Survivor, is_constant
 from skrobustbo.policies._beta import (
@@ -19,6 +19,7 @@ from skrobustbo.policies._beta import (
     check_beta,
     depends_on_norm,
 )
+from skrobustbo.policies._fits import CountTold, Dimension, Resumed
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -61,8 +62,8 @@ class PolicyState:
         Queries told so far.
     """
 
-    n_parameters: Count
-    t: Count = field(default=0, kw_only=True)
+    n_parameters: Dimension
+    t: CountTold = field(default=0, kw_only=True)
 
 
 @settings
@@ -178,6 +179,9 @@ class Policy(BaseEstimator):
     ) -> bool:
         """Return whether the parts of a state that was read back fit together.
 
+        By default, what is marked with `Fits` in the annotations of `state_type` and
+        `metadata_type` has to hold.
+
         Parameters
         ----------
         state : object
@@ -189,7 +193,10 @@ class Policy(BaseEstimator):
         n_told : int
             Number of values told.
         """
-        return True
+        at = Resumed(self, state, setup, n_told)
+        return has_fields(state, at) and all(
+            has_items(metadata, self.metadata_type, at) for metadata in pending
+        )
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy, encoded: the told one of best MAP mean.
@@ -346,16 +353,6 @@ class UCBPolicy(Policy):
         """Count the query: the data are in the history already."""
         state.t += 1  # line 3 of `GPUCB`, line 4 of others
         return None
-
-    def consistent(
-        self, state: Any, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether what a state says of the problem and its age may be true."""
-        return (
-            state.n_parameters == setup.n_parameters
-            and getattr(state, "horizon", setup.horizon) == setup.horizon
-            and getattr(state, "t", 0) <= n_told
-        )
 
     def gain_of(self, posterior: Posterior, n_parameters: int) -> float:
         """Return the information gain of the told points, as the schedules get it."""

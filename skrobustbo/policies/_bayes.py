@@ -6,15 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
+from skrobustbo.policies._fits import LengthScales
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -22,7 +22,6 @@ from skrobustbo.policies._interface import (
     Pending,
     Predicted,
     Proposal,
-    Setup,
     Told,
 )
 from skrobustbo.policies._models import (
@@ -47,13 +46,13 @@ class ChainState(PolicyState):
         on from the last one. Empty at first.
     """
 
-    thetas: list[list[Positive]] = field(default_factory=list)
+    thetas: list[LengthScales] = field(default_factory=list)
 
 
 class _Drawn(Predicted):
     """The metadata of `MCMCGPUCB`."""
 
-    thetas: list[list[Positive]]
+    thetas: Annotated[list[LengthScales], len]
 
 
 @settings
@@ -193,16 +192,6 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
         """Keep the end of the chain."""
         state.thetas = metadata["thetas"]
         state.t += 1  # line 5
-
-    def consistent(
-        self, state: ChainState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, and draws are of its kind."""
-        n = setup.n_parameters if self.anisotropic else 1
-        several = [state.thetas, *(metadata["thetas"] for metadata in pending)]
-        shaped = all(len(theta) == n for thetas in several for theta in thetas)
-        drawn = all(metadata["thetas"] for metadata in pending)
-        return super().consistent(state, pending, setup, n_told) and shaped and drawn
 
     def alive(self, state: ChainState) -> list[Survivor]:
         """Return the geometric mean of the latest draws."""

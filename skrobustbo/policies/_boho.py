@@ -10,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from skrobustbo._arguments import require, require_positive
-from skrobustbo._forms import Count, Positive
+from skrobustbo._forms import Count
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
+from skrobustbo.policies._fits import CountTold, LengthScales, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -55,16 +56,16 @@ class BOHOState:
         The latest length scales; empty at first.
     """
 
-    upper: list[Positive]
-    t: Count = 0
+    upper: LengthScales
+    t: CountTold = 0
     confident: Count = 0
-    theta: list[Positive] = field(default_factory=list)
+    theta: NoEstimate | LengthScales = field(default_factory=list)
 
 
 class _Fitted(Predicted):
     """The metadata of `BOHO`."""
 
-    theta: list[Positive]
+    theta: LengthScales
     confident: bool
 
 
@@ -237,19 +238,6 @@ class BOHO(Policy, name="boho"):
         if state.confident == _PATIENCE:  # line 10
             state.upper = self.shrunk(state.upper)
             state.confident = 0  # line 12, line 13
-
-    def consistent(
-        self, state: BOHOState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether each length scale has a bound and an estimate."""
-        n = setup.n_parameters if self.anisotropic else 1
-        estimates = [metadata["theta"] for metadata in pending]
-        return (
-            state.t <= n_told
-            and len(state.upper) == n
-            and len(state.theta) in (0, n)
-            and all(len(theta) == n for theta in estimates)
-        )
 
     def shrunk(self, upper: Sequence[float]) -> list[float]:
         """Return the upper bounds that follow."""

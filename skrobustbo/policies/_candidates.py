@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypedDict
+from typing import Annotated, Any, ClassVar, TypedDict
 
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.policies._base import PolicyState, UCBPolicy
+from skrobustbo.policies._fits import Index, IndexTold
 from skrobustbo.policies._interface import Array, Pending, Setup
 from skrobustbo.policies._models import (
     initial_length_scale,
@@ -64,10 +65,14 @@ def check_candidates(policy: Any, given: Any) -> None:
         )
 
 
+def _are_distinct(indices: list[int]) -> bool:
+    return 0 < len(indices) == len(set(indices))
+
+
 class QueryBound(TypedDict):
     """What a model promised of a query, in objective units."""
 
-    query: Count
+    query: IndexTold
     candidate: Count
     mean: float
     width: float
@@ -86,7 +91,7 @@ class CandidateState(PolicyState):
     """
 
     thetas: list[Positive] = field(default_factory=list)
-    survivors: list[Count] = field(default_factory=list)
+    survivors: Annotated[list[Index], _are_distinct] = field(default_factory=list)
 
 
 @settings
@@ -131,7 +136,7 @@ class CandidatePolicy(UCBPolicy):
         survivors = list(range(len(given or thetas)))
         return self.state_type(setup.n_parameters, thetas, survivors)  # line 1
 
-    def n_candidates(self, state: CandidateState) -> int:
+    def n_introduced(self, state: CandidateState) -> int:
         """Return |U| before any elimination."""
         return len(self.given() or state.thetas)
 
@@ -148,18 +153,6 @@ class CandidatePolicy(UCBPolicy):
         posteriors = [models[candidate] for candidate in self.survivors(state)]
         d = state.n_parameters
         return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
-
-    def consistent(
-        self, state: CandidateState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state fits the problem and the candidate models."""
-        n = self.n_candidates(state)
-        return (
-            super().consistent(state, pending, setup, n_told)
-            and bool(state.survivors)
-            and set(state.survivors) <= set(range(n))
-            and len(set(state.survivors)) == len(state.survivors)
-        )
 
     def plausible(self, state: CandidateState, models: Models) -> list[Candidate]:
         """Return the surviving models."""

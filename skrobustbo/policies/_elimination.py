@@ -13,14 +13,13 @@ from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
 from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, QueryBound
+from skrobustbo.policies._fits import Credited
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Credited,
     Metadata,
     Pending,
     Proposal,
-    Setup,
     Told,
 )
 from skrobustbo.policies._models import metadata_of
@@ -90,17 +89,6 @@ class Eliminating(CandidatePolicy):
         """Return the noise term of the test for so many sums, for Gaussian noise."""
         log = math.log(n_sums * math.pi**2 * t**2 / (3 * self.delta))  # line 7
         return 2 * self.noise**2 * log  # line 7
-
-    def consistent(
-        self, state: Any, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, and of queries there were."""
-        n = self.n_candidates(state)
-        return (
-            super().consistent(state, pending, setup, n_told)
-            and all(entry["query"] < n_told for entry in state.queries)
-            and all(metadata["candidate"] < n for metadata in pending)
-        )
 
     def eliminate(
         self, state: Any, queries: Sequence[QueryBound], values: Array, n_sums: int
@@ -220,7 +208,7 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
         state.t += 1  # line 2
         values = history.values  # line 4
         state.queries.append(query_bound(len(values) - 1, metadata))  # line 5, line 6
-        n = self.n_candidates(state)
+        n = self.n_introduced(state)
         self.eliminate(state, state.queries, values, n)  # line 7, line 8
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from skrobustbo._arguments import require_positive
-from skrobustbo._forms import Count, Positive, has_form
+from skrobustbo._forms import Count, Fits
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._candidates import (
-    Given,
-    candidate_models,
-    check_candidates,
-)
+from skrobustbo.policies._candidates import Given, candidate_models, check_candidates
+from skrobustbo.policies._fits import LengthScales, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -25,7 +22,6 @@ from skrobustbo.policies._interface import (
     Pending,
     Predicted,
     Proposal,
-    Setup,
     Told,
 )
 from skrobustbo.policies._models import (
@@ -52,6 +48,10 @@ _SHORTER = 1.1
 
 Ask = Callable[[Posterior], Array]
 Asked = tuple[Posterior, Array]
+#: The position of one of the models to choose from.
+_Choice = Annotated[
+    Count, Fits(lambda i, at: i < len(getattr(at.policy, "candidates", None) or ()))
+]
 
 
 @dataclass
@@ -66,8 +66,15 @@ class EstimateState(PolicyState):
         The latest choice, where there are candidates to choose from.
     """
 
-    theta: list[Positive] = field(default_factory=list)
-    chosen: Count | None = None
+    theta: NoEstimate | LengthScales = field(default_factory=list)
+    chosen: _Choice | None = None
+
+
+class _Estimated(Predicted, total=False):
+    """The metadata of the estimating policies: what they have estimated or chosen."""
+
+    theta: NoEstimate | LengthScales
+    chosen: _Choice | None
 
 
 @settings
@@ -81,7 +88,7 @@ class _EstimatingUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = EstimateState
-    metadata_type: ClassVar[type] = Predicted
+    metadata_type: ClassVar[type] = _Estimated
 
     anisotropic: bool = False
 
@@ -124,17 +131,6 @@ class _EstimatingUCB(UCBPolicy):
         """Return the model of length scales, one or one for each parameter."""
         columns = models.spread(theta) if self.anisotropic else theta[0]
         return length_scale_candidate(self.base_kernel(), columns, theta)
-
-    def consistent(
-        self, state: EstimateState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, with estimates of its kind."""
-        n = setup.n_parameters if self.anisotropic else 1
-        estimates = [state.theta, *(metadata.get("theta", []) for metadata in pending)]
-        return super().consistent(state, pending, setup, n_told) and all(
-            has_form(theta, list[Positive]) and len(theta) in (0, n)
-            for theta in estimates
-        )
 
     def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
         """Keep the estimate as the next warm start."""
@@ -199,15 +195,6 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
         """Keep the estimate."""
         super().learn(state, {"theta": [], **metadata}, history)
         state.chosen = metadata.get("chosen")
-
-    def consistent(
-        self, state: EstimateState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, its choice one there is."""
-        choices = [state.chosen, *(metadata.get("chosen") for metadata in pending)]
-        n = len(self.candidates or ())
-        known = all(i is None or (type(i) is int and 0 <= i < n) for i in choices)
-        return known and super().consistent(state, pending, setup, n_told)
 
     def alive(self, state: EstimateState) -> list[Survivor]:
         """Return the latest estimate."""

@@ -13,10 +13,11 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
     ChangingState,
+    Estimated,
     ResetState,
     ResettingUCB,
 )
-from skrobustbo.policies._interface import Array, Estimated, Metadata, Setup
+from skrobustbo.policies._interface import Array, Metadata, Setup
 from skrobustbo.policies._memory import (
     BudgetedUCB,
     block_length,

@@ -8,23 +8,19 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Finite
+from skrobustbo._forms import Finite, Fits
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
-from skrobustbo.policies._changing import (
-    ChangingState,
-    ChangingUCB,
-)
+from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Estimated,
     Metadata,
     Pending,
     Proposal,
@@ -44,6 +40,10 @@ _EPSILON_START = 0.03
 _NEGLIGIBLE = 1e-6
 
 
+#: A rate in the range of the policy.
+_Rate = Annotated[Finite, Fits(lambda rate, at: at.policy._is_rate(rate))]
+
+
 @dataclass
 class ForgettingState(ChangingState):
     """Run-time state of a policy that forgets by degrees.
@@ -54,13 +54,13 @@ class ForgettingState(ChangingState):
         The rate of change in use, or the discount of the weights.
     """
 
-    rate: Finite = 0.0
+    rate: _Rate = 0.0
 
 
 class _Rated(Estimated):
     """The metadata of a policy that forgets by degrees."""
 
-    rate: Finite
+    rate: _Rate
 
 
 @settings
@@ -97,14 +97,6 @@ class _FadingUCB(ChangingUCB):
         """Count the query and keep the rate: the data are in the history already."""
         super().learn(state, metadata, history)
         state.rate = metadata["rate"]  # line 4
-
-    def consistent(
-        self, state: ForgettingState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, its rate in range."""
-        rates = [state.rate, *(metadata["rate"] for metadata in pending)]
-        known = super().consistent(state, pending, setup, n_told)
-        return known and all(map(self._is_rate, rates))
 
     def _is_rate(self, rate: float) -> bool:
         raise NotImplementedError

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from skrobustbo._arguments import require, require_positive
-from skrobustbo._forms import Finite, Positive
+from skrobustbo._forms import Finite, Fits, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import WidthInputs, band_beta, depends_on_norm
-from skrobustbo.policies._candidates import (
-    Given,
-    candidate_models,
-    check_candidates,
-)
+from skrobustbo.policies._candidates import Given, candidate_models, check_candidates
+from skrobustbo.policies._fits import NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -50,6 +47,17 @@ _BRACKET = 1.5
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 
 
+#: One length scale for each parameter, where they are used.
+_Scales = Annotated[
+    list[Positive],
+    Fits(
+        lambda theta, at: (
+            at.policy.combine is not None and len(theta) == at.setup.n_parameters
+        )
+    ),
+]
+
+
 @dataclass
 class GrowingState(PolicyState):
     """Run-time state of `AGPUCB`.
@@ -69,7 +77,7 @@ class GrowingState(PolicyState):
     theta0: Positive
     h: Positive = 1.0
     width: Finite = 0.0
-    estimate: list[Positive] = field(default_factory=list)
+    estimate: NoEstimate | _Scales = field(default_factory=list)
 
 
 class _Grown(Predicted):
@@ -77,7 +85,7 @@ class _Grown(Predicted):
 
     h: Positive
     width: Finite
-    estimate: list[Positive]
+    estimate: NoEstimate | _Scales
 
 
 @settings
@@ -254,15 +262,6 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         state.h = max(state.h, metadata["h"])
         state.width += metadata["width"]
         state.estimate = metadata["estimate"]
-
-    def consistent(
-        self, state: GrowingState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, with estimates of its kind."""
-        sizes = {0, setup.n_parameters if self.combine is not None else 0}
-        estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
-        shaped = all(len(theta) in sizes for theta in estimates)
-        return super().consistent(state, pending, setup, n_told) and shaped
 
     def factors(self, h: float, d: int) -> tuple[float, float]:
         """Return g and b of the growth h."""

@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import Acquisition
 
 
@@ -25,19 +24,6 @@ class Predicted(Named):
 
     mean: float
     std: float
-
-
-class Estimated(Predicted):
-    """The metadata of a policy that may estimate length scales and a variance."""
-
-    estimate: list[Positive]
-
-
-class Credited(Predicted):
-    """The metadata of a policy that credits the query to one of its candidates."""
-
-    candidate: Count
-    width: float
 
 
 Array = NDArray[np.float64]

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypedDict
+from typing import Annotated, Any, ClassVar, TypedDict
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Count, Finite
+from skrobustbo._forms import Count, Finite, Fits
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given, QueryBound
 from skrobustbo.policies._elimination import Eliminating, EliminationState, query_bound
+from skrobustbo.policies._fits import Credited
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Credited,
     Metadata,
     Pending,
     Proposal,
@@ -29,6 +29,10 @@ from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
 Ball = Callable[[Array], Array]
+
+
+#: An encoded point.
+_Point = Annotated[list[Finite], Fits(lambda x, at: len(x) == at.setup.n_columns)]
 
 
 @dataclass
@@ -45,7 +49,7 @@ class StableState(EliminationState):
     """
 
     adversarial: list[QueryBound] = field(default_factory=list)
-    centres: list[list[Finite]] = field(default_factory=list)
+    centres: list[_Point] = field(default_factory=list)
 
 
 class _Adversary(TypedDict):
@@ -59,7 +63,7 @@ class _Adversary(TypedDict):
 class _Attacked(Credited):
     """The metadata of a robust policy: the centre, and who chose the perturbation."""
 
-    centre: list[Finite]
+    centre: _Point
     adversary: _Adversary
 
 
@@ -144,17 +148,6 @@ class _Stable(Eliminating):
         if not any(argmax.free(point) for point in ball(x[None, :])[0]):
             x, _ = argmax(robust)  # free itself
         return x
-
-    def consistent(
-        self, state: Any, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, of queries there were."""
-        centres = [*state.centres, *(metadata["centre"] for metadata in pending)]
-        return (
-            super().consistent(state, pending, setup, n_told)
-            and all(entry["query"] < n_told for entry in state.adversarial)
-            and all(len(centre) == setup.n_columns for centre in centres)
-        )
 
     def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
         """Count the query and keep its centre."""
@@ -252,7 +245,7 @@ class HEStableOpt(_Stable, name="he-stableopt"):
     def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
         """Credit the query to both models, and test them."""
         super().learn(state, metadata, history)
-        values, n_sums = history.values, 2 * self.n_candidates(state)
+        values, n_sums = history.values, 2 * self.n_introduced(state)
         for entries, promise in [
             (state.queries, metadata),  # line 5, line 7
             (state.adversarial, metadata["adversary"]),
