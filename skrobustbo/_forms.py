@@ -22,7 +22,7 @@ _LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Fits:
+class Consistent:
     """Marks a value, in its annotation, that has to fit to others: see `has_form`.
 
     Parameters
@@ -63,14 +63,14 @@ def has_form(value: Any, form: Any, at: Any = None) -> bool:
     """Return whether a value is of a type, down to the items of lists and dicts.
 
     Types other than those of JSON, and dicts of them, are not looked into. `at` is what
-    values marked with `Fits` have to fit; None: they may be any.
+    values marked with `Consistent` have to fit; None: they may be any.
     """
     if form in _PLAIN:
         return _PLAIN[form](value)
     origin, args = get_origin(form), get_args(form)
     if origin is Annotated:
         return has_form(value, args[0], at) and all(
-            holds(value, at) if isinstance(holds, Fits) else holds(value)
+            holds(value, at) if isinstance(holds, Consistent) else holds(value)
             for holds in args[1:]
         )
     if origin in (Union, UnionType):

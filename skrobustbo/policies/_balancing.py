@@ -21,7 +21,7 @@ from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
 from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
-from skrobustbo.policies._fits import Credited, Index, IndexTold
+from skrobustbo.policies._consistent import Credited, Index, IndexTold
 from skrobustbo.policies._interface import (
     Argmax,
     Array,

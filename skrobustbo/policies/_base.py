@@ -19,7 +19,7 @@ from skrobustbo.policies._beta import (
     check_beta,
     depends_on_norm,
 )
-from skrobustbo.policies._fits import CountTold, Dimension, Resumed
+from skrobustbo.policies._consistent import CountTold, Dimension, Resumed
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -179,8 +179,8 @@ class Policy(BaseEstimator):
     ) -> bool:
         """Return whether the parts of a state that was read back fit together.
 
-        By default, what is marked with `Fits` in the annotations of `state_type` and
-        `metadata_type` has to hold.
+        By default, they do if all holds that is marked with `Consistent` in the
+        annotations of `state_type` and `metadata_type`.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from skrobustbo._arguments import require
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._fits import LengthScales
+from skrobustbo.policies._consistent import LengthScales
 from skrobustbo.policies._interface import (
     Argmax,
     Array,

@@ -14,7 +14,7 @@ from skrobustbo._forms import Count
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
-from skrobustbo.policies._fits import CountTold, LengthScales, NoEstimate
+from skrobustbo.policies._consistent import CountTold, LengthScales, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,

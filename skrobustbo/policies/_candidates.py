@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._fits import Index, IndexTold
+from skrobustbo.policies._consistent import Index, IndexTold
 from skrobustbo.policies._interface import Array, Pending, Setup
 from skrobustbo.policies._models import (
     initial_length_scale,

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from skrobustbo._arguments import require, require_positive
-from skrobustbo._forms import Count, Fits, Positive
+from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, PolicyState
 from skrobustbo.policies._beta import log_beta
-from skrobustbo.policies._fits import CountTold, Horizon, NoEstimate
+from skrobustbo.policies._consistent import CountTold, Horizon, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -41,7 +41,7 @@ _LENGTH_SCALE_START, _VARIANCE_START = 0.5, 1.0
 #: Length scales of the columns, at least one a parameter, and a variance, where used.
 _Estimate = Annotated[
     list[Positive],
-    Fits(
+    Consistent(
         lambda estimate, at: (
             at.policy.hyperparameters is not None
             and len(estimate) > at.setup.n_parameters

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
 from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, QueryBound
-from skrobustbo.policies._fits import Credited
+from skrobustbo.policies._consistent import Credited
 from skrobustbo.policies._interface import (
     Argmax,
     Array,

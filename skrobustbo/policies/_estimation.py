@@ -9,12 +9,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from skrobustbo._arguments import require_positive
-from skrobustbo._forms import Count, Fits
+from skrobustbo._forms import Consistent, Count
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._candidates import Given, candidate_models, check_candidates
-from skrobustbo.policies._fits import LengthScales, NoEstimate
+from skrobustbo.policies._consistent import LengthScales, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -50,7 +50,8 @@ Ask = Callable[[Posterior], Array]
 Asked = tuple[Posterior, Array]
 #: The position of one of the models to choose from.
 _Choice = Annotated[
-    Count, Fits(lambda i, at: i < len(getattr(at.policy, "candidates", None) or ()))
+    Count,
+    Consistent(lambda i, at: i < len(getattr(at.policy, "candidates", None) or ())),
 ]
 
 
@@ -70,7 +71,7 @@ class EstimateState(PolicyState):
     chosen: _Choice | None = None
 
 
-class _Estimated(Predicted, total=False):
+class _PointEstimate(Predicted, total=False):
     """The metadata of the estimating policies: what they have estimated or chosen."""
 
     theta: NoEstimate | LengthScales
@@ -88,7 +89,7 @@ class _EstimatingUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = EstimateState
-    metadata_type: ClassVar[type] = _Estimated
+    metadata_type: ClassVar[type] = _PointEstimate
 
     anisotropic: bool = False
 

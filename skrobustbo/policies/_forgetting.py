@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Finite, Fits
+from skrobustbo._forms import Consistent, Finite
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
@@ -41,7 +41,7 @@ _NEGLIGIBLE = 1e-6
 
 
 #: A rate in the range of the policy.
-_Rate = Annotated[Finite, Fits(lambda rate, at: at.policy._is_rate(rate))]
+_Rate = Annotated[Finite, Consistent(lambda rate, at: at.policy._is_rate(rate))]
 
 
 @dataclass

@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from skrobustbo._arguments import require, require_positive
-from skrobustbo._forms import Finite, Fits, Positive
+from skrobustbo._forms import Consistent, Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import WidthInputs, band_beta, depends_on_norm
 from skrobustbo.policies._candidates import Given, candidate_models, check_candidates
-from skrobustbo.policies._fits import NoEstimate
+from skrobustbo.policies._consistent import NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -50,7 +50,7 @@ _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 #: One length scale for each parameter, where they are used.
 _Scales = Annotated[
     list[Positive],
-    Fits(
+    Consistent(
         lambda theta, at: (
             at.policy.combine is not None and len(theta) == at.setup.n_parameters
         )

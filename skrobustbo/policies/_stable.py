@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Count, Finite, Fits
+from skrobustbo._forms import Consistent, Count, Finite
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given, QueryBound
+from skrobustbo.policies._consistent import Credited
 from skrobustbo.policies._elimination import Eliminating, EliminationState, query_bound
-from skrobustbo.policies._fits import Credited
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -32,7 +32,7 @@ Ball = Callable[[Array], Array]
 
 
 #: An encoded point.
-_Point = Annotated[list[Finite], Fits(lambda x, at: len(x) == at.setup.n_columns)]
+_Point = Annotated[list[Finite], Consistent(lambda x, at: len(x) == at.setup.n_columns)]
 
 
 @dataclass

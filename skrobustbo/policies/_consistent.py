@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from skrobustbo._forms import Count, Fits, Positive
+from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo.policies._interface import Predicted, Setup
 
 
 @dataclass(frozen=True)
 class Resumed:
-    """What a state that was read back, and metadata, have to fit: see `Fits`."""
+    """What a state that was read back, and metadata, have to fit: see `Consistent`."""
 
     policy: Any
     state: Any
@@ -20,19 +20,19 @@ class Resumed:
 
 
 #: The dimension of the problem.
-Dimension = Annotated[Count, Fits(lambda d, at: d == at.setup.n_parameters)]
+Dimension = Annotated[Count, Consistent(lambda d, at: d == at.setup.n_parameters)]
 #: The number of planned evaluations.
-Horizon = Annotated[Count | None, Fits(lambda T, at: at.setup.horizon == T)]
+Horizon = Annotated[Count | None, Consistent(lambda n, at: n == at.setup.horizon)]
 #: A number of values told.
-CountTold = Annotated[Count, Fits(lambda n, at: n <= at.n_told)]
+CountTold = Annotated[Count, Consistent(lambda n, at: n <= at.n_told)]
 #: The position of a value in the history.
-IndexTold = Annotated[Count, Fits(lambda i, at: i < at.n_told)]
+IndexTold = Annotated[Count, Consistent(lambda i, at: i < at.n_told)]
 #: The position of one of the candidates of a policy.
-Index = Annotated[Count, Fits(lambda i, at: i < at.policy.n_introduced(at.state))]
+Index = Annotated[Count, Consistent(lambda i, at: i < at.policy.n_introduced(at.state))]
 #: One length scale, or with `anisotropic` one for each parameter.
 LengthScales = Annotated[
     list[Positive],
-    Fits(
+    Consistent(
         lambda theta, at: (
             len(theta) == (at.setup.n_parameters if at.policy.anisotropic else 1)
         )
