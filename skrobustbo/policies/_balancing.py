@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo._arguments import require, require_positive
+from skrobustbo._arguments import require
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
+from skrobustbo.policies._candidates import (
+    HALVES,
+    Given,
+    RegretBalancer,
+)
 from skrobustbo.policies._consistent import Credited, Index, IndexTold
 from skrobustbo.policies._interface import (
     Argmax,
@@ -267,10 +270,10 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
             proposing=(0, 20))
     """
 
-    candidates: Sequence[Kernel | Candidate] | None = None
+    candidates: Given | None = None
     proposing: Sequence[int] | Callable[[int], int] | None = None
     regret: Callable[[int, int], float] | None = None
-    norm_bound: float = 1.0
+    norm_bound: Positive = 1.0
 
     @property
     def n_candidates(self) -> int:
@@ -280,8 +283,6 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        check_candidates(self, self.candidates)
-        require_positive(self, "norm_bound")
         self._check_regret()
         when = self.proposing
         if when is not None and not callable(when):

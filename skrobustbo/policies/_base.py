@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -36,7 +36,7 @@ from skrobustbo.policies._models import (
     map_length_scales,
     named,
 )
-from skrobustbo.policies._settings import check_kinds, settings
+from skrobustbo.policies._settings import Share, check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: The policies by name, each entered where its class is declared.
@@ -336,13 +336,13 @@ class UCBPolicy(Policy):
     """
 
     beta: float | str = 1.0
-    information_gain: str = "posterior"
-    delta: float = 0.1
+    information_gain: Literal["posterior", "rate", "bound"] = "posterior"
+    delta: Share = 0.1
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        check_beta(self.beta, self.information_gain, self.delta)
+        check_beta(self.beta)
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return the state before the first proposal."""

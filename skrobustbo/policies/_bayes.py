@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from skrobustbo._arguments import require
+from skrobustbo._forms import Count
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
@@ -31,7 +32,7 @@ from skrobustbo.policies._models import (
     length_scale_candidate,
     theta_label,
 )
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._settings import PositiveInt, settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
 
@@ -121,23 +122,16 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     state_type: ClassVar[type] = ChainState
     metadata_type: ClassVar[type] = _Drawn
 
-    acquisition: str = "ucb"
+    acquisition: Literal["ucb", "ei"] = "ucb"
     prior: Prior | None = None
     anisotropic: bool = False
-    n_samples: int = 8
-    burn_in: int = 32
-    thin: int = 2
+    n_samples: PositiveInt = 8
+    burn_in: Count = 32
+    thin: PositiveInt = 2
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        known = self.acquisition in ("ucb", "ei")
-        require(known, self, "acquisition", "'ucb' or 'ei'")
-        for name, least in (("n_samples", 1), ("burn_in", 0), ("thin", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            known = whole and value >= least
-            require(known, self, name, f"an integer >= {least}")
         known = self.prior is None or hasattr(self.prior, "log_density_of_log")
         expected = "None or have a 'log_density_of_log', such as a GammaPrior"
         require(known, self, "prior", expected)

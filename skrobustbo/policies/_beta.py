@@ -226,20 +226,11 @@ def band_beta(beta: float | str, band: WidthInputs) -> float:
     return _SCHEDULES[beta](band) if isinstance(beta, str) else float(beta)
 
 
-def check_beta(beta: Any, information_gain: str, delta: float) -> None:
-    """Raise a ValueError for settings that no band can be made of."""
+def check_beta(beta: Any) -> None:
+    """Raise a ValueError for a setting that no band can be made of."""
     number = isinstance(beta, int | float) and not isinstance(beta, bool)
     if not (number and 0 <= beta < math.inf) and beta not in _SCHEDULES:
         raise ValueError(
             f"The 'beta' of a policy must be a finite number >= 0 or one of "
             f"{sorted(_SCHEDULES)}. Got {beta!r} instead."
-        )
-    if information_gain not in GAINS:
-        raise ValueError(
-            f"The 'information_gain' of a policy must be one of {sorted(GAINS)}. "
-            f"Got {information_gain!r} instead."
-        )
-    if not 0 < delta < 1:
-        raise ValueError(
-            f"The 'delta' of a policy must be between 0 and 1. Got {delta!r} instead."
         )

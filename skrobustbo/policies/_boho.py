@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from skrobustbo._arguments import require, require_positive
-from skrobustbo._forms import Count
+from skrobustbo._arguments import require
+from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
@@ -31,7 +31,7 @@ from skrobustbo.policies._models import (
     length_scale_candidate,
     metadata_of,
 )
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._settings import Share, settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
 
 #: Over-confident steps in a row after which the upper bounds shrink.
@@ -141,11 +141,11 @@ class BOHO(Policy, name="boho"):
     upper: float | Sequence[float] | None = None
     anisotropic: bool = True
     threshold: float = 1.0
-    shrink: float = 0.5
-    nu: float | None = None
+    shrink: Share = 0.5
+    nu: Positive | None = None
     nu_range: tuple[float, float] = (0.001, 1.0)
-    incumbent: str = "mu"
-    delta: float = 0.1
+    incumbent: Literal["mu", "f"] = "mu"
+    delta: Share = 0.1
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
@@ -157,14 +157,9 @@ class BOHO(Policy, name="boho"):
             above = np.all((lower <= self.upper) & np.isfinite(self.upper))
             require(above, self, "upper", "at least 'lower' and finite")
         require(self.threshold > 0, self, "threshold", "positive")
-        require(0 < self.shrink < 1, self, "shrink", "between 0 and 1")
-        if self.nu is not None:
-            require_positive(self, "nu")
         pair = len(self.nu_range) == 2
         pair = pair and 0 < self.nu_range[0] < self.nu_range[1] < np.inf
         require(pair, self, "nu_range", "two positive numbers, the smaller first")
-        require(self.incumbent in ("mu", "f"), self, "incumbent", "'mu' or 'f'")
-        require(0 < self.delta < 1, self, "delta", "between 0 and 1")
 
     def start(self, setup: Setup, models: Models) -> BOHOState:
         """Return a state with the bounds at the start."""

@@ -53,18 +53,6 @@ def numbered(labels: Sequence[str]) -> list[str]:
     ]
 
 
-def check_candidates(policy: Any, given: Any) -> None:
-    """Raise a ValueError unless `given` is None or holds kernels and candidates."""
-    listed = isinstance(given, list | tuple) and len(given) > 0
-    if given is not None and not (
-        listed and all(isinstance(c, Kernel | Candidate) for c in given)
-    ):
-        raise ValueError(
-            f"The 'candidates' of {type(policy).__name__} must be a list of one or "
-            f"more kernels or Candidate objects, or None. Got {given!r} instead."
-        )
-
-
 def _are_distinct(indices: list[int]) -> bool:
     return 0 < len(indices) == len(set(indices))
 
@@ -113,11 +101,6 @@ class CandidatePolicy(UCBPolicy):
 
     candidates: Given | None = field(default=None, kw_only=False)
     kernel: Kernel | None = None
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        check_candidates(self, self.candidates)
 
     def given(self) -> Given | None:
         """Return the candidates that the settings give, None for the default ones."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from skrobustbo._arguments import require, require_positive
 from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, PolicyState
@@ -102,17 +101,10 @@ class ChangingUCB(OneModelUCB):
 
     repeats: bool = True
     beta: float | str = "log"
-    hyperparameters: str | None = None
+    hyperparameters: Literal["map"] | None = None
     prior: Prior | None = None
-    c1: float = 0.8
-    c2: float = 4.0
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        require_positive(self, "c1", "c2")
-        known = self.hyperparameters in (None, "map")
-        require(known, self, "hyperparameters", "'map' or None")
+    c1: Positive = 0.8
+    c2: Positive = 4.0
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Fit the length scale once, unless the kernel was given."""

@@ -8,12 +8,11 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from skrobustbo._arguments import require_positive
-from skrobustbo._forms import Consistent, Count
+from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._candidates import Given, candidate_models, check_candidates
+from skrobustbo.policies._candidates import Given, candidate_models
 from skrobustbo.policies._consistent import LengthScales, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
@@ -177,11 +176,6 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     def _prior(self) -> Prior:
         return FlatPrior()
 
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        check_candidates(self, self.candidates)
-
     def _estimate(
         self, state: EstimateState, models: Models
     ) -> tuple[Posterior, Metadata]:
@@ -244,13 +238,7 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
 
     prior: Prior | None = None
     anisotropic: bool = True
-    least_deviation: float | None = None
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        if self.least_deviation is not None:
-            require_positive(self, "least_deviation")
+    least_deviation: Positive | None = None
 
     def _prior(self) -> Prior:
         return GammaPrior(3.0, 6.0) if self.prior is None else self.prior

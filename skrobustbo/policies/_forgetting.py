@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -70,7 +70,7 @@ class _FadingUCB(ChangingUCB):
     state_type: ClassVar[type] = ForgettingState
     metadata_type: ClassVar[type] = _Rated
 
-    information_gain: str = field(default="posterior", init=False)
+    information_gain: Literal["posterior"] = field(default="posterior", init=False)
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale once, unless the kernel was given, and set the rate."""
@@ -185,14 +185,12 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     TVGPUCB(epsilon='mle')
     """
 
-    epsilon: float | str = 0.03
+    epsilon: float | Literal["mle"] = 0.03
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        known = self.epsilon == "mle" or (
-            not isinstance(self.epsilon, str) and self._is_rate(self.epsilon)
-        )
+        known = isinstance(self.epsilon, str) or self._is_rate(self.epsilon)
         require(known, self, "epsilon", "in [0, 1) or 'mle'")
 
     def _is_rate(self, rate: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -87,8 +87,8 @@ class _Stable(Eliminating):
     seeks_maximum: ClassVar[bool] = False  # but the best worst case
 
     eps: float | Mapping[str, float] = 0.05
-    metric: str = "max"
-    units: str = "cube"
+    metric: Literal["max", "l2"] = "max"
+    units: Literal["cube", "user"] = "cube"
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
@@ -96,8 +96,6 @@ class _Stable(Eliminating):
         radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
         finite = all(map(_is_radius, radii))
         require(finite, self, "eps", "a finite number >= 0 or a dict of such numbers")
-        require(self.metric in ("max", "l2"), self, "metric", "'max' or 'l2'")
-        require(self.units in ("cube", "user"), self, "units", "'cube' or 'user'")
 
     def start(self, setup: Setup, models: Models) -> StableState:
         """Return a state in which every candidate survives."""
