@@ -209,8 +209,7 @@ def is_row_wise(scorer: Any) -> bool:
 
 def score_function(scorer: Any) -> Callable[..., Any]:
     """Return the metric of a scorer of `make_scorer`."""
-    function: Callable[..., Any] = scorer._score_func
-    return function
+    return scorer._score_func
 
 
 def score_sign(scorer: Any) -> int:

@@ -352,8 +352,7 @@ class Maximizer:
         sampled = np.intersect1d(self.sample[:, columns[0]], fresh)
         rng = self._rng(self._table_seed)
         chosen = [rng.permutation(some)[:_FRESH] for some in (sampled, fresh)]
-        rows: Array = table[np.isin(codes, np.concatenate([known, *chosen]))]
-        return rows
+        return table[np.isin(codes, np.concatenate([known, *chosen]))]
 
     def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
         """Try the rows of each discrete parameter's table, all points in one call.

@@ -182,8 +182,7 @@ def kernel_and_slopes(
             def weighed(weights: Array) -> Array:
                 W = weights * h
                 total = W.sum(axis=1)[:, None]
-                summed: Array = (W @ X_scaled - total * Z_scaled) / scale
-                return summed
+                return (W @ X_scaled - total * Z_scaled) / scale
 
             return k, weighed
     k, gradient = kernel_and_gradient(kernel, Z, X)
@@ -223,8 +222,7 @@ def _power_slope(kernel: Exponentiation, k: Array) -> Array:
     p = kernel.exponent
     # Far from the data k may underflow to zero, where a root has no finite slope.
     finite = (k != 0) | (p >= 1)
-    slope: Array = p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
-    return slope
+    return p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
 
 
 @kernel_and_gradient.register
@@ -304,8 +302,7 @@ def _(kernel: Sum, Z: Array) -> Array:
 @diag_gradient.register
 def _(kernel: Product, Z: Array) -> Array:
     d1, d2 = diag_gradient(kernel.k1, Z), diag_gradient(kernel.k2, Z)
-    gradient: Array = d1 * kernel.k2.diag(Z)[:, None] + d2 * kernel.k1.diag(Z)[:, None]
-    return gradient
+    return d1 * kernel.k2.diag(Z)[:, None] + d2 * kernel.k1.diag(Z)[:, None]
 
 
 @diag_gradient.register

@@ -696,7 +696,7 @@ class Optimizer:
         optimizer = made(space, policy, **settings)
         for params, value in fitting(found, optimizer._place):
             optimizer.tell(params, value)
-        return optimizer  # type: ignore[no-any-return] # of a class of ours
+        return optimizer
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole state in JSON types.
@@ -755,7 +755,7 @@ class Optimizer:
             settings = settings_read(d, space, policy)
             optimizer._set_up(**settings, constraints=constraints)
             _restore(optimizer, d)
-        return optimizer  # type: ignore[no-any-return] # of a class of ours
+        return optimizer
 
 
 def _initial(params: Any) -> list[Params]:

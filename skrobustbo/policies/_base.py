@@ -205,8 +205,7 @@ class Policy(BaseEstimator):
         """
         mu, _ = models[self.map_model(models)].predict(models.X)
         mu[~np.isfinite(history.values)] = -np.inf
-        x: Array = models.X[int(np.argmax(mu))]
-        return x
+        return models.X[int(np.argmax(mu))]
 
     def alive(self, state: Any) -> list[Survivor]:
         """Return the candidate models that survive, by their names."""

@@ -166,7 +166,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
 
     def _draws(self, before: list[list[float]], models: Models) -> list[list[float]]:
         starts = [np.asarray(before[-1])] if before else STARTS
-        draws: list[list[float]] = models.sample(
+        return models.sample(
             self.base_kernel(),
             GammaPrior(3.0, 6.0) if self.prior is None else self.prior,
             LENGTH_SCALE_BOUNDS,
@@ -176,7 +176,6 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
             thin=self.thin,
             per_parameter=self.anisotropic,
         ).tolist()
-        return draws
 
     def _candidate(self, theta: Sequence[float], models: Models) -> Candidate:
         columns = models.spread(np.array(theta)) if self.anisotropic else theta[0]
@@ -194,8 +193,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
 
 def _middle(thetas: list[list[float]]) -> Array:
     """Return the geometric mean of the draws."""
-    middle: Array = np.exp(np.log(thetas).mean(axis=0))
-    return middle
+    return np.exp(np.log(thetas).mean(axis=0))
 
 
 def _prediction(

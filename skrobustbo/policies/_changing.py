@@ -197,8 +197,7 @@ class ChangingUCB(OneModelUCB):
         recent = told[told >= self.oldest(state, models.n)]
         X = models.X[recent if len(recent) else told]
         mu, _ = self.posterior(state, models).predict(X)
-        x: Array = X[int(np.argmax(mu))]
-        return x
+        return X[int(np.argmax(mu))]
 
 
 @dataclass

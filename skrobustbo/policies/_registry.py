@@ -69,7 +69,7 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
             f"{policy!r} instead."
         )
     copy: Policy = clone(policy)
-    return copy.set_params(**settings)  # type: ignore[no-any-return]
+    return copy.set_params(**settings)
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Any]:

@@ -108,8 +108,7 @@ class _Stable(Eliminating):
 
     def perturbations(self, x: Array, models: Models) -> Array:
         """Return the feasible perturbations of `x`."""
-        around: Array = self._ball(models)(x[None, :])[0]
-        return around
+        return self._ball(models)(x[None, :])[0]
 
     def suggest(
         self, state: StableState, models: Models, argmax: Argmax, pending: Pending
@@ -165,8 +164,7 @@ class _Stable(Eliminating):
             return super().recommend(state, models, history)
         bands, ball = self.bands(state, models, []), self._ball(models)
         worst = [WorstCase(UCB(p, -beta), ball)(X) for p, beta in bands]
-        x: Array = X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
-        return x
+        return X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
 
 
 def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:

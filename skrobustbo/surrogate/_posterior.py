@@ -256,8 +256,7 @@ class Posterior:
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
         precision = np.einsum("ij,ij->j", inverse, inverse)
-        errors: Array = self._alpha[:n] / np.sqrt(precision)
-        return errors
+        return self._alpha[:n] / np.sqrt(precision)
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.
