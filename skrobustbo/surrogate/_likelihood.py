@@ -320,7 +320,7 @@ def strong_noise(
     evidence: float,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float] | None:
-    """Return length scales and noise that are far more probable; see `Fits`.
+    """Return length scales and noise that are far more probable; see `Models`.
 
     The likelihood is one that fits the noise; its own is the one assumed.
     """
