@@ -46,35 +46,19 @@ _SAYS = (
 )
 OTHER_SPLITS = f"cv.split and cv.get_n_splits {_SAYS} inconsistent results."
 
+#: What others import from here: these names, and all that is defined below.
 __all__ = [
-    "NO_FITS",
-    "OTHER_SPLITS",
     "BaseSearchCV",
-    "HTMLReprMixin",
     "HasMethods",
     "Interval",
-    "SilentTask",
     "StrOptions",
-    "allows",
     "check_method_params",
     "clone_parametrized",
     "fit_and_score",
     "fit_context",
-    "has_callbacks",
     "insert_error_scores",
-    "is_own_score",
-    "is_row_wise",
-    "metric_names",
-    "nested_params",
     "num_samples",
-    "root_task",
-    "score_function",
-    "score_settings",
-    "score_sign",
-    "scorer_of",
     "warn_or_raise_about_fit_failures",
-    "with_score_function",
-    "with_scorer",
 ]
 
 

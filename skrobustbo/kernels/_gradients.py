@@ -100,6 +100,13 @@ def length_scales(kernel: Kernel, n_columns: int) -> Array:
     return scales
 
 
+def by_differences(function: Callable[[Array], Array], Z: Array) -> Array:
+    """Return the gradient of a function of points at `Z`, along a last axis."""
+    steps = _STEP * np.eye(Z.shape[1])
+    slopes = [(function(Z + s) - function(Z - s)) / (2 * _STEP) for s in steps]
+    return np.stack(slopes, axis=-1)
+
+
 @singledispatch
 def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array]:
     """Return k(Z, X), shape (m, n), and its gradient in Z, shape (m, n, n_columns).
@@ -132,12 +139,7 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     >>> bool(np.isclose(slope[0, 0, 0], k[0, 0]))
     True
     """
-    gradient = np.empty((len(Z), len(X), Z.shape[1]))
-    for j in range(Z.shape[1]):
-        step = np.zeros(Z.shape[1])
-        step[j] = _STEP
-        gradient[:, :, j] = (kernel(Z + step, X) - kernel(Z - step, X)) / (2 * _STEP)
-    return kernel(Z, X), gradient
+    return kernel(Z, X), by_differences(lambda points: kernel(points, X), Z)
 
 
 # Matern is a subclass of RBF, and so served by the same function.
@@ -281,15 +283,9 @@ def diag_gradient(kernel: Kernel, Z: Array) -> Array:
     -------
     gradient : array of shape (m, n_columns)
     """
-    gradient = np.zeros_like(Z)
-    if not kernel.is_stationary():
-        for j in range(Z.shape[1]):
-            step = np.zeros(Z.shape[1])
-            step[j] = _STEP
-            gradient[:, j] = (kernel.diag(Z + step) - kernel.diag(Z - step)) / (
-                2 * _STEP
-            )
-    return gradient
+    if kernel.is_stationary():
+        return np.zeros_like(Z)
+    return by_differences(kernel.diag, Z)
 
 
 # Composite kernels pass the question on: their parts may know more than differences do,
