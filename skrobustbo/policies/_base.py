@@ -250,7 +250,18 @@ class Policy(BaseEstimator):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         check_kinds(self)
-        check_noise(self.noise, self.normalize_y)
+        noise, pair = self.noise, self.normalize_y
+        if not 0 < noise < np.inf:
+            raise ValueError(
+                f"The 'noise' of a policy must be a positive number. Got {noise!r} "
+                "instead; use a small one, such as 1e-3, if there is no noise."
+            )
+        known = isinstance(pair, tuple | list) and pair[1] > 0
+        if not isinstance(pair, bool) and not (known and np.isfinite(pair).all()):
+            raise ValueError(
+                "The 'normalize_y' of a policy must be True, False or a pair of a mean "
+                f"and a positive scale, both finite. Got {pair!r} instead."
+            )
 
     # What the model sees of the values ------------------------------------------------
 
@@ -280,22 +291,6 @@ class Policy(BaseEstimator):
     def base_kernel(self) -> Kernel:
         """Return the kernel setting, Matern-5/2 with length scale 1 by default."""
         return Matern(nu=2.5) if self.kernel is None else self.kernel
-
-
-def check_noise(noise: Any, normalize_y: Any) -> None:
-    """Raise a ValueError for a noise or a normalisation out of range."""
-    if not 0 < noise < np.inf:
-        raise ValueError(
-            f"The 'noise' of a policy must be a positive number. Got {noise!r} "
-            "instead; use a small one, such as 1e-3, if there is no noise."
-        )
-    pair = isinstance(normalize_y, tuple | list) and len(normalize_y) == 2
-    known = pair and normalize_y[1] > 0 and np.isfinite(normalize_y).all()
-    if not isinstance(normalize_y, bool) and not known:
-        raise ValueError(
-            "The 'normalize_y' of a policy must be True, False or a pair of a mean and "
-            f"a positive scale, both finite. Got {normalize_y!r} instead."
-        )
 
 
 def standardisation(

@@ -29,11 +29,11 @@ from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
     estimated,
-    length_scale_candidate,
+    estimated_model,
     theta_label,
 )
 from skrobustbo.policies._settings import PositiveInt, settings
-from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
+from skrobustbo.surrogate import GammaPrior, Models, Posterior, Prior
 
 
 @dataclass
@@ -144,7 +144,9 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
         before = pending[-1]["thetas"] if pending else state.thetas
         thetas = self._draws(before, models)  # line 2
         counts = Counter(tuple(theta) for theta in thetas)
-        posteriors = [models.at(self._candidate(theta, models)) for theta in counts]
+        posteriors = [
+            models.at(estimated_model(self, models, theta)) for theta in counts
+        ]
         weights = np.array(list(counts.values())) / len(thetas)
         t = state.t + len(pending) + 1  # line 1
         parts = [self._part(p, state.n_parameters, t, argmax) for p in posteriors]
@@ -177,10 +179,6 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
             per_parameter=self.anisotropic,
         ).tolist()
 
-    def _candidate(self, theta: Sequence[float], models: Models) -> Candidate:
-        columns = models.spread(np.array(theta)) if self.anisotropic else theta[0]
-        return length_scale_candidate(self.base_kernel(), columns, theta)
-
     def learn(self, state: ChainState, metadata: Metadata, history: Told) -> None:
         """Keep the end of the chain."""
         state.thetas = metadata["thetas"]
@@ -188,7 +186,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
 
     def alive(self, state: ChainState) -> list[Survivor]:
         """Return the geometric mean of the latest draws."""
-        return [estimated(_middle(state.thetas).tolist())] if state.thetas else []
+        return estimated(_middle(state.thetas).tolist()) if state.thetas else []
 
 
 def _middle(thetas: list[list[float]]) -> Array:

@@ -28,7 +28,7 @@ from skrobustbo.policies._interface import (
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     estimated,
-    length_scale_candidate,
+    estimated_model,
     metadata_of,
 )
 from skrobustbo.policies._settings import Share, settings
@@ -178,8 +178,7 @@ class BOHO(Policy, name="boho"):
     ) -> Proposal:
         """Estimate inside the bounds, then return the best expected improvement."""
         theta = self._estimate(state, models)
-        columns = models.spread(theta) if self.anisotropic else theta[0]
-        posterior = models[length_scale_candidate(self.base_kernel(), columns, theta)]
+        posterior = models[estimated_model(self, models, theta)]
         t = state.t + len(pending) + 1  # line 2
         best = self._incumbent(posterior, models, argmax)
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
@@ -243,4 +242,4 @@ class BOHO(Policy, name="boho"):
 
     def alive(self, state: BOHOState) -> list[Survivor]:
         """Return the latest estimate."""
-        return [estimated(state.theta)] if state.theta else []
+        return estimated(state.theta)

@@ -27,7 +27,7 @@ from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
     estimated,
-    length_scale_candidate,
+    estimated_model,
     length_scales_of,
     metadata_of,
     named,
@@ -125,12 +125,7 @@ class _EstimatingUCB(UCBPolicy):
         theta = models.fit(
             kernel, self._prior(), LENGTH_SCALE_BOUNDS, starts, per_parameter=each
         )
-        return models[self._candidate(models, theta)], {"theta": theta.tolist()}
-
-    def _candidate(self, models: Models, theta: Array) -> Candidate:
-        """Return the model of length scales, one or one for each parameter."""
-        columns = models.spread(theta) if self.anisotropic else theta[0]
-        return length_scale_candidate(self.base_kernel(), columns, theta)
+        return models[estimated_model(self, models, theta)], {"theta": theta.tolist()}
 
     def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
         """Keep the estimate as the next warm start."""
@@ -139,7 +134,7 @@ class _EstimatingUCB(UCBPolicy):
 
     def alive(self, state: EstimateState) -> list[Survivor]:
         """Return the latest estimate."""
-        return [estimated(state.theta)] if state.theta else []
+        return estimated(state.theta)
 
 
 @settings
@@ -252,6 +247,6 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
             theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
             if theta.min() < LENGTH_SCALE_BOUNDS[0]:
                 break
-            posterior = models.at(self._candidate(models, theta))
+            posterior = models.at(estimated_model(self, models, theta))
             x = ask(posterior)
         return posterior, x
