@@ -144,10 +144,11 @@ class Maximizer:
         """The raw sample, or the whole space, shape (m, n_columns)."""
         if self.whole:
             return self._some(self.domain.enumerate())
-        sobol = _shifted_sobol(
-            _SAMPLE, self.domain.n_uniform, self._rng(self._sample_seed)
-        )
-        X = np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
+        # A Sobol sequence shifted at random (Cranley and Patterson 1976): a scrambling
+        # at every step would cost more than the posterior at its points.
+        n = self.domain.n_uniform
+        U = (_base_points(_SAMPLE, n) + self._rng(self._sample_seed).random(n)) % 1.0
+        X = np.concatenate([self.domain.from_uniform(U), self._neighbours()])
         return self._some(self._feasible(X)) if self.domain.constrained else X
 
     def _some(self, X: Array) -> Array:
@@ -391,11 +392,3 @@ def _ranked(values: Array) -> Array:
 @lru_cache(maxsize=16)
 def _base_points(n: int, d: int) -> Array:
     return sobol(n, d, seed=0)
-
-
-def _shifted_sobol(n: int, d: int, rng: np.random.Generator) -> Array:
-    """Return a Sobol sequence shifted at random (Cranley and Patterson 1976).
-
-    A fresh scrambling at every step would cost more than the posterior at its points.
-    """
-    return (_base_points(n, d) + rng.random(d)) % 1.0

@@ -12,7 +12,12 @@ import numpy as np
 from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
-from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, QueryBound
+from skrobustbo.policies._candidates import (
+    CandidatePolicy,
+    CandidateState,
+    QueryBound,
+    RegretBalancer,
+)
 from skrobustbo.policies._consistent import Credited
 from skrobustbo.policies._interface import (
     Argmax,
@@ -87,8 +92,7 @@ class Eliminating(CandidatePolicy):
 
     def xi(self, n_sums: int, t: int) -> float:
         """Return the noise term of the test for so many sums, for Gaussian noise."""
-        log = math.log(n_sums * math.pi**2 * t**2 / (3 * self.delta))  # line 7
-        return 2 * self.noise**2 * log  # line 7
+        return RegretBalancer(self.noise, self.delta).xi(n_sums, t)
 
     def eliminate(
         self, state: Any, queries: Sequence[QueryBound], values: Array, n_sums: int

@@ -112,12 +112,6 @@ def _stepped(value: Any, step: Any) -> Dimension:
     return Categorical([min(place, float(high)) for place in places], ordered=True)
 
 
-def _skrub_number(value: Any) -> Any:
-    return _number(
-        Integer if value.to_int else Real, value.low, value.high, bool(value.log)
-    )
-
-
 _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("skopt", "Real"): partial(_skopt_number, Real),
     ("skopt", "Integer"): partial(_skopt_number, Integer),
@@ -125,7 +119,9 @@ _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("optuna", "FloatDistribution"): _optuna_float,
     ("optuna", "IntDistribution"): _optuna_int,
     ("optuna", "CategoricalDistribution"): lambda v: Categorical(distinct(v.choices)),
-    ("skrub", "NumericChoice"): _skrub_number,
+    ("skrub", "NumericChoice"): lambda v: _number(
+        Integer if v.to_int else Real, v.low, v.high, bool(v.log)
+    ),
     ("skrub", "DiscretizedNumericChoice"): lambda v: _from_sequence(v.grid),
     ("skrub", "Choice"): lambda v: _from_sequence(v.outcomes),
 }
