@@ -225,9 +225,8 @@ def band_beta(beta: float | str, band: WidthInputs) -> float:
 
 
 def check_beta(beta: Any) -> None:
-    """Raise a ValueError for a setting that no band can be made of."""
-    number = isinstance(beta, int | float) and not isinstance(beta, bool)
-    if not (number and 0 <= beta < math.inf) and beta not in _SCHEDULES:
+    """Raise a ValueError for a number, or a name, that no band can be made of."""
+    if not (beta in _SCHEDULES if isinstance(beta, str) else 0 <= beta < math.inf):
         raise ValueError(
             f"The 'beta' of a policy must be a finite number >= 0 or one of "
             f"{sorted(_SCHEDULES)}. Got {beta!r} instead."

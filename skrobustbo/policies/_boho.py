@@ -137,8 +137,8 @@ class BOHO(Policy, name="boho"):
     state_type: ClassVar[type] = BOHOState
     metadata_type: ClassVar[type] = _Fitted
 
-    lower: float | Sequence[float] = LENGTH_SCALE_BOUNDS[0]
-    upper: float | Sequence[float] | None = None
+    lower: Positive | Sequence[Positive] = LENGTH_SCALE_BOUNDS[0]
+    upper: Positive | Sequence[Positive] | None = None
     anisotropic: bool = True
     threshold: float = 1.0
     shrink: Share = 0.5
@@ -150,12 +150,9 @@ class BOHO(Policy, name="boho"):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        lower = np.asarray(self.lower, dtype=float)
-        positive = np.all((lower > 0) & np.isfinite(lower))
-        require(positive, self, "lower", "positive and finite")
         if self.upper is not None:
-            above = np.all((lower <= self.upper) & np.isfinite(self.upper))
-            require(above, self, "upper", "at least 'lower' and finite")
+            above = np.all(np.asarray(self.lower) <= self.upper)
+            require(above, self, "upper", "at least 'lower'")
         require(self.threshold > 0, self, "threshold", "positive")
         pair = len(self.nu_range) == 2
         pair = pair and 0 < self.nu_range[0] < self.nu_range[1] < np.inf

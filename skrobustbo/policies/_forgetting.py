@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Consistent, Finite
+from skrobustbo._forms import Consistent, Finite, NotNegative
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
@@ -242,13 +242,7 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
     UITVBO(variance=0.05)
     """
 
-    variance: float = 0.03
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        known = self._is_rate(self.variance)
-        require(known, self, "variance", "finite and >= 0")
+    variance: NotNegative = 0.03
 
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < math.inf

@@ -39,6 +39,14 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and _is_number(value)
 
 
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and 0 < value < math.inf
+
+
+def _is_not_negative(value: Any) -> bool:
+    return _is_number(value) and 0 <= value < math.inf
+
+
 def _lists(value: Any, holds: Callable[[Any], bool]) -> bool:
     text = isinstance(value, str | bytes | bytearray | Mapping | set | frozenset)
     several = isinstance(value, Iterable) and isinstance(value, Sized) and not text
@@ -54,10 +62,8 @@ _KINDS: dict[str, Kind] = {
     "Count": (lambda v: _is_count(v) and v >= 0, "an integer >= 0"),
     "PositiveInt": (lambda v: _is_count(v) and v > 0, "a positive integer"),
     "float": (_is_number, "a number"),
-    "Positive": (
-        lambda v: _is_number(v) and 0 < v < math.inf,
-        "a positive, finite number",
-    ),
+    "Positive": (_is_positive, "a positive, finite number"),
+    "NotNegative": (_is_not_negative, "a finite number >= 0"),
     "Share": (lambda v: _is_number(v) and 0 < v < 1, "a number between 0 and 1"),
     "Power": (
         lambda v: _is_number(v) and 0 <= v <= _STEEPEST,
@@ -71,7 +77,11 @@ _KINDS: dict[str, Kind] = {
     "Growth": (lambda v: _is_number(v) or callable(v), "a number or a callable"),
     "Sequence[float]": (lambda v: _lists(v, _is_number), "a list of numbers"),
     "Sequence[int]": (lambda v: _lists(v, _is_count), "a list of integers"),
-    "Mapping[str, float]": (lambda v: isinstance(v, Mapping), "a dict of numbers"),
+    "Sequence[Positive]": (lambda v: _lists(v, _is_positive), "a list of such numbers"),
+    "Mapping[str, NotNegative]": (
+        lambda v: isinstance(v, Mapping) and all(map(_is_not_negative, v.values())),
+        "a dict of such numbers",
+    ),
     "Given": (
         lambda v: (
             isinstance(v, list | tuple)

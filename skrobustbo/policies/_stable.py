@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo._arguments import require
-from skrobustbo._forms import Consistent, Count, Finite
+from skrobustbo._forms import Consistent, Count, Finite, NotNegative
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given, QueryBound
 from skrobustbo.policies._consistent import Credited
@@ -86,16 +85,9 @@ class _Stable(Eliminating):
     metadata_type: ClassVar[type] = _Attacked
     seeks_maximum: ClassVar[bool] = False  # but the best worst case
 
-    eps: float | Mapping[str, float] = 0.05
+    eps: NotNegative | Mapping[str, NotNegative] = 0.05
     metric: Literal["max", "l2"] = "max"
     units: Literal["cube", "user"] = "cube"
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
-        finite = all(map(_is_radius, radii))
-        require(finite, self, "eps", "a finite number >= 0 or a dict of such numbers")
 
     def start(self, setup: Setup, models: Models) -> StableState:
         """Return a state in which every candidate survives."""
@@ -295,8 +287,3 @@ class StableOpt(_Stable, name="stableopt"):
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
         """Return the maximum likelihood length scale of the initial design."""
         return [initial_length_scale(self.base_kernel(), setup, models)]
-
-
-def _is_radius(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and bool(0 <= value < np.inf)
