@@ -49,7 +49,7 @@ MAY_IMPORT = {
         "surrogate",
         "space",
     },
-    "previous": {"_names", "optimizer", "space"},
+    "previous": {"_arguments", "_names", "optimizer", "space"},
     "checkpoint": {"_names", "_trials"},
     "evaluation": {
         "checkpoint",
