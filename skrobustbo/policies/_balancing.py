@@ -14,7 +14,6 @@ import numpy as np
 
 from skrobustbo._arguments import require
 from skrobustbo._forms import Count, Positive
-from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
@@ -39,7 +38,6 @@ from skrobustbo.policies._models import (
     is_usable,
     length_scale_candidate,
     metadata_of,
-    named,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
@@ -188,18 +186,14 @@ class Balancing(UCBPolicy):
             if u not in state.introduced:
                 state.introduce(u)
 
-    def plausible(self, state: BalancingState, models: Models) -> list[Candidate]:
-        """Return the surviving candidates."""
+    def surviving(self, state: BalancingState) -> list[Candidate]:
+        """Return the candidates not eliminated."""
         return [self.candidate(state, i) for i in state.alive]
 
     @property
     def norm_bounded(self) -> bool:
         """The theory of balancing is one of norms, whatever beta is set to."""
         return True
-
-    def alive(self, state: BalancingState) -> list[Survivor]:
-        """Return the surviving candidates."""
-        return named(self.candidate(state, i) for i in state.alive)
 
 
 def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:

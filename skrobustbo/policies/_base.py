@@ -207,9 +207,13 @@ class Policy(BaseEstimator):
         mu[~np.isfinite(history.values)] = -np.inf
         return models.X[int(np.argmax(mu))]
 
-    def alive(self, state: Any) -> list[Survivor]:
-        """Return the candidate models that survive, by their names."""
+    def surviving(self, state: Any) -> list[Candidate]:
+        """Return the models that a state tells, none where the values tell them."""
         return []
+
+    def alive(self, state: Any) -> list[Survivor]:
+        """Return the names of the models that are left: by default those surviving."""
+        return named(self.surviving(state))
 
     def perturbations(self, x: Array, models: Models) -> Array:
         """Return the points that may be met where `x` is deployed: here, it alone."""
@@ -231,9 +235,9 @@ class Policy(BaseEstimator):
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
         """Return the models of which one is assumed to be right, for regret bounds.
 
-        By default that of MAP length scales.
+        By default those surviving, or else that of MAP length scales.
         """
-        return [self.map_model(models)]
+        return self.surviving(state) or [self.map_model(models)]
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
         """Return those of the models in use: by default of the plausible ones."""
@@ -391,10 +395,6 @@ class OneModelUCB(UCBPolicy):
             return Candidate(self.kernel)
         return length_scale_candidate(self.base_kernel(), state.theta)
 
-    def plausible(self, state: Any, models: Models) -> list[Candidate]:
+    def surviving(self, state: Any) -> list[Candidate]:
         """Return the one model."""
         return [self.candidate(state)]
-
-    def alive(self, state: Any) -> list[Survivor]:
-        """Return the one model."""
-        return named([self.candidate(state)])

@@ -10,14 +10,12 @@ from typing import Annotated, Any, ClassVar, TypedDict
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
-from skrobustbo._trials import Survivor
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._consistent import Index, IndexTold
 from skrobustbo.policies._interface import Array, Pending, Setup
 from skrobustbo.policies._models import (
     initial_length_scale,
     length_scale_candidate,
-    named,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
@@ -123,8 +121,8 @@ class CandidatePolicy(UCBPolicy):
         """Return |U| before any elimination."""
         return len(self.given() or state.thetas)
 
-    def survivors(self, state: CandidateState) -> list[Candidate]:
-        """Return U: the surviving models."""
+    def surviving(self, state: CandidateState) -> list[Candidate]:
+        """Return U: the models not eliminated."""
         every = candidate_models(self.given(), self.base_kernel(), state.thetas)
         return [every[i] for i in state.survivors]
 
@@ -133,17 +131,9 @@ class CandidatePolicy(UCBPolicy):
     ) -> list[tuple[Posterior, float]]:
         """Return the posterior and beta of every survivor at the next query."""
         t = state.t + len(pending) + 1
-        posteriors = [models[candidate] for candidate in self.survivors(state)]
+        posteriors = [models[candidate] for candidate in self.surviving(state)]
         d = state.n_parameters
         return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
-
-    def plausible(self, state: CandidateState, models: Models) -> list[Candidate]:
-        """Return the surviving models."""
-        return self.survivors(state)
-
-    def alive(self, state: CandidateState) -> list[Survivor]:
-        """Return the surviving models."""
-        return named(self.survivors(state))
 
 
 class RegretBalancer:

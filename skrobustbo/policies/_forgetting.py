@@ -145,7 +145,7 @@ class _TimedUCB(_FadingUCB):
         raise NotImplementedError
 
     def alive(self, state: Any) -> list[Survivor]:
-        """Return the one model."""
+        """Return the name of the one model."""
         return named([self._in_time(state, 0, state.rate)])
 
 
