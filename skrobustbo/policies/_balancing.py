@@ -18,11 +18,7 @@ from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import (
-    HALVES,
-    Given,
-    RegretBalancer,
-)
+from skrobustbo.policies._candidates import HALVES, Given, RegretBalancer
 from skrobustbo.policies._consistent import Credited, Index, IndexTold
 from skrobustbo.policies._interface import (
     Argmax,

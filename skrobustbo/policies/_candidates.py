@@ -13,10 +13,7 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._consistent import Index, IndexTold
 from skrobustbo.policies._interface import Array, Pending, Setup
-from skrobustbo.policies._models import (
-    initial_length_scale,
-    length_scale_candidate,
-)
+from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 

@@ -18,11 +18,7 @@ from skrobustbo.policies._changing import (
     ResettingUCB,
 )
 from skrobustbo.policies._interface import Array, Metadata, Setup
-from skrobustbo.policies._memory import (
-    BudgetedUCB,
-    block_length,
-    check_block_length,
-)
+from skrobustbo.policies._memory import BudgetedUCB, block_length, check_block_length
 from skrobustbo.policies._settings import PositiveInt, Share, settings
 from skrobustbo.surrogate import Models, Posterior
 

@@ -9,11 +9,7 @@ from typing import Literal
 from skrobustbo._arguments import require
 from skrobustbo._forms import Positive
 from skrobustbo.kernels import smoothness
-from skrobustbo.policies._balancing import (
-    Balancing,
-    BalancingState,
-    rate_regret,
-)
+from skrobustbo.policies._balancing import Balancing, BalancingState, rate_regret
 from skrobustbo.policies._beta import checked_smoothness
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._models import initial_length_scale, length_scale_candidate

@@ -13,13 +13,7 @@ from skrobustbo._forms import Positive, has_form
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._interface import Array, Metadata, Setup
-from skrobustbo.surrogate import (
-    Candidate,
-    FlatPrior,
-    LogNormalPrior,
-    Models,
-    Posterior,
-)
+from skrobustbo.surrogate import Candidate, FlatPrior, LogNormalPrior, Models, Posterior
 
 #: Length scales, in unit-cube coordinates, that likelihood fits may return.
 LENGTH_SCALE_BOUNDS = (0.005, 20.0)
