@@ -34,15 +34,12 @@ class Belief(Protocol):
     @property
     def length_scales(self) -> Array:
         """Distance over which it varies in each column, shape (n_columns,)."""
-        ...
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and deviation at points, both of shape (m,)."""
-        ...
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
         """Return mean, deviation, and the gradients of both, at points."""
-        ...
 
 
 class Acquisition(Protocol):
@@ -54,11 +51,9 @@ class Acquisition(Protocol):
 
     def __call__(self, Z: Array) -> Array:
         """Return the values at points of shape (m, n_columns)."""
-        ...
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the values, shape (m,), and gradients, shape (m, n_columns)."""
-        ...
 
 
 def reach_of(acq: Acquisition) -> Array:

@@ -39,23 +39,18 @@ class Argmax(Protocol):
 
     def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
         """Return the feasible point of highest value, and the value."""
-        ...
 
     def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
         """Return the maximiser over the box of half side `radius` around a point."""
-        ...
 
     def farthest(self) -> Array:
         """Return the feasible point that the points seen leave most uncovered."""
-        ...
 
     def random(self) -> Array:
         """Return a free random draw of a feasible point."""
-        ...
 
     def free(self, x: Array) -> bool:
         """Return whether a feasible point may still be proposed."""
-        ...
 
 
 class Told(Protocol):
@@ -64,12 +59,10 @@ class Told(Protocol):
     @property
     def values(self) -> Array:
         """Raw values of the told points, nan where the evaluation failed."""
-        ...
 
     @property
     def chosen(self) -> NDArray[np.intp]:
         """Which of the told points the policy has chosen, in the order told."""
-        ...
 
 
 @dataclass(frozen=True)
