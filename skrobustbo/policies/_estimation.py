@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -45,8 +44,6 @@ from skrobustbo.surrogate import (
 #: By how much length scales are shortened at a time, where a query must be unsure.
 _SHORTER = 1.1
 
-Ask = Callable[[Posterior], Array]
-Asked = tuple[Posterior, Array]
 #: The position of one of the models to choose from.
 _Choice = Annotated[
     Count,
@@ -90,10 +87,12 @@ class _EstimatingUCB(UCBPolicy):
     state_type: ClassVar[type] = EstimateState
     metadata_type: ClassVar[type] = _PointEstimate
 
-    anisotropic: bool = False
+    #: The prior of each length scale where none is set.
+    default_prior: ClassVar[Prior] = FlatPrior()
 
-    def _prior(self) -> Prior:
-        raise NotImplementedError
+    prior: Prior | None = field(default=None, init=False)
+    anisotropic: bool = False
+    least_deviation: Positive | None = field(default=None, init=False)
 
     def suggest(
         self, state: EstimateState, models: Models, argmax: Argmax, pending: Pending
@@ -106,12 +105,14 @@ class _EstimatingUCB(UCBPolicy):
             beta = self.beta_of(posterior, state.n_parameters, t)
             return argmax(UCB(posterior, beta))[0]  # line 3
 
-        posterior, x = self._query(models, posterior, ask)
+        x, least = ask(posterior), self.least_deviation or 0.0
+        while posterior.told_deviation(x) < least:  # line 5
+            theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
+            if theta.min() < LENGTH_SCALE_BOUNDS[0]:
+                break
+            posterior = models.at(estimated_model(self, models, theta))
+            x = ask(posterior)
         return x, metadata_of(models, posterior, x, **estimate)
-
-    def _query(self, models: Models, posterior: Posterior, ask: Ask) -> Asked:
-        """Return the model in the end, and the maximiser of its bound."""
-        return posterior, ask(posterior)
 
     def _estimate(
         self, state: EstimateState, models: Models
@@ -121,9 +122,12 @@ class _EstimatingUCB(UCBPolicy):
         starts: list[float | Array] = [*STARTS]
         if state.theta:
             starts.insert(0, np.asarray(state.theta))
-        kernel, each = self.base_kernel(), self.anisotropic
         theta = models.fit(
-            kernel, self._prior(), LENGTH_SCALE_BOUNDS, starts, per_parameter=each
+            self.base_kernel(),
+            self.default_prior if self.prior is None else self.prior,
+            LENGTH_SCALE_BOUNDS,
+            starts,
+            per_parameter=self.anisotropic,
         )
         return models[estimated_model(self, models, theta)], {"theta": theta.tolist()}
 
@@ -167,9 +171,6 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
     """
 
     candidates: Given | None = None
-
-    def _prior(self) -> Prior:
-        return FlatPrior()
 
     def _estimate(
         self, state: EstimateState, models: Models
@@ -231,22 +232,8 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75, common=0.0))
     """
 
+    default_prior: ClassVar[Prior] = GammaPrior(3.0, 6.0)
+
     prior: Prior | None = None
     anisotropic: bool = True
     least_deviation: Positive | None = None
-
-    def _prior(self) -> Prior:
-        return GammaPrior(3.0, 6.0) if self.prior is None else self.prior
-
-    def _query(self, models: Models, posterior: Posterior, ask: Ask) -> Asked:
-        """Return the model and its query, shortened until that is unsure."""
-        x = ask(posterior)
-        if self.least_deviation is None:
-            return posterior, x
-        while posterior.told_deviation(x) < self.least_deviation:  # line 5
-            theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
-            if theta.min() < LENGTH_SCALE_BOUNDS[0]:
-                break
-            posterior = models.at(estimated_model(self, models, theta))
-            x = ask(posterior)
-        return posterior, x
