@@ -19,11 +19,8 @@ from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
 from skrobustbo.policies._interface import (
-    Argmax,
     Array,
     Metadata,
-    Pending,
-    Proposal,
     Setup,
     Told,
 )
@@ -81,13 +78,6 @@ class _FadingUCB(ChangingUCB):
     def _first_rate(self, state: ForgettingState) -> float:
         raise NotImplementedError
 
-    def suggest(
-        self, state: ForgettingState, models: Models, argmax: Argmax, pending: Pending
-    ) -> Proposal:
-        """Return the maximiser of the bound on the present objective."""
-        state = replace(state, rate=self._rate(state, models))
-        return super().suggest(state, models, argmax, pending)  # line 1, line 3
-
     def _evidence(
         self, state: ForgettingState, models: Models, posterior: Posterior, x: Array
     ) -> Metadata:
@@ -100,10 +90,6 @@ class _FadingUCB(ChangingUCB):
 
     def _is_rate(self, rate: float) -> bool:
         raise NotImplementedError
-
-    def _rate(self, state: ForgettingState, models: Models) -> float:
-        """Return the rate of change to assume at this step."""
-        return state.rate
 
 
 @settings
@@ -199,15 +185,16 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     def _first_rate(self, state: ForgettingState) -> float:
         return _EPSILON_START if self.epsilon == "mle" else float(self.epsilon)
 
-    def _rate(self, state: ForgettingState, models: Models) -> float:
-        if self.epsilon != "mle":
-            return state.rate
-        n_columns = models.X.shape[1]
-        return models.timed().fit_value(
-            lambda epsilon: self._in_time(state, n_columns, epsilon),
-            _EPSILON_BOUNDS,
-            state.rate,
-        )
+    def estimated(self, state: ForgettingState, models: Models) -> ForgettingState:
+        """Return the state with the rate, and hyperparameters, that are estimated."""
+        if self.epsilon == "mle":
+            rate = models.timed().fit_value(
+                lambda epsilon: self._in_time(state, models.X.shape[1], epsilon),
+                _EPSILON_BOUNDS,
+                state.rate,
+            )
+            state = replace(state, rate=rate)
+        return super().estimated(state, models)
 
     def _time_kernel(self, rate: float) -> tuple[Kernel, str]:
         return ForgettingKernel(rate), "epsilon"
