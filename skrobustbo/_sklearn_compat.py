@@ -43,34 +43,18 @@ _SAYS = (
 )
 OTHER_SPLITS = f"cv.split and cv.get_n_splits {_SAYS} inconsistent results."
 
+#: What others import from here: these names, and all that is defined below.
 __all__ = [
-    "NO_FITS",
-    "OTHER_SPLITS",
     "BaseSearchCV",
-    "HTMLReprMixin",
     "HasMethods",
     "Interval",
-    "SilentTask",
     "StrOptions",
-    "allows",
     "check_method_params",
     "clone_parametrized",
     "fit_and_score",
     "fit_context",
-    "has_callbacks",
-    "is_own_score",
-    "is_row_wise",
-    "metric_names",
-    "nested_params",
     "num_samples",
-    "root_task",
-    "score_function",
-    "score_settings",
-    "score_sign",
-    "scorer_of",
     "warn_or_raise_about_fit_failures",
-    "with_score_function",
-    "with_scorer",
 ]
 
 
@@ -205,8 +189,7 @@ def is_row_wise(scorer: Any) -> bool:
 
 def score_function(scorer: Any) -> Callable[..., Any]:
     """Return the metric of a scorer of `make_scorer`."""
-    function: Callable[..., Any] = scorer._score_func
-    return function
+    return scorer._score_func
 
 
 def score_sign(scorer: Any) -> int:

@@ -49,7 +49,7 @@ MAY_IMPORT = {
         "surrogate",
         "space",
     },
-    "previous": {"_names", "optimizer", "space"},
+    "previous": {"_arguments", "_names", "optimizer", "space"},
     "checkpoint": {"_forms", "_names", "_trials"},
     "evaluation": {
         "checkpoint",
@@ -276,7 +276,7 @@ BUDGET = {
     "__init__": 30,
     "__main__": 10,
     "_arguments": 60,
-    "_forms": 60,
+    "_forms": 90,
     "_names": 90,
     "_sklearn_compat": 160,
     "_sobol": 20,

@@ -66,7 +66,7 @@ def loads(body: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Malformed("not JSON") from error
     require(isinstance(value, dict), "not a JSON object")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _refuse(constant: str) -> Any:

@@ -45,8 +45,7 @@ class SearchResult(OptimizeResult):
     @property
     def values(self) -> NDArray[np.float64]:  # type: ignore[override]
         """Values of the function in the order of evaluation, shape (nfev,)."""
-        found: NDArray[np.float64] = self["values"]
-        return found
+        return self["values"]
 
 
 def maximize(
