@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from skrobustbo._names import did_you_mean, slip_of
 from skrobustbo._sklearn_compat import has_params, nested_params
-from skrobustbo.model_selection._text import short
+from skrobustbo._text import short
 from skrobustbo.space import Space, distinct
 
 Params = dict[str, Any]

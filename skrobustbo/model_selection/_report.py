@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._names import be, count, every, printable
-from skrobustbo._trials import rounding
-from skrobustbo.model_selection._bounds import has_settled, left_to_gain
-from skrobustbo.model_selection._failures import FRAME
-from skrobustbo.model_selection._findings import Edge, Findings, Share
-from skrobustbo.model_selection._softly import Attempt
-from skrobustbo.model_selection._text import (
+from skrobustbo._text import (
     clipped,
     duration,
     setting,
     short,
     with_error,
 )
+from skrobustbo._trials import rounding
+from skrobustbo.model_selection._bounds import has_settled, left_to_gain
+from skrobustbo.model_selection._failures import FRAME
+from skrobustbo.model_selection._findings import Edge, Findings, Share
+from skrobustbo.model_selection._softly import Attempt
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from skrobustbo._names import count, printable
+from skrobustbo._text import clipped, duration
 from skrobustbo.model_selection import LoadedSearch
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200
-#: Seconds that no fold and no search takes: some centuries.
-_FAR = 1e10
 #: The status of candidates that have no score, and those of which there is a count.
 _PARTIAL = ("stopped", "partial")
 _KINDS = ("failed", *_PARTIAL)
@@ -37,28 +36,7 @@ def clean(value: Any, most: int = _LONG) -> str:
     """
     if isinstance(value, float):
         return f"{value:.5g}"
-    text = printable(str(value))
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    >>> duration(0.021), duration(3.21), duration(75), duration(7384)
-    ('21 ms', '3.2 s', '1 min 15 s', '2 h 3 min')
-    >>> duration(float("nan"))  # of a fold that never came back
-    'unknown'
-    """
-    if not seconds < _FAR:
-        return "unknown"
-    if seconds < 0.1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+    return clipped(printable(str(value)), most)
 
 
 def title(found: LoadedSearch) -> str:

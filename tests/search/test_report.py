@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
+from skrobustbo._text import with_error
 from skrobustbo._trials import Trial
 from skrobustbo.model_selection._bounds import (
     has_settled,
@@ -31,7 +32,6 @@ from skrobustbo.model_selection._bounds import (
 from skrobustbo.model_selection._failures import Failure, Outcome
 from skrobustbo.model_selection._findings import Findings, _has_ends, _total_effects
 from skrobustbo.model_selection._limits import goes_on
-from skrobustbo.model_selection._text import with_error
 from skrobustbo.watching import main as watch
 
 TREE = DecisionTreeRegressor(random_state=0)
