@@ -29,7 +29,7 @@ from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
 from skrobustbo.displays._style import Look, panels
 from skrobustbo.displays._text import unlike
-from skrobustbo.model_selection import largest_of
+from skrobustbo.model_selection import largest_of, last_initial
 
 #: Marks the lines of best values, so that later plots count them.
 _BEST = "skrobustbo-best"
@@ -331,12 +331,12 @@ def _curve(
     name: str, records: Records, bound: float | None, steps: NDArray[np.intp] | None
 ) -> Curve:
     values = values_of(records)
-    initial = [i for i, r in enumerate(records, 1) if r["model_label"] == "initial"]
     stds = np.array([record["value_std"] for record in records])
     best = np.fmax.accumulate(np.where(stds > 0, math.nan, values))
     # Among branches the design is mixed; only that of a whole search is marked.
-    n_initial = max(initial, default=0) if steps is None else 0
-    return Curve(name, values, best, n_initial, bound, stds, steps, params_of(records))
+    labels = [record["model_label"] for record in records if steps is None]
+    design = last_initial(labels)
+    return Curve(name, values, best, design, bound, stds, steps, params_of(records))
 
 
 def _draw(

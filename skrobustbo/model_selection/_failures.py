@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +80,14 @@ class Outcome:
     @property
     def failures(self) -> list[Failure]:
         """The causes of failed folds, the most frequent first."""
-        return failures(self.trials, self.metric)
+        folds: Counter[str] = Counter()
+        candidates: Counter[str] = Counter()
+        for trial in self.trials:
+            found = list(causes(trial, self.metric))
+            folds.update(found)
+            candidates.update(set(found))
+        # Equally frequent ones stay in the order in which they came.
+        return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
     @property
     def n_failed(self) -> int:
@@ -96,18 +103,6 @@ def exception_line(traceback: str) -> str:
     rest = lines[frames[-1] :] if frames else lines
     found = next((line for line in rest if not line.startswith(" ")), "")
     return printable(found or "".join(rest[-1:]).strip()) or "an error without a text"
-
-
-def failures(trials: Iterable[Trial], metric: str | None) -> list[Failure]:
-    """Return the causes of failed folds, the most frequent first."""
-    folds: Counter[str] = Counter()
-    candidates: Counter[str] = Counter()
-    for trial in trials:
-        found = list(causes(trial, metric))
-        folds.update(found)
-        candidates.update(set(found))
-    # Equally frequent ones stay in the order in which they came.
-    return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
 
 def causes(trial: Trial, metric: str | None) -> Iterator[str]:

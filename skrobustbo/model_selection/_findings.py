@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,6 +60,13 @@ _COLUMNS = (
     "mean_fit_time",
     "mean_score_time",
 )
+
+
+def last_initial(labels: Iterable[str]) -> int:
+    """Return the number of the last candidate of the initial design, 0 if none is."""
+    return max(
+        (i for i, label in enumerate(labels, 1) if label == "initial"), default=0
+    )
 
 
 def missing_columns(search: Any, notes: Outcome) -> list[str]:
@@ -126,13 +133,6 @@ class Findings:
         error, score = standard_error(self.folds[self.best]), self.scores[self.best]
         return 0.0 if error <= rounding(score) else error
 
-    @property
-    def honest(self) -> tuple[float, tuple[float, float]] | None:
-        """The honest score and its interval, None where it was not asked for."""
-        if not hasattr(self.search, "honest_score_"):
-            return None
-        return self.search.honest_score_, self.search.honest_interval_
-
     # Progress and noise ---------------------------------------------------------------
 
     @cached_property
@@ -156,8 +156,7 @@ class Findings:
     @cached_property
     def n_initial(self) -> int:
         """Number of candidates up to the last one of the initial design."""
-        labels = list(self.results["model_label"])
-        return max([i for i, x in enumerate(labels, 1) if x == "initial"], default=0)
+        return last_initial(self.results["model_label"])
 
     @property
     def n_fallbacks(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,11 @@ def account(found: Findings, attempt: Attempt) -> str:
     It has no style sheet and no script: text keeps the colour of the page, light or
     dark.
     """
-    picture = attempt("the curve of scores", partial(_curve_of, found), "")
+    picture = attempt(
+        "the curve of scores",
+        lambda: curve(found.scores, found.n_initial, found.metric_name),
+        "",
+    )
     text = html.escape(report(found, attempt))
     return (
         '<details open="" class="skrobustbo-report"><summary>Report</summary>'
@@ -46,10 +49,6 @@ def account(found: Findings, attempt: Attempt) -> str:
 
 
 # The curve ----------------------------------------------------------------------------
-
-
-def _curve_of(found: Findings) -> str:
-    return curve(found.scores, found.n_initial, found.metric_name)
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skrobustbo._names import be, count, every, printable
-from skrobustbo._text import (
-    clipped,
-    duration,
-    setting,
-    short,
-    with_error,
-)
+from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
 from skrobustbo.model_selection._bounds import has_settled, left_to_gain
 from skrobustbo.model_selection._failures import FRAME
@@ -49,18 +43,12 @@ def report(found: Findings, attempt: Attempt) -> str:
         sections = [
             attempt(
                 f"the section {name!r} of the report",
-                partial(_written, name, lines, found),
-                _section(name, ["could not be written"]),
+                partial(_section, name, lines, found),
+                _section(name, lambda found: ["could not be written"], found),
             )
             for name, lines in _SECTIONS.items()
         ]
     return "\n".join([printable(title), "", *filter(None, sections)])
-
-
-def _written(name: str, lines: Callable[[Findings], list[str]], found: Findings) -> str:
-    """Return a section, "" if there is nothing to say."""
-    says = lines(found)
-    return _section(name, says) if says else ""
 
 
 def _title(found: Findings) -> str:
@@ -79,11 +67,11 @@ def _tuned(found: Findings) -> str:
     return f"{_kind(estimator)} with {_kind(steps[-1][1])}"
 
 
-def _section(name: str, lines: Iterable[str]) -> str:
-    """Return lines with the name of their section in the margin."""
-    wrapped = [part for line in lines for part in _wrapped(line)]
+def _section(name: str, lines: Callable[[Findings], list[str]], found: Findings) -> str:
+    """Return lines with the name of their section in the margin; "" if none."""
+    wrapped = [part for line in lines(found) for part in _wrapped(line)]
     block = "\n".join(" " * _MARGIN + part for part in wrapped)
-    return name.ljust(_MARGIN) + block[_MARGIN:]
+    return name.ljust(_MARGIN) + block[_MARGIN:] if wrapped else ""
 
 
 def _wrapped(line: str) -> list[str]:
@@ -108,9 +96,9 @@ def _best(found: Findings) -> list[str]:
 
 
 def _honest(found: Findings) -> list[str]:
-    if found.honest is None:
+    if not hasattr(found.search, "honest_score_"):
         return []
-    score, (low, high) = found.honest
+    score, (low, high) = found.search.honest_score_, found.search.honest_interval_
     if not math.isfinite(score):
         return ["no honest score could be computed"]
     error = found.standard_error
@@ -364,11 +352,6 @@ def _beyond(edge: Edge, found: Findings) -> str:
     return f"{says}, if they make sense (if not, state it by hard={hard!r})"
 
 
-def _irrelevant(found: Findings) -> list[str]:
-    """Return the parameters to be fixed; failures blur what matters."""
-    return [] if _look_at_failures(found) else found.idle
-
-
 def _go_on(found: Findings) -> list[str]:
     is_over = found.search.stop_reason_ in ("space_exhausted", "interrupted")
     if is_over or not found.improving:
@@ -391,7 +374,8 @@ def _less_noise(found: Findings) -> list[str]:
 
 
 def _smaller_space(found: Findings) -> list[str]:
-    idle = _irrelevant(found)
+    # Failures blur what matters.
+    idle = [] if _look_at_failures(found) else found.idle
     if not idle:
         return []
     it = "it" if len(idle) == 1 else "them"

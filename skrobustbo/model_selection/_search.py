@@ -37,7 +37,6 @@ from skrobustbo.evaluation import (
     Stops,
     run_search,
 )
-from skrobustbo.model_selection._checks import keeps_predictions, score_metric
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
@@ -809,7 +808,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             if self.honest_score:
                 self._set_honest_score(Honest())
                 groups = data.get("groups")
-                compute = partial(self._honest, source, run.predictions, groups)
+                compute = partial(honest, self, source.trials, run.predictions, groups)
                 self._set_honest_score(attempt("honest_score_", compute, Honest()))
 
     def _set_resources(self, source: OptimizerSource) -> None:
@@ -838,19 +837,6 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         for name in ("_notes", "_memory", "best_score_", *_HONEST):
             self.__dict__.pop(name, None)
         self.optimizer_ = source.optimizer
-
-    def _honest(
-        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
-    ) -> Honest:
-        return honest(
-            source.trials,
-            kept if keeps_predictions(self) else None,
-            metric=score_metric(self, source.trials[0].metrics),
-            error_score=self.error_score,
-            groups=groups,
-            seed=source.optimizer._seed,
-            verbose=self.verbose,
-        )
 
     def _set_honest_score(self, found: Honest) -> None:
         self.honest_score_, self.honest_interval_ = found.score, found.interval

@@ -9,7 +9,7 @@ from typing import Any
 
 from skrobustbo._names import count, printable
 from skrobustbo._text import clipped, duration
-from skrobustbo.model_selection import LoadedSearch
+from skrobustbo.model_selection import LoadedSearch, last_initial
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200
@@ -18,6 +18,9 @@ _PARTIAL = ("stopped", "partial")
 _KINDS = ("failed", *_PARTIAL)
 #: The latest candidates shown, and the most frequent causes of failures.
 _LATEST, _CAUSES = 6, 2
+
+#: What the columns of `rows` are.
+HEADS = ("candidate", "score", "fit time", "parameters")
 
 _REASONS = {
     "n_iter": "all candidates are done",
@@ -112,16 +115,11 @@ def failures(found: LoadedSearch) -> list[str]:
     return [f"{n} x {clean(cause, _CAUSE)}" for cause, n in causes.most_common(_CAUSES)]
 
 
-def curve_scores(found: LoadedSearch) -> list[float]:
-    """Return the scores of the candidates in order; partial ones have none."""
-    return [t["score"] for t in found.trials if t["status"] not in _PARTIAL]
+def curve_data(found: LoadedSearch) -> tuple[list[float], int]:
+    """Return the scores of the candidates in order, and where their design ends.
 
-
-def n_initial(found: LoadedSearch) -> int:
-    """Return how many of these scores belong to the initial design."""
-    of_design = [
-        trial["model_label"] == "initial"
-        for trial in found.trials
-        if trial["status"] not in _PARTIAL
-    ]
-    return max((i for i, is_one in enumerate(of_design, 1) if is_one), default=0)
+    Partial ones have none.
+    """
+    trials = [trial for trial in found.trials if trial["status"] not in _PARTIAL]
+    n_initial = last_initial(trial["model_label"] for trial in trials)
+    return [trial["score"] for trial in trials], n_initial
