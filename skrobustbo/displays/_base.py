@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo.displays._fit import Title, settle
+from skrobustbo.displays._fit import settle, title
 from skrobustbo.displays._scales import Scale, pooled, scale_of
 from skrobustbo.displays._style import Look, look_of
 from skrobustbo.displays._text import short_names
@@ -47,7 +47,7 @@ class Drawing:
             if ax is None:
                 self._draw_key(look, self.figure_)
             if self.branch_name and ax is None:
-                look.parts.append(Title(self.figure_, self.branch_name, look.size))
+                look.parts.append(title(self.figure_, self.branch_name, look.size))
             settle(self.figure_, look.parts)
         return self
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from skrobustbo._names import shown
 from skrobustbo.displays._base import Drawing, told_records, values_of
-from skrobustbo.displays._fit import Title
+from skrobustbo.displays._fit import title
 from skrobustbo.displays._style import Look, pyplot
 from skrobustbo.displays._text import is_estimator, short_names, short_values, unlike
 from skrobustbo.space import Categorical, distinct, is_number, plain
@@ -62,8 +62,8 @@ class BranchesDisplay(Drawing):
 
     def _heights(self, look: Look) -> list[float]:
         """Return the height of each branch with its title."""
-        title = look.lines(2)
-        return [one._height(look) + title for one in self.displays.values()]
+        above = look.lines(2)
+        return [one._height(look) + above for one in self.displays.values()]
 
     def _draw(self, look: Look, ax: Any) -> None:
         heights = self._heights(look)
@@ -78,7 +78,7 @@ class BranchesDisplay(Drawing):
         parts = np.ravel(place.subfigures(n, 1, height_ratios=heights))
         found: list[Any] = []
         for part, (name, display) in zip(parts, self.displays.items(), strict=True):
-            look.parts.append(Title(part, name, look.size))
+            look.parts.append(title(part, name, look.size))
             display._draw(look, part.subplots())
             drawn = getattr(display, "axes_", None)
             found += [display.ax_] if drawn is None else list(np.ravel(drawn))

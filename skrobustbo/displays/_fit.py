@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,6 +21,8 @@ _GAP = 3.0
 _LEAST, _MOST = 5, 26
 #: Smallest text, as a share of the size to begin with.
 _SMALL = 0.6
+#: A dollar sign that begins a formula, not one of a name.
+_FORMULA = re.compile(r"(?<!\\)\$")
 #: What lines and dots are where their colours say of which search they are.
 FIRST = "end of the initial design"
 BEST, EACH = "line: best so far", "dot: a candidate"
@@ -143,27 +146,40 @@ class Ticks:
 
 @dataclass
 class Label:
-    """The label of an axis, broken over lines where it is longer than the axis."""
+    """A text broken over lines where it is longer than its axes or its figure.
 
-    axis: Any
+    Attributes
+    ----------
+    text : matplotlib Text
+    place : matplotlib axes or figure
+        What it is compared with.
+    share : float
+        How long it may be, in shares of the place.
+    upright : bool
+        Whether it is read upwards.
+    """
+
+    text: Any
+    place: Any
+    share: float = 1.2
+    upright: bool = False
     whole: str = ""
     shown: str = ""
     calls: int = 0
 
     def __post_init__(self) -> None:
-        self.size = self.axis.label.get_fontsize()
+        self.size = self.text.get_fontsize()
 
     def loosen(self) -> bool:
-        """Break the label, and make it smaller, until it is as long as its axis."""
-        text = self.axis.get_label_text()
-        if not text or "$" in text:  # a formula, such as a unit, is not divided
+        """Break the text, and make it smaller, until it is as long as its place."""
+        text = self.text.get_text()
+        if not text or _FORMULA.search(text):  # such as a unit, is not divided
             return False
         if text != self.shown:
             self.whole = self.shown = text
         self.calls += 1
-        early = (
-            self.calls <= _PATIENT
-        )  # what was broken in a narrow axes is whole again
+        # What was broken in a narrow axes is whole again.
+        early = self.calls <= _PATIENT
         if not self._too_long() and not (early and self.whole != text):
             return False
         word = min(longest_word(self.whole), len(self.whole))
@@ -176,60 +192,73 @@ class Label:
         plans += [(_SMALL, most) for most in range(word - 1, _LEAST, -1) if not early]
         for share, most in plans:
             self.shown = broken(self.whole, most)
-            self.axis.set_label_text(self.shown, fontsize=share * self.size)
+            self.text.set(text=self.shown, fontsize=share * self.size)
             if not self._too_long():
                 break
         return bool(self.shown != text)
 
     def _too_long(self) -> bool:
-        inside = self.axis.axes.get_window_extent()
-        box = self.axis.label.get_window_extent()
-        if self.axis.axis_name == "x":
-            return bool(box.width > 1.2 * inside.width)
-        return bool(box.height > 1.2 * inside.height)
+        box, room = self.text.get_window_extent(), self.place.bbox
+        if self.upright:
+            return bool(box.height > self.share * room.height)
+        return bool(box.width > self.share * room.width)
+
+
+def axis_label(axis: Any) -> Label:
+    """Return the label of an axis as a part to be fitted in."""
+    return Label(axis.label, axis.axes, upright=axis.axis_name == "y")
+
+
+def title(figure: Any, text: str, size: float) -> Label:
+    """Give a figure or a part of one a title."""
+    return Label(figure.suptitle(text, fontsize=size), figure, 0.96)
 
 
 @dataclass
 class Legend:
-    """A legend above the axes, in as many columns as there is room for."""
+    """A legend in as many columns as its axes or its figure have room for.
 
-    ax: Any
-    look: Any
+    Attributes
+    ----------
+    owner : matplotlib axes or figure
+    entries : dict of str to handle
+        The handles by their labels.
+    text : dict
+        Place and size.
+    """
+
+    owner: Any
+    entries: dict[str, Any]
+    text: dict[str, Any]
+    legend: Any = None
 
     def __post_init__(self) -> None:
-        handles, labels = self.ax.get_legend_handles_labels()
-        pairs = dict(zip(labels, handles, strict=True))
-        self.labels = sorted(pairs, key=lambda label: label in LAST)
-        self.handles = [pairs[label] for label in self.labels]
-        self.n_columns = len(self.labels)
-        self.wrap = max(map(len, self.labels), default=0)
-        if self.labels:
+        self.n_columns = len(self.entries)
+        self.wrap = max(map(len, self.entries), default=0)
+        if self.entries:
             self._apply()
 
     def _apply(self) -> None:
-        self.legend = self.ax.legend(
-            self.handles,
-            [broken(label, self.wrap) for label in self.labels],
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
+        if self.legend is not None:
+            self.legend.remove()
+        self.legend = self.owner.legend(
+            list(self.entries.values()),
+            [broken(label, self.wrap) for label in self.entries],
             ncols=self.n_columns,
             frameon=False,
-            fontsize=0.9 * self.look.size,
-            borderaxespad=0.2,
-            borderpad=0.2,
             handlelength=1.3,
             handletextpad=0.5,
             columnspacing=1.2,
+            **self.text,
         )
         # One too wide would leave no room for the axes.
         self.legend.set_in_layout(False)
 
     def loosen(self) -> bool:
-        """Use fewer columns, then shorter lines, while it is wider than its axes."""
-        if not self.labels or self.legend.get_in_layout():
+        """Use fewer columns, then shorter lines, while it is wider than its owner."""
+        if not self.entries or self.legend.get_in_layout():
             return False
-        inside = self.ax.get_window_extent()
-        edge = self.ax.figure.figure.bbox.x1
+        inside, edge = self.owner.bbox, self.owner.figure.figure.bbox.x1
         right = min(inside.x1 + 0.02 * inside.width, edge - _GAP)
         while self.legend.get_window_extent().x1 > right:
             if self.n_columns > 1:
@@ -243,63 +272,14 @@ class Legend:
         return True
 
 
-@dataclass
-class Title:
-    """The title of a figure or a part of one, broken over lines where it is wider."""
-
-    figure: Any
-    text: str
-    size: float
-
-    def __post_init__(self) -> None:
-        self.most = len(self.text)
-        self.title = self.figure.suptitle(self.text, fontsize=self.size)
-
-    def loosen(self) -> bool:
-        """Break the title while it is wider than the figure."""
-        before, room = self.most, 0.96 * self.figure.bbox.width
-        while self.most > _LEAST and self.title.get_window_extent().width > room:
-            self.most -= 1
-            self.title.set_text(broken(self.text, self.most))
-        return self.most < before
-
-
-@dataclass
-class Key:
-    """A legend below all panels, in as many columns as there is room for."""
-
-    figure: Any
-    handles: Sequence[Any]
-    labels: Sequence[str]
-    size: float
-    legend: Any = None
-
-    def __post_init__(self) -> None:
-        self.n_columns = len(self.labels)
-        self._apply()
-
-    def _apply(self) -> None:
-        if self.legend is not None:
-            self.legend.remove()
-        self.legend = self.figure.legend(
-            self.handles,
-            self.labels,
-            loc="outside lower left",
-            ncols=self.n_columns,
-            frameon=False,
-            fontsize=self.size,
-            handlelength=1.3,
-            handletextpad=0.5,
-            columnspacing=1.2,
-        )
-
-    def loosen(self) -> bool:
-        """Use fewer columns while the legend is wider than the figure."""
-        before, room = self.n_columns, 0.98 * self.figure.bbox.width
-        while self.n_columns > 1 and self.legend.get_window_extent().width > room:
-            self.n_columns -= 1
-            self._apply()
-        return self.n_columns < before
+def legend_above(ax: Any, size: float) -> Legend:
+    """Explain what was drawn in an axes, above it."""
+    handles, labels = ax.get_legend_handles_labels()
+    pairs = dict(zip(labels, handles, strict=True))
+    entries = {k: pairs[k] for k in sorted(pairs, key=lambda label: label in LAST)}
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    pads = {"borderaxespad": 0.2, "borderpad": 0.2}
+    return Legend(ax, entries, {"fontsize": size, **place, **pads})
 
 
 def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) -> None:
@@ -313,7 +293,7 @@ def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) ->
     bar.set_label(label, fontsize=look.size)
     bar.ax.tick_params(labelsize=0.9 * look.size, length=0.25 * look.size)
     ticks = Ticks(bar.long_axis, most=7 if cax is None else 4)
-    look.parts += [ticks, Label(bar.long_axis)]
+    look.parts += [ticks, axis_label(bar.long_axis)]
 
 
 def labels_overlap(axis: Any) -> bool:

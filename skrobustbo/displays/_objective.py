@@ -23,7 +23,7 @@ from skrobustbo.displays._base import (
     varying,
 )
 from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Key, Ticks, colour_bar
+from skrobustbo.displays._fit import Legend, Ticks, colour_bar
 from skrobustbo.displays._plotly import objective
 from skrobustbo.displays._scales import (
     Scale,
@@ -246,7 +246,8 @@ class ObjectiveDisplay(Display):
             key["below the axis"] = Line2D([], [], marker="v", color=look.ink, **mark)
         if np.isnan(values).any():
             key["failed"] = Line2D([], [], color=look.failure, **cross)
-        look.parts.append(Key(figure, list(key.values()), list(key), 0.9 * look.size))
+        place = {"loc": "outside lower left", "fontsize": 0.9 * look.size}
+        look.parts.append(Legend(figure, key, place))
 
     def _limits(self) -> tuple[float, float]:
         """Return the range of values that all panels share."""

@@ -21,7 +21,7 @@ from skrobustbo.displays._base import (
     values_of,
 )
 from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Legend, Ticks, colour_bar
+from skrobustbo.displays._fit import Ticks, colour_bar, legend_above
 from skrobustbo.displays._plotly import parallel
 from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._style import Look, panels, room, value_colours
@@ -167,7 +167,7 @@ class ParallelCoordinatesDisplay(Display):
         middles = (np.array(tops) + bottoms) / 2
         self.ax_.set_yticks(middles, names, fontsize=size, color=look.ink)
         self.ax_.tick_params(axis="y", length=0)
-        look.parts.append(Legend(self.ax_, look))
+        look.parts.append(legend_above(self.ax_, 0.9 * look.size))
         for name, band, top in zip(self.names, bands, tops, strict=True):
             shade = {"color": look.ink, "alpha": 0.07, "lw": 0, "zorder": 0}
             self.ax_.axhspan(top - 0.5, top + band.lines, **shade)

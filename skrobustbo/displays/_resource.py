@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import SCORE, VALUE, Array, Display, told_records
 from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._fit import Ticks, legend_above
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
 from skrobustbo.displays._style import Look, panels
 
@@ -167,7 +167,7 @@ class ResourceDisplay(Display):
         self.ax_.set(xlim=scale.limits, ylim=limits)
         look.dress(self.ax_, x=name, y=self.value_name)
         look.parts += [Ticks(self.ax_.xaxis, scale), Ticks(self.ax_.yaxis)]
-        look.parts.append(Legend(self.ax_, look))
+        look.parts.append(legend_above(self.ax_, 0.9 * look.size))
 
     def _draw_curves(self, look: Look) -> None:
         """Draw the lines, those of full evaluations above the others."""

@@ -22,7 +22,7 @@ from skrobustbo.displays._base import (
     varying,
 )
 from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._fit import Ticks, legend_above
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._style import Look, panels, room
 from skrobustbo.displays._text import short_names
@@ -178,7 +178,7 @@ class SensitivityDisplay(Display):
         look.parts += [
             Ticks(left.xaxis, most=5),
             Ticks(left.yaxis),
-            Legend(left, look),
+            legend_above(left, 0.9 * look.size),
             Ticks(right.xaxis, most=5),
             Ticks(right.yaxis, scale),
         ]

@@ -24,7 +24,7 @@ from skrobustbo.displays._base import (
     values_of,
 )
 from skrobustbo.displays._branches import ALL, branch_names, checked_branch
-from skrobustbo.displays._fit import BAND, BEST, EACH, FIRST, Legend, Ticks
+from skrobustbo.displays._fit import BAND, BEST, EACH, FIRST, Ticks, legend_above
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
 from skrobustbo.displays._style import Look, panels
@@ -396,4 +396,5 @@ def finish(
     """Frame values over the number of the candidate."""
     ax.set(xlim=(0.5, last + 0.5), ylim=limits)
     look.dress(ax, x=x, y=name)
-    look.parts += [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), Legend(ax, look)]
+    legend = legend_above(ax, 0.9 * look.size)
+    look.parts += [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), legend]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._fit import Label
+from skrobustbo.displays._fit import axis_label
 from skrobustbo.displays._scales import Array, filled_range
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; those that keep
@@ -95,7 +95,7 @@ class Look:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
         ax.set_axisbelow(True)
-        self.parts += [Label(ax.xaxis), Label(ax.yaxis)]
+        self.parts += [axis_label(ax.xaxis), axis_label(ax.yaxis)]
         ax.grid(False)  # also what the user's style may have drawn
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
