@@ -171,7 +171,7 @@ def honest(
             "The honest score is nan, because some predictions of candidates are not "
             "arrays of finite numbers or of labels in y; pass honest_score='folds', "
             "which does not need them.",
-            stacklevel=3,
+            stacklevel=7,
         )
         return Honest()
     folds = fold_scores(predictions.job, predictions.recorder, kept, groups)

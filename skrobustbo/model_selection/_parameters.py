@@ -25,7 +25,7 @@ from skrobustbo.space import Space, distinct
 Params = dict[str, Any]
 
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 8
+_TO_FIT = 7
 #: Where in the unit cube parameters are set together: at low, high and middle values.
 _PLACES = 0.0, 1.0, 0.5
 #: A section of a docstring up to the next one, and the names that lines begin with.

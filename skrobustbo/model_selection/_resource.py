@@ -26,7 +26,7 @@ _BELOW = 2
 #: Rows at least of each class at the lowest rung, where it does not.
 _ROWS = 20
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 9
+_TO_FIT = 8
 
 
 class SearchResource:
@@ -74,7 +74,7 @@ class SearchResource:
             warn(
                 f"All folds get the full {self.name}, {self.full}: a smaller amount "
                 f"would be below min_resources={least}.",
-                stacklevel=2,
+                stacklevel=_TO_FIT,
             )
 
     def axis(self, seed: int) -> ResourceAxis:
