@@ -137,20 +137,16 @@ def check_fits(
         Whether there are no others.
     """
     error_score = search.error_score
-    gives_up = isinstance(error_score, str) or math.isnan(error_score)
-    errors = _errors(trials) if gives_up else []
+    goes_on = not isinstance(error_score, str) and not math.isnan(error_score)
+    errors = [error for trial in trials for error in trial.errors]
+    if goes_on or not errors or len(errors) < sum(len(t.folds) for t in trials):
+        return
     same = len({exception_line(error) for error in errors}) == 1
     # One that took too long, or took its worker down, has raised nothing.
     same = same and all(FRAME in error for error in errors)
     least = _CHANCES if same else max(_CHANCES, least)
-    if errors and (last or len(trials) >= least):
+    if last or len(trials) >= least:
         raise ValueError(_all_failed(trials, errors, search, journal))
-
-
-def _errors(trials: Sequence[Trial]) -> list[str]:
-    """Return the errors of all folds; none if one of them has succeeded."""
-    errors = [error for trial in trials for error in trial.errors]
-    return errors if len(errors) == sum(len(t.folds) for t in trials) else []
 
 
 def _all_failed(

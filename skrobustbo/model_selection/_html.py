@@ -142,15 +142,15 @@ def _initial(frame: Frame, n: int) -> str:
 def _axes(frame: Frame, name: str) -> list[str]:
     bottom = f'<path d="M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}" {_stroke("currentColor")}/>'
     middle = (_TOP + _BOTTOM) / 2
-    side = html.escape(name)
+    step = max(1, round(_step(frame.n / 8)))
     return [
         bottom,
         *[_score_tick(frame, value, text) for value, text in _labelled(frame)],
-        *[_number_tick(frame, number) for number in _numbers(frame.n)],
+        *[_number_tick(frame, number) for number in range(step, frame.n + 1, step)],
         f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 34}" '
         'text-anchor="middle">candidate</text>',
         f'<text transform="translate(14 {middle}) rotate(-90)" '
-        f'text-anchor="middle">{side}</text>',
+        f'text-anchor="middle">{html.escape(name)}</text>',
     ]
 
 
@@ -188,11 +188,6 @@ def _labelled(frame: Frame) -> list[tuple[float, str]]:
     telling = 1 + math.floor(math.log10(size)) - math.floor(math.log10(step))
     digits = min(max(telling, 1), _DIGITS)
     return [(v, f"{v:.{digits}g}") for v in values]
-
-
-def _numbers(n: int) -> list[int]:
-    step = max(1, round(_step(n / 8)))
-    return [number for number in range(1, n + 1) if number % step == 0]
 
 
 def _step(least: float) -> float:

@@ -92,7 +92,9 @@ def _best(found: Findings) -> list[str]:
         return [f"no candidate {why}"]
     score = with_error(found.scores[found.best], found.standard_error)
     lines = [f"{found.metric_name} {score}, candidate {found.best}{_chosen(found)}"]
-    return lines + _assignments(found.params[found.best])
+    params = found.params[found.best]
+    width = max(map(len, params), default=0)
+    return lines + [f"  {k:<{width}} = {setting(v)}" for k, v in params.items()]
 
 
 def _honest(found: Findings) -> list[str]:
@@ -120,11 +122,6 @@ def _chosen(found: Findings) -> str:
         return ""
     score = with_error(found.scores[highest], found.standard_error, both=False)
     return f", chosen by refit (the highest score is {score}, candidate {highest})"
-
-
-def _assignments(params: dict[str, Any]) -> list[str]:
-    width = max(map(len, params), default=0)
-    return [f"  {name:<{width}} = {setting(value)}" for name, value in params.items()]
 
 
 def _model(found: Findings) -> list[str]:

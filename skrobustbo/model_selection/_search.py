@@ -88,16 +88,6 @@ class ContinuedSource(OptimizerSource):
             self.trials.append(trial)
 
 
-def _check_exists(path: Any) -> None:
-    """Raise a CheckpointError if the file does not exist."""
-    name = os.fsdecode(path)
-    if not os.path.exists(name):
-        raise CheckpointError(
-            f"The checkpoint {name!r} is not there, and resume needs it: give the path "
-            "of the file that fit wrote."
-        )
-
-
 class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
@@ -687,10 +677,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         """
         check_is_fitted(self, "_notes")
         more = checked_count("n_iter", n_iter, "RobustBayesSearchCV.resume")
-        if self.checkpoint is None:
-            self._check_memory(X)
-        else:
-            _check_exists(self.checkpoint)
+        self._check_can_resume(X)
         before, n_done = dict(vars(self)), len(self._notes.trials)
         with listening(self) as begin:
             try:
@@ -722,14 +709,22 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.__dict__.clear()
         self.__dict__.update(attributes)
 
-    def _check_memory(self, X: Any) -> None:
-        if self._memory is None:
+    def _check_can_resume(self, X: Any) -> None:
+        if self.checkpoint is not None:
+            name = os.fsdecode(self.checkpoint)
+            if not os.path.exists(name):
+                raise CheckpointError(
+                    f"The checkpoint {name!r} is not there, and resume needs it: give "
+                    "the path of the file that fit wrote."
+                )
+        elif self._memory is None:
             raise ValueError(
                 "The 'checkpoint' of RobustBayesSearchCV must be that of fit when "
                 "resume is called. Got None instead; set it again, as the file has "
                 "the earlier candidates."
             )
-        self._memory.start_resume(X)
+        else:
+            self._memory.start_resume(X)
 
     def _run(
         self,
