@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from skrobustbo.displays._scales import Scale
+from skrobustbo.displays._scales import Scale, locator
 from skrobustbo.displays._text import broken, longest_word
 
 _ROUNDS = 6
@@ -78,12 +78,9 @@ class Ticks:
         self._apply()
 
     def _number(self) -> None:
-        from matplotlib.ticker import MaxNLocator, ScalarFormatter
+        from matplotlib.ticker import ScalarFormatter
 
-        steps = [1, 2, 5, 10] if self.whole else [1, 2, 2.5, 5, 10]
-        self.axis.set_major_locator(
-            MaxNLocator(self.most, steps=steps, integer=self.whole, min_n_ticks=1)
-        )
+        self.axis.set_major_locator(locator(self.most, whole=self.whole))
         formatter = ScalarFormatter(useMathText=True)
         formatter.set_powerlimits((-3, 5))
         low, high = sorted(self.axis.get_view_interval())
