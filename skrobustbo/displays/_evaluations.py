@@ -15,17 +15,16 @@ from skrobustbo.displays._base import (
     Array,
     Display,
     checked_names,
+    computed,
     differing,
     params_of,
     scales_of,
     told_records,
     values_of,
 )
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Ticks, colour_bar
 from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import Look, panels, value_colours
+from skrobustbo.displays._style import Look, Ticks, colour_bar, panels, value_colours
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.
 _MOST = 5

@@ -10,11 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Ticks, legend_above
+from skrobustbo.displays._base import Array, Display, Records, computed, told_records
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, panels
+from skrobustbo.displays._style import Look, Ticks, legend_above, panels
 from skrobustbo.displays._text import plain_text
 
 _BINS = 15

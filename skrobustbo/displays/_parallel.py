@@ -14,17 +14,24 @@ from skrobustbo.displays._base import (
     Array,
     Display,
     checked_names,
+    computed,
     differing,
     params_of,
     scales_of,
     told_records,
     values_of,
 )
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Ticks, colour_bar, legend_above
 from skrobustbo.displays._plotly import parallel
 from skrobustbo.displays._scales import Scale, drawable
-from skrobustbo.displays._style import Look, panels, room, value_colours
+from skrobustbo.displays._style import (
+    Look,
+    Ticks,
+    colour_bar,
+    legend_above,
+    panels,
+    room,
+    value_colours,
+)
 from skrobustbo.displays._text import broken, longest_word
 
 #: Characters on a line of a parameter's name, and of a category.

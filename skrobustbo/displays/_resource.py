@@ -9,11 +9,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import SCORE, VALUE, Array, Display, told_records
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Ticks, legend_above
+from skrobustbo.displays._base import (
+    SCORE,
+    VALUE,
+    Array,
+    Display,
+    computed,
+    told_records,
+)
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
-from skrobustbo.displays._style import Look, panels
+from skrobustbo.displays._style import Look, Ticks, legend_above, panels
 
 #: What the amounts of an optimizer are called on the axis.
 _RESOURCE = "resource"

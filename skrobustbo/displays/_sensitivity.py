@@ -14,6 +14,7 @@ from skrobustbo.displays._base import (
     VALUE,
     Array,
     Display,
+    computed,
     recommended,
     scales_of,
     space_of,
@@ -21,10 +22,8 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Ticks, legend_above
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, panels, room
+from skrobustbo.displays._style import Look, Ticks, legend_above, panels, room
 from skrobustbo.displays._text import short_names
 
 #: Radii, as shares of the largest, at which the worst case is taken.
