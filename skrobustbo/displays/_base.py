@@ -19,8 +19,6 @@ from skrobustbo.space import Categorical, distinct, is_number, plain
 
 Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
-#: What the values of a search, and those of an optimizer, are called on axes.
-SCORE, VALUE = "score", "value"
 #: What stands for all branches.
 ALL = "all"
 
@@ -131,7 +129,7 @@ def metric_name(search: Any) -> str:
     for name in (search.search_metric, search.refit, search.scoring):
         if isinstance(name, str):
             return name
-    return SCORE
+    return "score"
 
 
 def told_records(optimizer: Any, branch: int | None = None) -> Records:
@@ -155,24 +153,20 @@ def recommended(optimizer: Any, branch: int | None = None) -> dict[str, Any]:
         return params
     records = told_records(optimizer, branch)
     known = np.isfinite(values_of(records))
-    points = [p for p, ok in zip(params_of(records), known, strict=True) if ok]
+    points = [r["params"] for r, ok in zip(records, known, strict=True) if ok]
     if not points:
         raise ValueError(
             f"Expected a branch with at least one finite value, got branch {branch} "
             "without any; choose another."
         )
-    return points[int(np.argmax(optimizer.predict(points)))]
+    best: dict[str, Any] = points[int(np.argmax(optimizer.predict(points)))]
+    return best
 
 
 def values_of(records: Records) -> Array:
     """Return the values, nan where an evaluation failed, shape (n,)."""
     values = np.array([record["value"] for record in records], dtype=float)
     return np.where(np.isfinite(values), values, math.nan)
-
-
-def params_of(records: Records) -> list[dict[str, Any]]:
-    """Return the params dicts."""
-    return [record["params"] for record in records]
 
 
 def space_of(optimizer: Any, branch: int | None) -> Any:

@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
     checked_names,
     computed,
     differing,
-    params_of,
     scales_of,
     told_records,
     values_of,
@@ -81,7 +78,7 @@ class EvaluationsDisplay(Display):
     positions: Array
     values: Array
     scales: dict[str, Scale]
-    value_name: str = SCORE
+    value_name: str = "score"
     measured: NDArray[np.bool_] | None = None
 
     @classmethod
@@ -92,7 +89,7 @@ class EvaluationsDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         parameters: Sequence[str] | None = None,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -129,7 +126,7 @@ class EvaluationsDisplay(Display):
         else:
             names = checked_names(cls.__name__, optimizer, parameters, branch)
             scales = scales_of(optimizer, names, branch)
-        points = params_of(records)
+        points = [record["params"] for record in records]
         return cls(
             names=names,
             left_out=[name for name in known if name not in names],

@@ -11,13 +11,10 @@ from typing import Any, Self
 import numpy as np
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
     checked_names,
     computed,
-    params_of,
     recommended,
     scales_of,
     space_of,
@@ -99,7 +96,7 @@ class ObjectiveDisplay(Display):
     trials: Sequence[dict[str, Any]]
     values: Array
     scales: dict[str, Scale]
-    value_name: str = SCORE
+    value_name: str = "score"
 
     @classmethod
     def from_optimizer(
@@ -109,7 +106,7 @@ class ObjectiveDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         parameters: Sequence[str | tuple[str, str]] | str | None = None,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -155,7 +152,7 @@ class ObjectiveDisplay(Display):
         if asked is None:
             most = most_important(optimizer, scales, _MOST, own)
             asked = [(name,) for name in most]
-        trials = params_of(records)
+        trials = [record["params"] for record in records]
         return cls(
             slices=slices_of(optimizer, params, asked, scales, trials, own),
             params=params,

@@ -9,14 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
     checked_names,
     computed,
     differing,
-    params_of,
     scales_of,
     told_records,
     values_of,
@@ -86,7 +83,7 @@ class ParallelCoordinatesDisplay(Display):
     values: Array
     scales: dict[str, Scale]
     params: Sequence[dict[str, Any]] = ()
-    value_name: str = SCORE
+    value_name: str = "score"
 
     @classmethod
     def from_optimizer(
@@ -96,7 +93,7 @@ class ParallelCoordinatesDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         parameters: Sequence[str] | None = None,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -129,7 +126,7 @@ class ParallelCoordinatesDisplay(Display):
         if parameters is not None:
             names = checked_names(cls.__name__, optimizer, parameters, branch)
         scales = scales_of(optimizer, names, branch)
-        points = params_of(records)
+        points = [record["params"] for record in records]
         columns = [scales[name].unit(scales[name].positions(points)) for name in names]
         return cls(
             names=names,

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
     computed,
@@ -19,9 +17,6 @@ from skrobustbo.displays._base import (
 )
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
 from skrobustbo.displays._style import Look, Ticks, legend_above, panels
-
-#: What the amounts of an optimizer are called on the axis.
-_RESOURCE = "resource"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -67,8 +62,8 @@ class ResourceDisplay(Display):
     values: Array
     failed: NDArray[np.bool_]
     amounts: list[float]
-    value_name: str = SCORE
-    resource_name: str = _RESOURCE
+    value_name: str = "score"
+    resource_name: str = "resource"
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
@@ -102,8 +97,8 @@ class ResourceDisplay(Display):
         *,
         ax: Any = None,
         branch: Any = None,
-        value_name: str = VALUE,
-        resource_name: str = _RESOURCE,
+        value_name: str = "value",
+        resource_name: str = "resource",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
     computed,
@@ -92,7 +90,7 @@ class SensitivityDisplay(Display):
     worst: Array
     worst_of: dict[str, Array]
     importance: dict[str, float]
-    value_name: str = SCORE
+    value_name: str = "score"
 
     @classmethod
     def from_optimizer(
@@ -102,7 +100,7 @@ class SensitivityDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         max_eps: float = 0.2,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 

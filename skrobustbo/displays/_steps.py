@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
     ALL,
-    SCORE,
-    VALUE,
     Array,
     Display,
     Records,
@@ -23,7 +21,6 @@ from skrobustbo.displays._base import (
     computed,
     metric_name,
     optimizer_of,
-    params_of,
     told_records,
     values_of,
 )
@@ -120,7 +117,7 @@ class ConvergenceDisplay(Display):
     """
 
     curves: Sequence[Curve]
-    value_name: str = SCORE
+    value_name: str = "score"
 
     @property
     def values(self) -> Array:
@@ -168,7 +165,7 @@ class ConvergenceDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         names: Any = None,
-        value_name: str = VALUE,
+        value_name: str = "value",
         largest: Any = None,
         earlier: bool = True,
     ) -> Self:
@@ -347,7 +344,8 @@ def _curve(
     # Among branches the design is mixed; only that of a whole search is marked.
     labels = [record["model_label"] for record in records if steps is None]
     design = last_initial(labels)
-    return Curve(name, values, best, design, bound, stds, steps, params_of(records))
+    params = [record["params"] for record in records]
+    return Curve(name, values, best, design, bound, stds, steps, params)
 
 
 def _draw(
@@ -456,7 +454,7 @@ class ResetDisplay(Display):
     remembered: NDArray[np.bool_]
     expected: Array
     deviation: Array
-    value_name: str = SCORE
+    value_name: str = "score"
 
     @classmethod
     def from_optimizer(
@@ -465,7 +463,7 @@ class ResetDisplay(Display):
         *,
         ax: Any = None,
         branch: Any = None,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
