@@ -13,7 +13,6 @@ import numpy as np
 from skrobustbo._names import be, count, every, printable
 from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
-from skrobustbo.model_selection._bounds import has_settled, left_to_gain
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._softly import Attempt
@@ -132,7 +131,7 @@ def _model(found: Findings) -> list[str]:
         if math.isfinite(mean):
             about = f"standard deviation {std:.2g}"
             lines = [f"predicts {says} for the best on these folds, {about}"]
-    left = left_to_gain(found)
+    left = found.left_to_gain
     if left is not None:
         lines.append(f"at most {left:.2g} is left to gain in this space (regret_bound)")
     side_by_side, labels = found.last_models
@@ -305,7 +304,7 @@ def _nothing(found: Findings) -> str:
         return "nothing: no other point is left"
     if n < _TELLING or n <= found.n_initial:
         return f"raise n_iter: {count(n, 'candidate')} cannot show much"
-    if has_settled(found):
+    if found.has_settled:
         return "nothing in particular: the search has settled inside its space"
     return (
         "nothing in particular: the last quarter of the candidates brought no clear "
@@ -359,7 +358,7 @@ def _go_on(found: Findings) -> list[str]:
 
 
 def _less_noise(found: Findings) -> list[str]:
-    left = left_to_gain(found)
+    left = found.left_to_gain
     if left is not None and left <= rounding(found.so_far[-1]):
         return []  # nothing is
     if not found.noisy:
