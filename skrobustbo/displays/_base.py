@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from skrobustbo._names import shown
 from skrobustbo.displays._scales import Scale, pooled, scale_of
 from skrobustbo.displays._style import Look, look_of, pyplot, settle, title
-from skrobustbo.displays._text import is_estimator, short_names, short_values, unlike
-from skrobustbo.space import Categorical, distinct, is_number, plain
+from skrobustbo.displays._text import is_estimator, short_names, unlike
+from skrobustbo.space import constants, is_number, plain
 
 Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
@@ -379,46 +379,25 @@ def branch_names(space: Any) -> list[str]:
     with its value; the parameters where no constant does; else their numbers.
     """
     spaces = space.branches
-    fixed = [_constants(branch.dimensions) for branch in spaces]
+    fixed = [constants(branch) for branch in spaces]
     names = [name for one in fixed for name in one]
     telling = [
         name
         for name in dict.fromkeys(names)
         if len({shown(one.get(name)) for one in fixed}) > 1
     ]
-    short, texts = short_names(telling), _value_texts(fixed, telling)
+    scales = {}
+    for name, short in short_names(telling).items():
+        have = [s for s, one in zip(spaces, fixed, strict=True) if name in one]
+        scales[name] = pooled(name, short, [s.dimensions[name] for s in have])
     found = []
     for i, (one, branch) in enumerate(zip(fixed, spaces, strict=True)):
-        parts = [
-            texts[name][i]
-            if is_estimator(one[name])
-            else f"{short[name]}={texts[name][i]}"
-            for name in telling
-            if name in one
-        ]
+        parts = []
+        for name in [name for name in telling if name in one]:
+            text = scales[name].labels[int(scales[name].position(one))]
+            is_plain = is_estimator(one[name])
+            parts.append(text if is_plain else f"{scales[name].short}={text}")
         own = [name for name in branch.names if name not in telling]
         listed = parts or list(short_names(own).values())
         found.append(", ".join(listed) if len(spaces) > 1 else f"branch {i}")
     return unlike(found)
-
-
-def _constants(dimensions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the parameters that have one value only."""
-    return {
-        name: dimension.choices[0]
-        for name, dimension in dimensions.items()
-        if dimension.size == 1 and hasattr(dimension, "choices")
-    }
-
-
-def _value_texts(
-    fixed: list[dict[str, Any]], names: list[str]
-) -> dict[str, dict[int, str]]:
-    """Return the texts of constants by name and branch."""
-    found = {}
-    for name in names:
-        have = [i for i, one in enumerate(fixed) if name in one]
-        values = distinct(fixed[i][name] for i in have)
-        texts, index = short_values(values), Categorical(values).index
-        found[name] = {i: texts[index(fixed[i][name])] for i in have}
-    return found

@@ -364,7 +364,6 @@ class Label:
     upright: bool = False
     whole: str = ""
     shown: str = ""
-    calls: int = 0
 
     def __post_init__(self) -> None:
         self.size = self.text.get_fontsize()
@@ -372,15 +371,11 @@ class Label:
     def loosen(self) -> bool:
         """Break the text, and make it smaller, until it is as long as its place."""
         text = self.text.get_text()
-        if not text or _FORMULA.search(text):  # such as a unit, is not divided
+        # A formula, such as a unit, is not divided.
+        if not text or _FORMULA.search(text) or not self._too_long():
             return False
         if text != self.shown:
-            self.whole = self.shown = text
-        self.calls += 1
-        # What was broken in a narrow axes is whole again.
-        early = self.calls <= _PATIENT
-        if not self._too_long() and not (early and self.whole != text):
-            return False
+            self.whole = text
         word = min(longest_word(self.whole), len(self.whole))
         plans = [
             (share, most)
@@ -388,7 +383,7 @@ class Label:
             for most in range(len(self.whole), word - 1, -1)
         ]
         # Words are divided only where smaller letters do not help.
-        plans += [(_SMALL, most) for most in range(word - 1, _LEAST, -1) if not early]
+        plans += [(_SMALL, most) for most in range(word - 1, _LEAST, -1)]
         for share, most in plans:
             self.shown = broken(self.whole, most)
             self.text.set(text=self.shown, fontsize=share * self.size)
@@ -513,6 +508,10 @@ def settle(figure: Any, parts: Sequence[Any]) -> None:
     """Lay the figure out until no part asks for more room."""
     for _ in range(_ROUNDS):
         figure.draw_without_rendering()
-        changed = [part.loosen() for part in parts]  # all of them, not the first only
+        # Labels last: until the ticks are right, axes may be too narrow for them. And
+        # all of them, not the first only.
+        changed = [part.loosen() for part in parts if not isinstance(part, Label)]
+        if not any(changed):
+            changed = [part.loosen() for part in parts if isinstance(part, Label)]
         if not any(changed):
             break

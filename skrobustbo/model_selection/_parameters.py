@@ -20,7 +20,7 @@ from sklearn.base import clone
 from skrobustbo._names import did_you_mean, slip_of
 from skrobustbo._sklearn_compat import has_params, nested_params
 from skrobustbo._text import short
-from skrobustbo.space import Space, distinct
+from skrobustbo.space import Space, constants, distinct
 
 Params = dict[str, Any]
 
@@ -212,12 +212,6 @@ def settings_in(
 ) -> Params:
     """Return the settings with parameters of a branch set, its constants among them."""
     return with_settings(listed, {**constants(branch), **given})
-
-
-def constants(branch: Space) -> Params:
-    """Return the parameters that have a single value in a branch."""
-    choices = {name: _choices(branch, name) for name in branch.names}
-    return {name: values[0] for name, values in choices.items() if len(values) == 1}
 
 
 def present_values(estimator: Any, space: Space, name: str) -> list[Any]:

@@ -25,14 +25,10 @@ from skrobustbo.model_selection._checks import (
     not_listed,
 )
 from skrobustbo.model_selection._memory import shape_of
-from skrobustbo.model_selection._parameters import (
-    constants,
-    first_refusal,
-    settings_in,
-)
+from skrobustbo.model_selection._parameters import first_refusal, settings_in
 from skrobustbo.model_selection._preparing import of_dimension
 from skrobustbo.previous import PreviousCandidates, from_cv_results
-from skrobustbo.space import Constraint, Space, from_json, same
+from skrobustbo.space import Constraint, Space, constants, from_json, same
 
 Params = dict[str, Any]
 

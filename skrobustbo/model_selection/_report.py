@@ -16,6 +16,7 @@ from skrobustbo._trials import rounding
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._softly import Attempt
+from skrobustbo.space import constants
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
@@ -169,13 +170,9 @@ def _share(found: Findings, share: Share, name: str, width: int) -> str:
 
 def _branch_name(found: Findings, share: Share) -> str:
     """Name a branch by its constants, else by its parameters."""
-    dimensions = found.notes.optimizer.space.branches[share.number].dimensions
-    fixed = [
-        f"{name}={setting(d.choices[0], 30)}"
-        for name, d in dimensions.items()
-        if d.size == 1 and hasattr(d, "choices")
-    ]
-    return ", ".join(fixed or dimensions) or f"branch {share.number + 1}"
+    branch = found.notes.optimizer.space.branches[share.number]
+    fixed = [f"{k}={setting(value, 30)}" for k, value in constants(branch).items()]
+    return ", ".join(fixed or branch.dimensions) or f"branch {share.number + 1}"
 
 
 def _edge(edge: Edge) -> str:
