@@ -330,7 +330,7 @@ def computed(cls: Any, optimizer: Any, branch: Any, ax: Any, **options: Any) -> 
     displays = {
         name: cls._of(optimizer, i, **options)
         for i, name in enumerate(names)
-        if _has_values(optimizer, i)
+        if np.isfinite(values_of(told_records(optimizer, i))).any()
     }
     for name, display in displays.items():
         display.branch_name = name
@@ -340,11 +340,6 @@ def computed(cls: Any, optimizer: Any, branch: Any, ax: Any, **options: Any) -> 
             f"{cls.__name__} has nothing to draw; tell one first."
         )
     return BranchesDisplay(displays=displays).plot(ax=ax)
-
-
-def _has_values(optimizer: Any, branch: int) -> bool:
-    values = values_of(told_records(optimizer, branch))
-    return bool(np.isfinite(values).any())
 
 
 def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:

@@ -97,11 +97,8 @@ class FoldScores:
         plain = metric.of_rows.keys() <= {"sample_weight"}
         by_rule = weighted(metric.function, y, predicted, metric.settings)
         self._weighted = by_rule if plain else None
-
-    @property
-    def is_fast(self) -> bool:
-        """Whether many samples are scored at once."""
-        return self._weighted is not None
+        #: Whether many samples are scored at once.
+        self.is_fast = self._weighted is not None
 
     def all(self, counts: Array) -> Array:
         """Return the scores of all candidates, by how often rows were drawn.
