@@ -56,7 +56,7 @@ def results_of(
             "resource: 'best_params_' are the best of those with the largest part of "
             "it, and 'best_score_' is nan. Continue with 'resume'.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
     return results
 

@@ -23,16 +23,12 @@ from skrobustbo.model_selection._checks import (
     missing,
     not_listed,
 )
-from skrobustbo.model_selection._parameters import (
-    constants,
-    first_refusal,
-    settings_in,
-)
+from skrobustbo.model_selection._parameters import first_refusal, settings_in
 from skrobustbo.model_selection._preparing import of_dimension
 from skrobustbo.model_selection._records import trials_in
 from skrobustbo.model_selection._shape import shape_of
 from skrobustbo.previous import PreviousCandidates, from_cv_results
-from skrobustbo.space import Constraint, Space, same
+from skrobustbo.space import Constraint, Space, constants, same
 
 Params = dict[str, Any]
 
@@ -40,7 +36,7 @@ Params = dict[str, Any]
 #: may grow while the candidates have to stay the same.
 _FIRST = 3
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 9
+_TO_FIT = 8
 #: Stands for a value that cannot be read, and is none of any space.
 _UNREADABLE = "a choice of a list that has changed"
 

@@ -6,6 +6,7 @@ from skrobustbo.space._cube import Constraint
 from skrobustbo.space._dimensions import Integer, Real
 from skrobustbo.space._parse import as_dimension as as_dimension
 from skrobustbo.space._space import Space
+from skrobustbo.space._space import constants as constants
 from skrobustbo.space._values import distinct as distinct
 from skrobustbo.space._values import fresh as fresh
 from skrobustbo.space._values import from_json as from_json

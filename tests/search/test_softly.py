@@ -57,9 +57,9 @@ def break_one(monkeypatch, where, error):
 #: What may fail at the end of fit: where, and which attributes are then nan.
 AFTER_THE_FOLDS = {
     "model_selection._search.honest": HONEST,
-    "model_selection._search.score_metric": HONEST,
+    "model_selection._honest._is_complete": HONEST,
     "model_selection._honest.fold_scores": HONEST,
-    "model_selection._honest.count_units": HONEST,
+    "model_selection._honest._units": HONEST,
     "model_selection._honest.bootstrapped": HONEST,
     "model_selection._honest.score_of_winner": HONEST,
     "model_selection._bootstrap.weighted": HONEST,
