@@ -177,8 +177,9 @@ class BOHO(Policy, name="boho"):
         theta = self._estimate(state, models)
         posterior = models[estimated_model(self, models, theta)]
         t = state.t + len(pending) + 1  # line 2
-        best = models.best
-        if self.incumbent == "mu":
+        if self.incumbent == "f":
+            best = models.best
+        else:
             _, best = argmax(UCB(posterior, 0.0), inner=True)
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
         variance = posterior.told_deviation(x) ** 2
