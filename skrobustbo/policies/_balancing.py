@@ -273,21 +273,17 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        self._check_regret()
+        if self.regret is None:
+            given = [self.base_kernel()] if self.candidates is None else self.candidates
+            for u in given:
+                kernel = u.kernel if isinstance(u, Candidate) else u
+                expected = f"a callable for the kernel {kernel!r}"
+                require(smoothness(kernel) is not None, self, "regret", expected)
         when = self.proposing
         if when is not None and not callable(when):
             known = len(when) == self.n_candidates and 0 in when
             expected = "one number per candidate, one of them 0"
             require(known, self, "proposing", expected)
-
-    def _check_regret(self) -> None:
-        if callable(self.regret):
-            return
-        given = [self.base_kernel()] if self.candidates is None else self.candidates
-        for u in given:
-            kernel = u.kernel if isinstance(u, Candidate) else u
-            known = self.regret is None and smoothness(kernel) is not None
-            require(known, self, "regret", f"a callable for the kernel {kernel!r}")
 
     def longest(self, setup: Setup, models: Models) -> float:
         """Return theta0 of the default candidates."""

@@ -177,7 +177,10 @@ class BOHO(Policy, name="boho"):
         theta = self._estimate(state, models)
         posterior = models[estimated_model(self, models, theta)]
         t = state.t + len(pending) + 1  # line 2
-        best = self._incumbent(posterior, models, argmax)
+        if self.incumbent == "f":
+            best = models.best
+        else:
+            _, best = argmax(UCB(posterior, 0.0), inner=True)
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
         variance = posterior.told_deviation(x) ** 2
         confident = variance < self.threshold * posterior.noise**2  # line 4
@@ -198,12 +201,6 @@ class BOHO(Policy, name="boho"):
             starts,
             per_parameter=self.anisotropic,
         )
-
-    def _incumbent(self, posterior: Posterior, models: Models, argmax: Argmax) -> float:
-        """Return the value to improve on, in units of the model."""
-        if self.incumbent == "f":
-            return models.best
-        return argmax(UCB(posterior, 0.0), inner=True)[1]
 
     def scale(self, posterior: Posterior, t: int) -> float:
         """Return nu at query t."""

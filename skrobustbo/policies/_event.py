@@ -273,9 +273,7 @@ class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
         self.check_memory("period")
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
-        if self.period is not None:
-            return 1, self.period
-        return 1, math.ceil(self.memory(state))
+        return 1, self.period or math.ceil(self.memory(state))
 
 
 @dataclass

@@ -199,17 +199,14 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         require(self.balance >= 0, self, "balance", "a number >= 0")
         rate = self.combine is None or self.information_gain != "rate"
         require(rate, self, "combine", "None where the information gain is a 'rate'")
-        self._check_candidates()
-
-    def _check_candidates(self) -> None:
-        if self.candidates is None:
-            return
-        alone = self.matching is None and self.combine is None
-        require(alone, self, "candidates", "None unless matching=None, combine=None")
-        models = candidate_models(self.candidates, self.base_kernel(), ())
-        scales = [np.size(getattr(u.kernel, "length_scale", ())) for u in models]
-        single = "kernels with one length scale each"
-        require(scales == [1] * len(models), self, "candidates", single)
+        if self.candidates is not None:
+            alone = self.matching is None and self.combine is None
+            expected = "None unless matching=None, combine=None"
+            require(alone, self, "candidates", expected)
+            models = candidate_models(self.candidates, self.base_kernel(), ())
+            scales = [np.size(getattr(u.kernel, "length_scale", ())) for u in models]
+            expected = "kernels with one length scale each"
+            require(scales == [1] * len(models), self, "candidates", expected)
 
     def start(self, setup: Setup, models: Models) -> GrowingState:
         """Return the state of a class that has not grown."""

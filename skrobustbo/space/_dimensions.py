@@ -142,13 +142,14 @@ def _check_range(dimension: Real | Integer) -> None:
         )
 
 
+@dataclass(frozen=True, repr=False)
 class _Range:
-    """What `Real` and `Integer` write of themselves; `hard` only where it is set."""
+    """What `Real` and `Integer` are told, and write; `hard` only where it is set."""
 
     low: float
     high: float
-    log: bool
-    hard: bool | str
+    log: bool = field(default=False, kw_only=True)
+    hard: bool | str = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         hard = f", hard={self.hard!r}" if self.hard else ""
@@ -261,11 +262,6 @@ class Real(_Range, Continuous):
     array([0.5])
     """
 
-    low: float
-    high: float
-    log: bool = field(default=False, kw_only=True)
-    hard: bool | str = field(default=False, kw_only=True)
-
     def __post_init__(self) -> None:
         for name in ("low", "high"):
             bound = float(_checked_bound("Real", name, getattr(self, name)))
@@ -348,8 +344,6 @@ class Integer(_Range, Dimension):
 
     low: int
     high: int
-    log: bool = field(default=False, kw_only=True)
-    hard: bool | str = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
