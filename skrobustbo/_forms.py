@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import cache
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -18,6 +19,24 @@ from typing import (
 
 #: Beyond, squares and products no longer fit into floats.
 _LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class Consistent:
+    """Marks a value, in its annotation, that has to fit to others: see `has_form`.
+
+    Parameters
+    ----------
+    fits : callable
+        Takes the value and what it has to fit to.
+    """
+
+    fits: Callable[[Any, Any], bool]
+
+    def __call__(self, value: Any, at: Any) -> bool:
+        """Return whether a value fits, or nothing is known that it has to fit to."""
+        return at is None or self.fits(value, at)
+
 
 #: A count, or an index: a whole number from 0 on.
 Count = Annotated[int, lambda value: 0 <= value <= 2**53]
@@ -40,33 +59,58 @@ _PLAIN: dict[Any, Callable[[Any], bool]] = {
 }
 
 
-def has_form(value: Any, form: Any) -> bool:
+def has_form(value: Any, form: Any, at: Any = None) -> bool:
     """Return whether a value is of a type, down to the items of lists and dicts.
 
-    Types other than those of JSON, and dicts of them, are not looked into.
+    Types other than those of JSON, and dicts of them, are not looked into. `at` is what
+    values marked with `Consistent` have to fit; None: they may be any.
     """
     if form in _PLAIN:
         return _PLAIN[form](value)
     origin, args = get_origin(form), get_args(form)
     if origin is Annotated:
-        return has_form(value, args[0]) and all(holds(value) for holds in args[1:])
+        return has_form(value, args[0], at) and all(
+            holds(value, at) if isinstance(holds, Consistent) else holds(value)
+            for holds in args[1:]
+        )
     if origin in (Union, UnionType):
-        return any(has_form(value, part) for part in args)
+        return any(has_form(value, part, at) for part in args)
     if origin is list:
-        return isinstance(value, list) and all(has_form(v, args[0]) for v in value)
+        return isinstance(value, list) and all(has_form(v, args[0], at) for v in value)
     if origin is dict:
         return isinstance(value, dict) and all(
-            has_form(k, args[0]) and has_form(v, args[1]) for k, v in value.items()
+            has_form(k, args[0], at) and has_form(v, args[1], at)
+            for k, v in value.items()
         )
-    return not is_typeddict(form) or has_items(value, form)
+    return not is_typeddict(form) or has_items(value, form, at)
 
 
-def has_items(value: Any, kind: Any) -> bool:
+def has_items(value: Any, kind: Any, at: Any = None) -> bool:
     """Return whether a dict has the items of a TypedDict, each of its form, or more."""
-    forms = get_type_hints(kind, include_extras=True)
-    return isinstance(value, Mapping) and all(
-        name in value and has_form(value[name], form) for name, form in forms.items()
+    return (
+        isinstance(value, Mapping)
+        and kind.__required_keys__ <= value.keys()
+        and all(
+            has_form(value[name], form, at)
+            for name, form in _forms_of(kind).items()
+            if name in value
+        )
     )
+
+
+def has_fields(value: Any, at: Any) -> bool:
+    """Return whether each field of a dataclass is of the form of its annotation."""
+    kind: Any = type(value)
+    forms = _forms_of(kind)
+    return all(
+        has_form(getattr(value, each.name), forms[each.name], at)
+        for each in fields(kind)
+    )
+
+
+@cache
+def _forms_of(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def built(kind: Any, record: Mapping[str, Any], **others: Any) -> Any:
@@ -80,7 +124,7 @@ def built(kind: Any, record: Mapping[str, Any], **others: Any) -> Any:
     wanted = {field.name for field in fields(kind)} - others.keys()
     if record.keys() != wanted:
         raise ValueError(f"a {kind.__name__} of {sorted(record)}, not {sorted(wanted)}")
-    forms = get_type_hints(kind, include_extras=True)
+    forms = _forms_of(kind)
     for name, value in record.items():
         if not has_form(value, forms[name]):
             raise ValueError(f"a {kind.__name__} whose {name} is {value!r}")

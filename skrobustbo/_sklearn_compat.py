@@ -19,9 +19,6 @@ from sklearn.metrics._scorer import _PassthroughScorer, _Scorer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _fit_and_score as fit_and_score
 from sklearn.model_selection._validation import (
-    _insert_error_scores as insert_error_scores,
-)
-from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
 from sklearn.utils import estimator_html_repr
@@ -46,35 +43,18 @@ _SAYS = (
 )
 OTHER_SPLITS = f"cv.split and cv.get_n_splits {_SAYS} inconsistent results."
 
+#: What others import from here: these names, and all that is defined below.
 __all__ = [
-    "NO_FITS",
-    "OTHER_SPLITS",
     "BaseSearchCV",
-    "HTMLReprMixin",
     "HasMethods",
     "Interval",
-    "SilentTask",
     "StrOptions",
-    "allows",
     "check_method_params",
     "clone_parametrized",
     "fit_and_score",
     "fit_context",
-    "has_callbacks",
-    "insert_error_scores",
-    "is_own_score",
-    "is_row_wise",
-    "metric_names",
-    "nested_params",
     "num_samples",
-    "root_task",
-    "score_function",
-    "score_settings",
-    "score_sign",
-    "scorer_of",
     "warn_or_raise_about_fit_failures",
-    "with_score_function",
-    "with_scorer",
 ]
 
 
@@ -209,8 +189,7 @@ def is_row_wise(scorer: Any) -> bool:
 
 def score_function(scorer: Any) -> Callable[..., Any]:
     """Return the metric of a scorer of `make_scorer`."""
-    function: Callable[..., Any] = scorer._score_func
-    return function
+    return scorer._score_func
 
 
 def score_sign(scorer: Any) -> int:

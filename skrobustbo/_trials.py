@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,21 @@ from numpy.typing import NDArray
 from skrobustbo._forms import Count, NotNegative
 
 Array = NDArray[np.float64]
-FoldResult = dict[str, Any]
 FoldId = tuple[int, int]  # number of the trial, and of the split
+#: What a worker returns of a fold, before it is checked.
+RawResult = dict[str, Any]
+#: The name, in the scores of a fold, of a metric that is the only one and has no name.
+SINGLE = ""
 
 #: Values are clipped to this size before a model sees them, so that differences and
 #: sums of values are finite, too.
 _LARGEST = 1e300
 #: Values that differ by no more units in the last place than this differ by rounding.
 _ULPS = 16
+
+#: Columns of the results that are known when a candidate is asked, and the part of
+#: an evaluation that each is. Checkpoints have them, too.
+COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
 class Survivor(TypedDict):
@@ -36,6 +44,64 @@ class RungValue(TypedDict):
     rung: Count
     value: float | None
     std: NotNegative
+
+
+#: A number that a float can hold, to be kept as it is.
+Score = Annotated[
+    bool | int | float,
+    lambda score: isinstance(score, float) or abs(score) <= sys.float_info.max,
+]
+Scores = Annotated[dict[str, Score], bool]
+#: A time that it took; nan where it is not known.
+Seconds = Annotated[float, lambda seconds: not seconds < 0 and seconds != math.inf]
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What came of one fold.
+
+    Attributes
+    ----------
+    test_scores : dict of str to float
+        Scores of the test rows, by the names of the metrics; `SINGLE` names one without
+        a name.
+    train_scores : dict of str to float, default=None
+        Those of the training rows, if asked for.
+    n_test_samples : int, default=0
+        Number of test rows.
+    fit_time, score_time : float, default=nan
+        Seconds.
+    fit_error : str, default=None
+        The traceback of a fit that failed.
+    predictions : array, default=None
+        Those for the test rows, if kept.
+    turn : int, default=0
+        Its place among all results of a search that depends on which came first.
+    """
+
+    test_scores: Scores
+    train_scores: Scores | None = None
+    n_test_samples: Count = 0
+    fit_time: Seconds = math.nan
+    score_time: Seconds = math.nan
+    fit_error: str | None = None
+    predictions: NDArray[Any] | None = None
+    turn: Count = 0
+
+    def score(self, metric: str | None) -> float:
+        """Return the test score in a metric, None for the only one.
+
+        Where a callable scorer returns several metrics, a failure has one number until
+        its names are known.
+        """
+        scores = self.test_scores
+        return float(scores.get(metric or SINGLE, scores.get(SINGLE, math.nan)))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has raised, or has a score that is no number."""
+        finite = all(map(math.isfinite, self.test_scores.values()))
+        return bool(self.fit_error) or not finite
 
 
 @dataclass(eq=False)
@@ -137,10 +203,8 @@ class Evaluation:
         What was predicted before the evaluation, in units of the objective.
     number : int
         Its place among all the evaluations of a search, from 0; -1 before it has one.
-    folds : list of dict
-        In a search, for each fold what scikit-learn notes of a fit: `test_scores` (a
-        number, or a dict of several metrics), `fit_error` (a traceback or None),
-        `fit_time`, `score_time` (seconds) and, if asked for, `train_scores`.
+    folds : list of FoldResult
+        In a search, what came of each fold.
     estimate : (float, float) or None
         Where only the first folds were fitted, the mean score that they let expect, and
         the standard deviation of its error.
@@ -173,16 +237,11 @@ class Evaluation:
     @property
     def metrics(self) -> list[str]:
         """Names of the metrics; none if there is a single one."""
-        found = [fold["test_scores"] for fold in self.folds]
-        return next((list(s) for s in found if isinstance(s, dict)), [])
+        return [name for fold in self.folds[:1] for name in fold.test_scores if name]
 
     def scores(self, metric: str | None) -> list[float]:
-        """Return the test score of each fold.
-
-        Where a callable scorer returns several metrics, a failed fit has one number.
-        """
-        found = [fold["test_scores"] for fold in self.folds]
-        return [float(s[metric] if isinstance(s, dict) else s) for s in found]
+        """Return the test score of each fold."""
+        return [fold.score(metric) for fold in self.folds]
 
     @property
     def is_partial(self) -> bool:
@@ -202,7 +261,7 @@ class Evaluation:
     @property
     def errors(self) -> list[str]:
         """Tracebacks of the failed fits."""
-        return [fold["fit_error"] for fold in self.folds if fold["fit_error"]]
+        return [fold.fit_error for fold in self.folds if fold.fit_error]
 
 
 class Trials:

@@ -90,14 +90,12 @@ def ascend(
 
 def _times(H: Array, v: Array) -> Array:
     """Return the products of k matrices and k vectors."""
-    product: Array = (H @ v[:, :, None])[:, :, 0]
-    return product
+    return (H @ v[:, :, None])[:, :, 0]
 
 
 def _dot(v: Array, w: Array) -> Array:
     """Return the products of k pairs of vectors."""
-    product: Array = np.add.reduce(v * w, axis=1)
-    return product
+    return np.add.reduce(v * w, axis=1)
 
 
 @dataclass

@@ -34,8 +34,7 @@ class Snapped(Protocol):
 
 def distances(X: Array, Y: Array) -> Array:
     """Return the distances of all rows of `X` from all rows of `Y`, at most 1."""
-    apart: Array = np.minimum(cdist(X, Y, "chebyshev"), 1.0)
-    return apart
+    return np.minimum(cdist(X, Y, "chebyshev"), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +59,7 @@ class Uncovered:
         """Return the values at points of shape (m, n_columns)."""
         nearest = distances(Z, self.seen).min(axis=1, initial=1.0)
         border = np.minimum(Z, 1 - Z)[:, self.continuous].min(axis=1, initial=1.0)
-        values: Array = np.minimum(nearest, 2 * border)
-        return values
+        return np.minimum(nearest, 2 * border)
 
     def ascend(self, X: Array, domain: Snapped, rng: np.random.Generator) -> Array:
         """Return the best of some points, and feasible ones further up around them.
@@ -117,8 +115,7 @@ class Within:
 
     @staticmethod
     def _loss(excess: Array) -> Array:
-        loss: Array = _STEEP * (excess**2).sum(axis=1)
-        return loss
+        return _STEEP * (excess**2).sum(axis=1)
 
     def _excess(self, Z: Array) -> Array:
         """Return how far each coordinate is outside, in units of the radius."""

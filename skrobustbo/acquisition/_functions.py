@@ -34,15 +34,12 @@ class Belief(Protocol):
     @property
     def length_scales(self) -> Array:
         """Distance over which it varies in each column, shape (n_columns,)."""
-        ...
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and deviation at points, both of shape (m,)."""
-        ...
 
     def gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
         """Return mean, deviation, and the gradients of both, at points."""
-        ...
 
 
 class Acquisition(Protocol):
@@ -54,17 +51,14 @@ class Acquisition(Protocol):
 
     def __call__(self, Z: Array) -> Array:
         """Return the values at points of shape (m, n_columns)."""
-        ...
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the values, shape (m,), and gradients, shape (m, n_columns)."""
-        ...
 
 
 def reach_of(acq: Acquisition) -> Array:
     """Return the distance over which a function varies: the cube's if it is silent."""
-    length_scales: Array = getattr(acq, "length_scales", np.ones(1))
-    return length_scales
+    return getattr(acq, "length_scales", np.ones(1))
 
 
 @dataclass(frozen=True)
@@ -209,8 +203,7 @@ def _far_improvement(a: Array) -> tuple[Array, Array, Array]:
 
 def _phi_ratio(a: Array) -> Array:
     """Return Phi(a) / phi(a)."""
-    ratio: Array = _SQRT_HALF_PI * erfcx(-_SQRT_HALF * a)
-    return ratio
+    return _SQRT_HALF_PI * erfcx(-_SQRT_HALF * a)
 
 
 @dataclass(frozen=True)
@@ -274,8 +267,7 @@ class WeightedSum(OfSeveral):
 
     def __call__(self, Z: Array) -> Array:
         """Return the weighted sum at points of shape (m, n_columns)."""
-        values: Array = self.weights @ np.array([acq(Z) for acq in self.acqs])
-        return values
+        return self.weights @ np.array([acq(Z) for acq in self.acqs])
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the weighted sum and its gradient in x."""
@@ -314,16 +306,14 @@ class WorstCase:
 
     def _values(self, around: Array) -> Array:
         m, k, d = around.shape
-        values: Array = self.acq(around.reshape(m * k, d)).reshape(m, k)
-        return values
+        return self.acq(around.reshape(m * k, d)).reshape(m, k)
 
     def _block(self, Z: Array) -> int:
         """Return how many points may have their perturbations formed at once."""
         m, d = Z.shape
         few = m * _USUAL * d <= _MOST
         k = _USUAL if few else max(_USUAL, self.ball(Z[:1]).shape[1])
-        size: int = max(1, _MOST // (k * d))
-        return size
+        return max(1, _MOST // (k * d))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Return the smallest value and the gradient at the perturbation of it.

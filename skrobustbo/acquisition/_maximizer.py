@@ -144,10 +144,11 @@ class Maximizer:
         """The raw sample, or the whole space, shape (m, n_columns)."""
         if self.whole:
             return self._some(self.domain.enumerate())
-        sobol = _shifted_sobol(
-            _SAMPLE, self.domain.n_uniform, self._rng(self._sample_seed)
-        )
-        X = np.concatenate([self.domain.from_uniform(sobol), self._neighbours()])
+        # A Sobol sequence shifted at random (Cranley and Patterson 1976): a scrambling
+        # at every step would cost more than the posterior at its points.
+        n = self.domain.n_uniform
+        U = (_base_points(_SAMPLE, n) + self._rng(self._sample_seed).random(n)) % 1.0
+        X = np.concatenate([self.domain.from_uniform(U), self._neighbours()])
         return self._some(self._feasible(X)) if self.domain.constrained else X
 
     def _some(self, X: Array) -> Array:
@@ -352,8 +353,7 @@ class Maximizer:
         sampled = np.intersect1d(self.sample[:, columns[0]], fresh)
         rng = self._rng(self._table_seed)
         chosen = [rng.permutation(some)[:_FRESH] for some in (sampled, fresh)]
-        rows: Array = table[np.isin(codes, np.concatenate([known, *chosen]))]
-        return rows
+        return table[np.isin(codes, np.concatenate([known, *chosen]))]
 
     def _swept(self, acq: Acquisition, X: Array, inner: bool) -> Array:
         """Try the rows of each discrete parameter's table, all points in one call.
@@ -392,11 +392,3 @@ def _ranked(values: Array) -> Array:
 @lru_cache(maxsize=16)
 def _base_points(n: int, d: int) -> Array:
     return sobol(n, d, seed=0)
-
-
-def _shifted_sobol(n: int, d: int, rng: np.random.Generator) -> Array:
-    """Return a Sobol sequence shifted at random (Cranley and Patterson 1976).
-
-    A fresh scrambling at every step would cost more than the posterior at its points.
-    """
-    return (_base_points(n, d) + rng.random(d)) % 1.0

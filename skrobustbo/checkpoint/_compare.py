@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 from warnings import warn
 
 from skrobustbo._names import be, count, printable
@@ -27,14 +26,6 @@ WHOLE = ""
 _WHOLE = {"estimator": "the estimator", "space": "the space"}
 _ABSENT = "absent"
 _SHOWN = 200
-
-
-def is_parts(value: Any) -> bool:
-    """Return whether a value read from a file is a description."""
-    return isinstance(value, dict) and all(
-        isinstance(items, dict) and all(isinstance(v, str) for v in items.values())
-        for items in value.values()
-    )
 
 
 def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str | None:

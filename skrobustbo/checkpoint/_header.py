@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from skrobustbo.checkpoint._compare import is_parts
-from skrobustbo.checkpoint._records import is_count, loads, require
+from skrobustbo._forms import Count
+from skrobustbo.checkpoint._records import check_parts, loads, require
 from skrobustbo.checkpoint._store import Store
 
 #: What stands for a choice that is described rather than written.
@@ -14,8 +14,28 @@ Outline = dict[str, Any]
 
 #: Characters that a header may have.
 _MAX_HEADER = 64_000_000
-_HEADER = {"search", "outline", "seed", "horizon", "versions", "n_splits", "n_samples"}
-_PARTS = {"estimator", "policy", "metric", "racing", "n_in_flight", "branches"}
+_SOME = Annotated[Count, lambda count: count > 0]
+_HEADER = {
+    "search": dict[str, dict[str, str]],
+    "outline": dict[str, Any],
+    "seed": Annotated[int, lambda seed: 0 <= seed < 2**32],
+    "horizon": _SOME,
+    "versions": dict[str, str],
+    "n_splits": _SOME,
+    "n_samples": _SOME,
+}
+#: The names of the estimator and of the policy, the metric searched for (None if that
+#: is the only one), whether candidates are raced, the groups of candidates side by
+#: side, and for each branch of the space its parameters: None for numbers, otherwise
+#: the choices.
+_OUTLINE = {
+    "estimator": str,
+    "policy": str,
+    "metric": str | None,
+    "racing": bool,
+    "n_in_flight": Count,
+    "branches": Annotated[list[Annotated[dict[str, list[Any] | None], bool]], bool],
+}
 
 
 def read_header(file: Store) -> dict[str, Any]:
@@ -29,33 +49,6 @@ def parse_header(body: str) -> dict[str, Any]:
     """Return the header in a row; Malformed if it is not one."""
     require(len(body) <= _MAX_HEADER, "the length of its header")
     header = loads(body)
-    require(header.keys() == _HEADER, "its header")
-    require(is_parts(header["search"]), "its header")
-    require(is_parts({"": header["versions"]}), "its header")
-    check_outline(header["outline"])
-    require(is_count(header["seed"], 2**32 - 1), "its seed")
-    for name in ("horizon", "n_splits", "n_samples"):
-        count = header[name]
-        require(is_count(count) and count > 0, f"its {name}")
+    check_parts(header, _HEADER, "its header")
+    check_parts(header["outline"], _OUTLINE, "its outline")
     return header
-
-
-def check_outline(outline: Any) -> None:
-    """Raise Malformed unless an outline has the form of one.
-
-    It has the names of the estimator and of the policy, the metric searched for (None
-    if that is the only one), whether candidates are raced, the groups of candidates
-    side by side, and for each branch of the space its parameters: None for numbers,
-    otherwise the choices.
-    """
-    require(isinstance(outline, dict) and outline.keys() == _PARTS, "its outline")
-    texts = outline["estimator"], outline["policy"], outline["metric"] or ""
-    require(all(isinstance(text, str) for text in texts), "its outline")
-    require(isinstance(outline["racing"], bool), "its outline")
-    require(is_count(outline["n_in_flight"]), "its outline")
-    branches = outline["branches"]
-    require(isinstance(branches, list) and len(branches) > 0, "its branches")
-    for branch in branches:
-        require(isinstance(branch, dict) and len(branch) > 0, "its branches")
-        for choices in branch.values():
-            require(choices is None or isinstance(choices, list), "its choices")

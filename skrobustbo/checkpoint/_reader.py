@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -28,15 +28,15 @@ class Contents:
     path : str
         The file.
     header : dict
-        ``search`` (descriptions of all that is compared), ``outline`` (see
-        `check_outline`), ``seed``, ``horizon``, ``versions``, ``n_splits`` and
+        ``search`` (descriptions of all that is compared), ``outline`` (what
+        readers are shown), ``seed``, ``horizon``, ``versions``, ``n_splits`` and
         ``n_samples``.
-    rounds : list of list of dict
-        The candidates, round by round, in the order asked: ``params``, with choices by
-        their index, ``model_label``, ``model_mean`` and ``model_std``.
-    folds : dict
-        Results by the number of the candidate and of the split, without those that
-        could not be written.
+    rounds : list of list of Asked
+        The candidates, round by round, in the order asked.
+    folds : dict of int to dict
+        The results of each candidate by split.
+    lost : set of (int, int)
+        Folds whose results could not be written.
     runs : list of dict
         The calls of `fit` that wrote it, at least one: ``started``, ``ended`` (seconds
         since the epoch), ``n_iter``, ``reason``, ``pid`` and ``machine``. What has not
@@ -46,11 +46,17 @@ class Contents:
     """
 
     path: str
-    header: Mapping[str, Any]
-    rounds: Sequence[Sequence[Mapping[str, Any]]]
-    folds: Mapping[FoldId, FoldResult]
-    runs: Sequence[Mapping[str, Any]]
+    header: dict[str, Any]
+    rounds: list[list[records.Asked]]
+    folds: dict[int, dict[int, FoldResult]]
+    lost: set[FoldId]
+    runs: list[runs.Run]
     is_running: bool | None
+
+    @property
+    def n_folds(self) -> int:
+        """Number of results."""
+        return sum(map(len, self.folds.values()))
 
 
 def read_contents(path: Any) -> Contents:
@@ -70,40 +76,45 @@ def read_contents(path: Any) -> Contents:
     # Asked first: a search that ends while it is read has not been killed.
     is_held = is_locked(name)
     with snapshot(name) as copy, closing(store.Store(copy, called=name)) as file:
-        try:
-            header = read_header(file)
-            past = runs.read_runs(file)
-            rounds = read_rounds(file)
-            n_candidates, n_splits = sum(map(len, rounds)), header["n_splits"]
-            found = read_folds(file, _form(header), n_candidates, n_splits)
-        except records.Malformed as error:
-            raise store.damaged(name, str(error)) from error
-    folds = {key: fold for key, fold in found.items() if fold is not None}
+        return contents_of(file, is_held)
+
+
+def contents_of(file: store.Store, is_held: bool | None = None) -> Contents:
+    """Return what is in an open checkpoint, of which the lock is held or not."""
+    try:
+        header = read_header(file)
+        past = runs.read_runs(file)
+        rounds = _read_rounds(file)
+        folds: dict[int, dict[int, FoldResult]] = {}
+        lost = set()
+        for (candidate, split), fold in _read_folds(file, header, rounds):
+            if fold is None:
+                lost.add((candidate, split))
+            else:
+                folds.setdefault(candidate, {})[split] = fold
+    except records.Malformed as error:
+        raise store.damaged(file.path, str(error)) from error
     is_running = runs.is_alive(past[-1], is_held)
-    return Contents(name, header, rounds, folds, past, is_running)
+    return Contents(file.path, header, rounds, folds, lost, past, is_running)
 
 
-def _form(header: Mapping[str, Any]) -> records.FoldReader:
-    """Return what reads folds of which the metrics are not known."""
-    predicts = "honest_score" in header["search"].get("settings", {})
-    return records.FoldReader(None, train=None, n_classes=0 if predicts else None)
-
-
-def read_rounds(file: store.Store) -> list[list[dict[str, Any]]]:
-    """Return the candidates of a checkpoint, round by round, in the order asked."""
+def _read_rounds(file: store.Store) -> list[list[records.Asked]]:
     rows = file.rows("candidate", _MOST, records.MAX_BODY)
     numbers = [number for number, _ in rows]
     records.require(numbers == list(range(len(rows))), "candidates are missing")
     return records.read_rounds([body for _, body in rows])
 
 
-def read_folds(
-    file: store.Store, form: records.FoldReader, n_candidates: int, n_splits: int
-) -> dict[FoldId, FoldResult | None]:
-    """Return the folds of a checkpoint; None for those that could not be written."""
-    most = n_candidates * n_splits
-    rows = file.rows("fold", most, form.longest)
+def _read_folds(
+    file: store.Store, header: dict[str, Any], rounds: list[list[records.Asked]]
+) -> Iterator[tuple[FoldId, FoldResult | None]]:
+    """Give the folds in order; None for results that could not be written."""
+    n_splits = header["n_splits"]
+    most = sum(map(len, rounds)) * n_splits
+    predicts = "honest_score" in header["search"].get("settings", {})
+    reader = records.FoldReader(None, train=None, n_classes=0 if predicts else None)
+    rows = file.rows("fold", most, reader.longest)
     records.require(all(0 <= number < most for number, _ in rows), "unknown folds")
-    keys = [divmod(number, n_splits) for number, _ in rows]
-    bodies = [body for _, body in rows]
-    return {k: form.read(body, k[1]) for k, body in zip(keys, bodies, strict=True)}
+    for number, body in rows:
+        candidate, split = divmod(number, n_splits)
+        yield (candidate, split), reader.read(body, split)

@@ -7,12 +7,14 @@ import json
 import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._trials import FoldResult
+from skrobustbo._forms import Count, has_form
+from skrobustbo._trials import COLUMNS, SINGLE, Evaluation, FoldResult
 
 Split = tuple[NDArray[Any], NDArray[Any]]
 
@@ -35,67 +37,59 @@ def require(condition: bool, what: str) -> None:
 
 
 def dumps(value: Any) -> str:
-    """Return JSON text, the same for the same value."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    """Return JSON text, the same for the same value; numbers exactly."""
+    return json.dumps(_written(value), allow_nan=False, separators=(",", ":"))
+
+
+def _written(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _written(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_written(item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bool | int):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else {_FLOAT: str(number)}
+
+
+_FLOAT = "$float"
+_NAMED = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def loads(body: str) -> dict[str, Any]:
     """Return the JSON object of a text; Malformed if it is none."""
     try:
-        value = json.loads(body, parse_constant=_refuse)
+        value = json.loads(body, parse_constant=_refuse, object_hook=_read)
     except (ValueError, RecursionError) as error:
         raise Malformed("not JSON") from error
     require(isinstance(value, dict), "not a JSON object")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _refuse(constant: str) -> Any:
     raise Malformed(f"{constant} is not JSON")
 
 
+def _read(found: dict[str, Any]) -> Any:
+    """Return a dict as it is, or the number that it is written for."""
+    if found.keys() == {_FLOAT} and isinstance(found[_FLOAT], str):
+        return _NAMED.get(found[_FLOAT], found)
+    return found
+
+
+def check_parts(record: Mapping[str, Any], forms: Mapping[str, Any], what: str) -> None:
+    """Raise Malformed unless a record has parts of these names and forms."""
+    require(record.keys() == forms.keys(), f"the parts of {what}")
+    for name, form in forms.items():
+        require(has_form(record[name], form), f"the {name} of {what}")
+
+
 def is_count(value: Any, most: int = _COUNT) -> bool:
     """Return whether a value is a whole number from 0 to `most`."""
     return type(value) is int and 0 <= value <= most
-
-
-# Numbers ------------------------------------------------------------------------------
-
-_NAMED = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-def write_number(value: Any) -> Any:
-    """Return a real number in JSON types, exactly; those not finite by name."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, bool | int):
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else str(number)
-
-
-def read_number(value: Any) -> Any:
-    """Return the number that `write_number` wrote."""
-    if isinstance(value, str):
-        require(value in _NAMED, "a number")
-        return _NAMED[value]
-    require(isinstance(value, bool | int | float), "a number")
-    try:
-        float(value)
-    except OverflowError:
-        raise Malformed("a number") from None
-    return value
-
-
-def _write_scores(scores: Any) -> Any:
-    if isinstance(scores, Mapping):
-        return {str(name): write_number(score) for name, score in scores.items()}
-    return write_number(scores)
-
-
-def _read_scores(scores: Any) -> Any:
-    if isinstance(scores, dict):
-        require(bool(scores), "scores")
-        return {name: read_number(score) for name, score in scores.items()}
-    return read_number(scores)
 
 
 # Folds --------------------------------------------------------------------------------
@@ -133,7 +127,7 @@ class FoldReader:
         n_classes: int | None = None,
         n_rows: Sequence[int] | None = None,
     ) -> None:
-        self._names = None if metrics is None else frozenset(metrics)
+        self._names = None if metrics is None else set(metrics) or {SINGLE}
         # What fails where names are not known has a single number, of all names.
         self._may_lack_names = metrics is None
         self._train, self._n_classes, self._n_rows = train, n_classes, n_rows
@@ -151,19 +145,21 @@ class FoldReader:
             return None
         require(len(body) <= self.longest, "the length of a fold")
         fold = read_fold(body)
-        has_train = "train_scores" in fold
-        require(self._train in (None, has_train), "training scores")
-        found = [_names(fold[kind]) for kind in _SCORES if kind in fold]
-        names = self._names
-        if names is None:
-            names = next(filter(None, found), None)
-        for each in found:
-            is_alone = not each and self._may_lack_names
-            require(each == names or is_alone, "metrics")
-        if "predictions" in fold:
-            self._check_predictions(fold["predictions"], split)
-        self._names, self._train = names, has_train
+        self.check(fold, split)
         return fold
+
+    def check(self, fold: FoldResult, split: int) -> None:
+        """Raise Malformed unless a fold looks as it should, and like those before."""
+        has_train, names = fold.train_scores is not None, self._names
+        require(self._train in (None, has_train), "training scores")
+        for scores in (fold.test_scores, fold.train_scores):
+            if scores is None or (self._may_lack_names and scores.keys() == {SINGLE}):
+                continue
+            names = names or set(scores)
+            require(scores.keys() == names, "metrics")
+        if fold.predictions is not None:
+            self._check_predictions(fold.predictions, split)
+        self._names, self._train = names, has_train
 
     def _check_predictions(self, values: NDArray[Any], split: int) -> None:
         require(self._n_classes is not None, "predictions")
@@ -174,52 +170,27 @@ class FoldReader:
             require(bool((values < (self._n_classes or 0)).all()), "predictions")
 
 
-_SCORES = ("test_scores", "train_scores")
+_FOLD = get_type_hints(FoldResult, include_extras=True)
 
 
-def _names(scores: Any) -> frozenset[str]:
-    return frozenset(scores) if isinstance(scores, dict) else frozenset()
-
-
-def write_fold(result: FoldResult, turn: int | None = None) -> str:
-    """Return the row of a fold's result, with its turn where that matters."""
-    error = result.get("fit_error")
+def write_fold(fold: FoldResult) -> str:
+    """Return the row of a fold's result."""
+    error, kept = fold.fit_error, fold.predictions
     record = {
-        "test_scores": _write_scores(result["test_scores"]),
-        "n_test_samples": int(result["n_test_samples"]),
-        "fit_time": write_number(result["fit_time"]),
-        "score_time": write_number(result["score_time"]),
+        **vars(fold),
         "fit_error": None if error is None else str(error)[-MAX_ERROR:],
+        "predictions": None if kept is None else _write_predictions(kept),
     }
-    if "train_scores" in result:
-        record["train_scores"] = _write_scores(result["train_scores"])
-    if "predictions" in result:
-        record["predictions"] = _write_predictions(result["predictions"])
-    if turn is not None:
-        record["turn"] = turn
     return dumps(record)
 
 
-_FOLD = {"test_scores", "n_test_samples", "fit_time", "score_time", "fit_error"}
-_MORE = {"train_scores", "predictions", "turn"}
-
-
 def read_fold(body: str) -> FoldResult:
-    """Return the result that `write_fold` wrote, with its turn if it has one."""
+    """Return the result that `write_fold` wrote."""
     record = loads(body)
-    require(record.keys() - _MORE == _FOLD, "the parts of a fold")
-    require(is_count(record.get("turn", 0)), "a turn")
-    for kind in record.keys() & {"test_scores", "train_scores"}:
-        record[kind] = _read_scores(record[kind])
-    for kind in ("fit_time", "score_time"):
-        seconds = record[kind] = float(read_number(record[kind]))
-        require(not seconds < 0 and seconds != math.inf, "seconds")
-    require(is_count(record["n_test_samples"]), "a number of samples")
-    error = record["fit_error"]
-    require(error is None or isinstance(error, str), "an error")
-    if "predictions" in record:
+    if record.get("predictions") is not None:
         record["predictions"] = _read_predictions(record["predictions"])
-    return record
+    check_parts(record, _FOLD, "a fold")
+    return FoldResult(**record)
 
 
 # Predictions --------------------------------------------------------------------------
@@ -329,35 +300,68 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
 # Candidates ---------------------------------------------------------------------------
 
 
-def write_candidate(number_of_round: int, record: Mapping[str, Any]) -> str:
+@dataclass(frozen=True)
+class Asked:
+    """A candidate just asked, as a journal keeps it.
+
+    Attributes
+    ----------
+    branch : int
+        Position of the branch of the space that it is a point of.
+    params : dict
+        The point in JSON types, with choices by their index.
+    resource : int or None
+        The amount of the resource that it gets; None for the full one.
+    said : dict
+        What else is known of it: the parts of a trial in `COLUMNS`.
+    """
+
+    branch: int
+    params: dict[str, Any]
+    resource: float | None
+    said: dict[str, Any]
+
+    @property
+    def point(self) -> str:
+        """What is evaluated, as a text in which 1, 1.0 and true differ."""
+        return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
+
+
+_OF_EVALUATION = get_type_hints(Evaluation, include_extras=True)
+_CANDIDATE = {
+    "round": Count,
+    "branch": Count,
+    "params": dict[str, Any],
+    "resource": Count | None,
+    **{column: _OF_EVALUATION[part] for column, part in COLUMNS.items()},
+}
+
+
+def write_candidate(number_of_round: int, asked: Asked) -> str:
     """Return the row of a candidate asked in a round."""
-    return dumps({"round": number_of_round, **record})
+    about = {"branch": asked.branch, "params": asked.params, "resource": asked.resource}
+    said = {column: asked.said[part] for column, part in COLUMNS.items()}
+    return dumps({"round": number_of_round, **about, **said})
 
 
-def read_candidate(body: str) -> tuple[int, dict[str, Any]]:
-    """Return the round and the record that `write_candidate` wrote."""
+def read_candidate(body: str) -> tuple[int, Asked]:
+    """Return the round and the candidate that `write_candidate` wrote."""
     require(len(body) <= MAX_BODY, "the length of a candidate")
     record = loads(body)
-    number = record.pop("round", None)
-    require(is_count(number), "a round")
-    return number, record
+    check_parts(record, _CANDIDATE, "a candidate")
+    said = {part: record[column] for column, part in COLUMNS.items()}
+    branch, params, resource = record["branch"], record["params"], record["resource"]
+    return record["round"], Asked(branch, params, resource, said)
 
 
-def read_rounds(bodies: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """Return the records of candidates, round by round, in the order asked."""
-    rounds: list[list[dict[str, Any]]] = []
+def read_rounds(bodies: Sequence[str]) -> list[list[Asked]]:
+    """Return candidates, round by round, in the order asked."""
+    rounds: list[list[Asked]] = []
     for body in bodies:
-        number, record = read_candidate(body)
+        number, asked = read_candidate(body)
         require(len(rounds) - 1 <= number <= len(rounds), "a round")
         require(bool(rounds) or number == 0, "a round")
         if number == len(rounds):
             rounds.append([])
-        rounds[-1].append(record)
+        rounds[-1].append(asked)
     return rounds
-
-
-def has_failed(fold: FoldResult) -> bool:
-    """Return whether a fold has raised, or has a score that is no number."""
-    scores = fold["test_scores"]
-    each = scores.values() if isinstance(scores, dict) else [scores]
-    return bool(fold["fit_error"]) or not all(map(math.isfinite, each))

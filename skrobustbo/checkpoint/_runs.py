@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
+from skrobustbo._forms import Count
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._compare import changes, is_parts
+from skrobustbo.checkpoint._compare import changes
 from skrobustbo.checkpoint._lock import CheckpointError
 
 Run = dict[str, Any]
@@ -23,7 +24,16 @@ Run = dict[str, Any]
 _LAST = 1e11
 #: Runs that a checkpoint may have, and characters of one.
 MAX_RUNS, MAX_RUN = 1_000_000, 1_000_000
-_PARTS = {"started", "pid", "machine", "n_iter", "settings", "ended", "reason"}
+_TIME = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
+_RUN = {
+    "started": _TIME,
+    "pid": Annotated[int, lambda pid: 0 <= pid <= 2**31],
+    "machine": str,
+    "n_iter": Count,
+    "settings": dict[str, str],
+    "ended": _TIME | None,
+    "reason": str | None,
+}
 #: What is noted of a run only if it differs from the run before.
 _TOLD = ("n_iter", "settings", "reason")
 
@@ -98,16 +108,10 @@ class FitCall:
 def read_run(body: str) -> Run:
     """Return the run of a row; Malformed if it is none."""
     run = records.loads(body)
-    records.require(run.keys() == _PARTS, "the parts of a run")
-    records.require(_is_time(run["started"]), "the start of a run")
-    records.require(run["ended"] is None or _is_time(run["ended"]), "the end of a run")
-    records.require(records.is_count(run["pid"], 2**31), "the process of a run")
-    records.require(records.is_count(run["n_iter"]), "the n_iter of a run")
-    records.require(isinstance(run["machine"], str), "the machine of a run")
-    records.require(is_parts({"": run["settings"]}), "the settings of a run")
-    reason = run["reason"]
-    records.require(reason is None or isinstance(reason, str), "the end of a run")
-    records.require((reason is None) == (run["ended"] is None), "the end of a run")
+    records.check_parts(run, _RUN, "a run")
+    records.require(
+        (run["reason"] is None) == (run["ended"] is None), "the end of a run"
+    )
     return run
 
 
@@ -139,10 +143,6 @@ def is_alive(run: Run, is_held: bool | None) -> bool | None:
 def _now() -> float:
     """Return the seconds since the epoch, even of a clock that is far off."""
     return min(max(0.0, time.time()), _LAST)
-
-
-def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= _LAST
 
 
 def _machine() -> str:

@@ -5,15 +5,14 @@ draw them, `plot(ax=None)` to draw them again, the data as attributes, and `figu
 with `ax_` or `axes_` for what was drawn. Matplotlib is imported at the first plot.
 """
 
-from skrobustbo.displays._branches import BranchesDisplay
+from skrobustbo.displays._base import BranchesDisplay
 from skrobustbo.displays._evaluations import EvaluationsDisplay
 from skrobustbo.displays._length_scales import LengthScaleDisplay
 from skrobustbo.displays._objective import ObjectiveDisplay
 from skrobustbo.displays._parallel import ParallelCoordinatesDisplay
-from skrobustbo.displays._resets import ResetDisplay
 from skrobustbo.displays._resource import ResourceDisplay
 from skrobustbo.displays._sensitivity import SensitivityDisplay
-from skrobustbo.displays._steps import ConvergenceDisplay
+from skrobustbo.displays._steps import ConvergenceDisplay, ResetDisplay
 
 __all__ = [
     "BranchesDisplay",

@@ -1,24 +1,26 @@
-"""What all displays share: where their data come from."""
+"""What all displays share: where their data come from, of which branches."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo.displays._fit import Title, settle
+from skrobustbo._names import shown
 from skrobustbo.displays._scales import Scale, pooled, scale_of
-from skrobustbo.displays._style import Look, look_of
-from skrobustbo.displays._text import short_names
+from skrobustbo.displays._style import Look, look_of, pyplot, settle, title
+from skrobustbo.displays._text import is_estimator, short_names, unlike
+from skrobustbo.space import constants, is_number, plain
 
 Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
-#: What the values of a search, and those of an optimizer, are called on axes.
-SCORE, VALUE = "score", "value"
+#: What stands for all branches.
+ALL = "all"
 
 
 class Drawing:
@@ -47,7 +49,7 @@ class Drawing:
             if ax is None:
                 self._draw_key(look, self.figure_)
             if self.branch_name and ax is None:
-                look.parts.append(Title(self.figure_, self.branch_name, look.size))
+                look.parts.append(title(self.figure_, self.branch_name, look.size))
             settle(self.figure_, look.parts)
         return self
 
@@ -127,7 +129,7 @@ def metric_name(search: Any) -> str:
     for name in (search.search_metric, search.refit, search.scoring):
         if isinstance(name, str):
             return name
-    return SCORE
+    return "score"
 
 
 def told_records(optimizer: Any, branch: int | None = None) -> Records:
@@ -151,24 +153,20 @@ def recommended(optimizer: Any, branch: int | None = None) -> dict[str, Any]:
         return params
     records = told_records(optimizer, branch)
     known = np.isfinite(values_of(records))
-    points = [p for p, ok in zip(params_of(records), known, strict=True) if ok]
+    points = [r["params"] for r, ok in zip(records, known, strict=True) if ok]
     if not points:
         raise ValueError(
             f"Expected a branch with at least one finite value, got branch {branch} "
             "without any; choose another."
         )
-    return points[int(np.argmax(optimizer.predict(points)))]
+    best: dict[str, Any] = points[int(np.argmax(optimizer.predict(points)))]
+    return best
 
 
 def values_of(records: Records) -> Array:
     """Return the values, nan where an evaluation failed, shape (n,)."""
     values = np.array([record["value"] for record in records], dtype=float)
     return np.where(np.isfinite(values), values, math.nan)
-
-
-def params_of(records: Records) -> list[dict[str, Any]]:
-    """Return the params dicts."""
-    return [record["params"] for record in records]
 
 
 def space_of(optimizer: Any, branch: int | None) -> Any:
@@ -235,3 +233,166 @@ def checked_names(
                 "instead."
             )
     return listed
+
+
+# Branches -----------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BranchesDisplay(Drawing):
+    """One display for each branch of a space, one below the other.
+
+    It is what the displays return for ``branch="all"``. The name of each branch, such
+    as its estimator, stands above its panels. A branch without a value to draw has no
+    panels.
+
+    Parameters
+    ----------
+    displays : dict of str to display
+        The displays by the names of their branches.
+
+    Attributes
+    ----------
+    axes_ : array of matplotlib axes
+        Those of all branches, in order.
+    figure_ : matplotlib figure
+
+    Examples
+    --------
+    >>> from skrobustbo.displays import ParallelCoordinatesDisplay
+    >>> from skrobustbo import Integer, Optimizer, Real
+    >>> optimizer = Optimizer(
+    ...     [
+    ...         {"model": ["svc"], "C": Real(0.01, 100, log=True)},
+    ...         {"model": ["knn"], "k": Integer(1, 9)},
+    ...     ]
+    ... )
+    >>> optimizer.tell({"model": "svc", "C": 1.0}, 0.9)
+    >>> optimizer.tell({"model": "knn", "k": 5}, 0.8)
+    >>> both = ParallelCoordinatesDisplay.from_optimizer(optimizer, branch="all")
+    >>> both.displays["model=knn"].names
+    ['k']
+    """
+
+    displays: dict[str, Any]
+
+    def _height(self, look: Look) -> float:
+        return sum(self._heights(look))
+
+    def _heights(self, look: Look) -> list[float]:
+        """Return the height of each branch with its title."""
+        above = look.lines(2)
+        return [one._height(look) + above for one in self.displays.values()]
+
+    def _draw(self, look: Look, ax: Any) -> None:
+        heights = self._heights(look)
+        n = len(heights)
+        if ax is None:
+            size = look.width, look.width * sum(heights)
+            self.figure_ = pyplot().figure(figsize=size, layout="constrained")
+            place = self.figure_
+        else:
+            place = _inside(ax)
+            self.figure_ = ax.figure.figure
+        parts = np.ravel(place.subfigures(n, 1, height_ratios=heights))
+        found: list[Any] = []
+        for part, (name, display) in zip(parts, self.displays.items(), strict=True):
+            look.parts.append(title(part, name, look.size))
+            display._draw(look, part.subplots())
+            drawn = getattr(display, "axes_", None)
+            found += [display.ax_] if drawn is None else list(np.ravel(drawn))
+        if ax is None:
+            display._draw_key(look, parts[-1])
+        self.axes_ = np.array([one for one in found if one is not None], dtype=object)
+
+
+def _inside(ax: Any) -> Any:
+    """Return a figure within a figure, in the place of an axes."""
+    place = None if np.ndim(ax) else ax.get_subplotspec()
+    if place is None:
+        raise ValueError(
+            "The 'ax' of plot must be one axes of a grid, which the branches then "
+            f"divide. Got {ax!r} instead; leave it out for a new figure."
+        )
+    ax.set_axis_off()
+    return ax.figure.add_subfigure(place)
+
+
+def computed(cls: Any, optimizer: Any, branch: Any, ax: Any, **options: Any) -> Any:
+    """Compute a display of all candidates, of a branch or of each, and draw it."""
+    told_records(optimizer)  # there must be some
+    chosen = checked_branch(cls.__name__, optimizer, branch)
+    names = branch_names(optimizer.space)
+    if chosen != ALL:
+        display = cls._of(optimizer, chosen, **options)
+        display.branch_name = "" if chosen is None else names[chosen]
+        return display.plot(ax=ax)
+    displays = {
+        name: cls._of(optimizer, i, **options)
+        for i, name in enumerate(names)
+        if np.isfinite(values_of(told_records(optimizer, i))).any()
+    }
+    for name, display in displays.items():
+        display.branch_name = name
+    if not displays:
+        raise ValueError(
+            f"Expected a search with at least one finite value, got none, so that "
+            f"{cls.__name__} has nothing to draw; tell one first."
+        )
+    return BranchesDisplay(displays=displays).plot(ax=ax)
+
+
+def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
+    """Return the number of the branch asked for, None, or "all"."""
+    if branch is None:
+        return None
+    names = branch_names(optimizer.space)
+    if isinstance(branch, str) and branch == ALL:
+        return ALL if len(names) > 1 else None
+    if isinstance(branch, str) and branch in names:
+        found = names.index(branch)
+    else:
+        number = plain(branch)
+        found = number if is_number(number) and isinstance(number, int) else -1
+    if not 0 <= found < len(names):
+        raise ValueError(
+            f"The 'branch' of {cls} must be 'all', one of {names}, or a number from 0 "
+            f"to {len(names) - 1}. Got {branch!r} instead."
+        )
+    if not told_records(optimizer, found):
+        raise ValueError(
+            f"The 'branch' of {cls} must be one with an evaluated candidate. Got "
+            f"{branch!r}, which has none so far; evaluate one first."
+        )
+    return found
+
+
+def branch_names(space: Any) -> list[str]:
+    """Return the names of the branches, all different.
+
+    They are what tells the branches apart: the class of an estimator, or a constant
+    with its value; the parameters where no constant does; else their numbers.
+    """
+    spaces = space.branches
+    fixed = [constants(branch) for branch in spaces]
+    names = [name for one in fixed for name in one]
+    telling = [
+        name
+        for name in dict.fromkeys(names)
+        if len({shown(one.get(name)) for one in fixed}) > 1
+    ]
+    scales = {}
+    for name, short in short_names(telling).items():
+        have = [s for s, one in zip(spaces, fixed, strict=True) if name in one]
+        scales[name] = pooled(name, short, [s.dimensions[name] for s in have])
+    found = []
+    for i, (one, branch) in enumerate(zip(fixed, spaces, strict=True)):
+        parts = []
+        for name in [name for name in telling if name in one]:
+            text = scales[name].labels[int(scales[name].position(one))]
+            is_plain = is_estimator(one[name])
+            parts.append(text if is_plain else f"{scales[name].short}={text}")
+        own = [name for name in branch.names if name not in telling]
+        listed = parts or list(short_names(own).values())
+        found.append(", ".join(listed) if len(spaces) > 1 else f"branch {i}")
+    return unlike(found)

@@ -10,22 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
     checked_names,
+    computed,
     differing,
-    params_of,
     scales_of,
     told_records,
     values_of,
 )
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Ticks, colour_bar
 from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import Look, panels, value_colours
+from skrobustbo.displays._style import Look, Ticks, colour_bar, panels, value_colours
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.
 _MOST = 5
@@ -82,7 +78,7 @@ class EvaluationsDisplay(Display):
     positions: Array
     values: Array
     scales: dict[str, Scale]
-    value_name: str = SCORE
+    value_name: str = "score"
     measured: NDArray[np.bool_] | None = None
 
     @classmethod
@@ -93,7 +89,7 @@ class EvaluationsDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         parameters: Sequence[str] | None = None,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -130,7 +126,7 @@ class EvaluationsDisplay(Display):
         else:
             names = checked_names(cls.__name__, optimizer, parameters, branch)
             scales = scales_of(optimizer, names, branch)
-        points = params_of(records)
+        points = [record["params"] for record in records]
         return cls(
             names=names,
             left_out=[name for name in known if name not in names],

@@ -10,11 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import Array, Display, Records, told_records
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._base import Array, Display, Records, computed, told_records
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, panels
+from skrobustbo.displays._style import Look, Ticks, legend_above, panels
 from skrobustbo.displays._text import plain_text
 
 _BINS = 15
@@ -205,7 +203,7 @@ class LengthScaleDisplay(Display):
             Ticks(main.xaxis, whole=True),
             Ticks(side.xaxis, most=4),
             Ticks(main.yaxis, scale, wrap=_LABEL),
-            Legend(main, look),
+            legend_above(main, 0.9 * look.size),
         ]
         side.tick_params(axis="y", labelleft=False, length=0)
         if scale.kind == "category":

@@ -9,22 +9,26 @@ from typing import Any, Self
 import numpy as np
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
     checked_names,
+    computed,
     differing,
-    params_of,
     scales_of,
     told_records,
     values_of,
 )
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Legend, Ticks, colour_bar
 from skrobustbo.displays._plotly import parallel
 from skrobustbo.displays._scales import Scale, drawable
-from skrobustbo.displays._style import Look, panels, room, value_colours
+from skrobustbo.displays._style import (
+    Look,
+    Ticks,
+    colour_bar,
+    legend_above,
+    panels,
+    room,
+    value_colours,
+)
 from skrobustbo.displays._text import broken, longest_word
 
 #: Characters on a line of a parameter's name, and of a category.
@@ -79,7 +83,7 @@ class ParallelCoordinatesDisplay(Display):
     values: Array
     scales: dict[str, Scale]
     params: Sequence[dict[str, Any]] = ()
-    value_name: str = SCORE
+    value_name: str = "score"
 
     @classmethod
     def from_optimizer(
@@ -89,7 +93,7 @@ class ParallelCoordinatesDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         parameters: Sequence[str] | None = None,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -122,7 +126,7 @@ class ParallelCoordinatesDisplay(Display):
         if parameters is not None:
             names = checked_names(cls.__name__, optimizer, parameters, branch)
         scales = scales_of(optimizer, names, branch)
-        points = params_of(records)
+        points = [record["params"] for record in records]
         columns = [scales[name].unit(scales[name].positions(points)) for name in names]
         return cls(
             names=names,
@@ -167,7 +171,7 @@ class ParallelCoordinatesDisplay(Display):
         middles = (np.array(tops) + bottoms) / 2
         self.ax_.set_yticks(middles, names, fontsize=size, color=look.ink)
         self.ax_.tick_params(axis="y", length=0)
-        look.parts.append(Legend(self.ax_, look))
+        look.parts.append(legend_above(self.ax_, 0.9 * look.size))
         for name, band, top in zip(self.names, bands, tops, strict=True):
             shade = {"color": look.ink, "alpha": 0.07, "lw": 0, "zorder": 0}
             self.ax_.axhspan(top - 0.5, top + band.lines, **shade)

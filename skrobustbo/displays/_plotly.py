@@ -27,17 +27,16 @@ _DOT = 7
 _POWERS = 8
 
 
-def modules() -> tuple[Any, Any]:
-    """Return Plotly's graph objects and its subplots, imported at the first use."""
+def new_figure(n_rows: int = 1, n_columns: int = 1) -> Any:
+    """Return a figure of so many panels; Plotly is imported at the first use."""
     try:
-        import plotly.graph_objects as go
-        import plotly.subplots as subplots
+        from plotly.subplots import make_subplots
     except ImportError as error:
         raise ImportError(
             "Expected plotly to be installed, as interactive displays are made with "
             'it; run pip install "skrobustbo[interactive]".'
         ) from error
-    return go, subplots
+    return make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
 
 
 def _colour(share: float) -> str:
@@ -113,16 +112,20 @@ def _log_ticks(scale: Scale) -> dict[str, Any]:
     return {"tickvals": places, "ticktext": [f"{place:.6g}" for place in places]}
 
 
+def _add_dots(figure: Any, x: Any, y: Any, texts: Sequence[str], **more: Any) -> None:
+    """Add dots that show texts when the pointer is over them."""
+    dots = {"mode": "markers", "text": list(texts), "hoverinfo": "text"}
+    figure.add_scatter(x=x, y=y, **{**dots, **more})
+
+
 # Convergence --------------------------------------------------------------------------
 
 
 def convergence(curves: Sequence[Any], name: str, limits: tuple[float, float]) -> Any:
     """Return the best values so far, with every candidate as a dot."""
-    go, _ = modules()
-    figure = go.Figure()
+    figure = new_figure()
     for i, curve in enumerate(curves):
-        colour = _PALETTE[i % len(_PALETTE)]
-        _add_curve(go, figure, curve, colour, name, limits[0])
+        _add_curve(figure, curve, _PALETTE[i % len(_PALETTE)], name, limits[0])
     figure.update_layout(
         xaxis={"title": {"text": "candidate"}},
         yaxis={"title": {"text": _label(name, 40)}, "range": list(limits)},
@@ -130,53 +133,39 @@ def convergence(curves: Sequence[Any], name: str, limits: tuple[float, float]) -
     return _dressed(figure)
 
 
-def _add_curve(
-    go: Any, figure: Any, curve: Any, colour: str, name: str, floor: float
-) -> None:
+def _add_curve(figure: Any, curve: Any, colour: str, name: str, floor: float) -> None:
     group = {"legendgroup": curve.name}
-    figure.add_trace(
-        go.Scatter(
-            x=curve.numbers,
-            y=drawable(curve.best),
-            mode="lines",
-            line={"color": colour, "shape": "hv"},
-            name=_label(f"{curve.name}: best so far", 40),
-            hoverinfo="skip",
-            **group,
-        )
+    figure.add_scatter(
+        x=curve.numbers,
+        y=drawable(curve.best),
+        mode="lines",
+        line={"color": colour, "shape": "hv"},
+        name=_label(f"{curve.name}: best so far", 40),
+        hoverinfo="skip",
+        **group,
     )
     if curve.bound is not None and math.isfinite(curve.bound):
         best = float(curve.best[-1])
         band = {"fillcolor": colour, "opacity": 0.15, "line_width": 0}
         figure.add_hrect(y0=best, y1=best + curve.bound, **band)
-    numbers = [int(number) for number in curve.numbers]
-    triples = zip(curve.params, curve.values, numbers, strict=True)
+    triples = zip(curve.params, curve.values, curve.numbers.tolist(), strict=True)
     texts = [hover(params, value, name, number) for params, value, number in triples]
     failed = np.isnan(curve.values)
-    for chosen, symbol, label in (
-        (~failed, "circle", "candidate"),
-        (failed, "x", "failed"),
-    ):
+    values = np.where(failed, floor, drawable(curve.values))
+    kinds = (~failed, "circle", "candidate", colour), (failed, "x", "failed", _FAILED)
+    for chosen, symbol, label, shade in kinds:
         if not chosen.any():
             continue
-        values = np.where(failed, floor, drawable(curve.values))
         spread = 2 * curve.value_stds[chosen]
-        figure.add_trace(
-            go.Scatter(
-                x=curve.numbers[chosen],
-                y=values[chosen],
-                mode="markers",
-                error_y={"array": spread, "visible": bool(spread.any())},
-                marker={
-                    "color": _FAILED if label == "failed" else colour,
-                    "symbol": symbol,
-                    "opacity": 0.7,
-                },
-                name=_label(f"{curve.name}: {label}", 40),
-                text=[text for text, one in zip(texts, chosen, strict=True) if one],
-                hoverinfo="text",
-                **group,
-            )
+        _add_dots(
+            figure,
+            curve.numbers[chosen],
+            values[chosen],
+            np.array(texts)[chosen].tolist(),
+            error_y={"array": spread, "visible": bool(spread.any())},
+            marker={"color": shade, "symbol": symbol, "opacity": 0.7},
+            name=_label(f"{curve.name}: {label}", 40),
+            **group,
         )
 
 
@@ -185,11 +174,10 @@ def _add_curve(
 
 def objective(display: Any, limits: tuple[float, float]) -> Any:
     """Return the posterior along parameters, with the trials as dots."""
-    go, subplots = modules()
     n = sum(len(one.names) for one in display.slices)
     n_columns = min(n, 2 if any(len(s.names) == 2 for s in display.slices) else 3)
     n_rows = math.ceil(n / n_columns)
-    figure = subplots.make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
+    figure = new_figure(n_rows, n_columns)
     trials = zip(display.trials, display.values, strict=True)
     texts = [hover(p, v, display.value_name) for p, v in trials]
     place = 0
@@ -198,16 +186,15 @@ def objective(display: Any, limits: tuple[float, float]) -> Any:
             row, column = divmod(place, n_columns)
             at = {"row": row + 1, "col": column + 1}
             if len(one.names) == 1:
-                _add_line(go, figure, display, one, at, limits, texts)
+                _add_line(figure, display, one, at, limits, texts)
             else:
-                _add_map(go, figure, display, one, at, part, texts)
+                _add_map(figure, display, one, at, part, texts)
             place += 1
     figure.update_layout(height=330 * n_rows + 60, showlegend=False)
     return _dressed(figure)
 
 
 def _add_line(
-    go: Any,
     figure: Any,
     display: Any,
     one: Any,
@@ -223,40 +210,22 @@ def _add_line(
         band = np.concatenate([mean + spread, (mean - spread)[::-1]])
         outline = {"x": np.concatenate([x, x[::-1]]), "y": band, "line": {"width": 0}}
         shade = {"fill": "toself", "fillcolor": "rgba(47,140,208,0.2)"}
-        figure.add_trace(
-            go.Scatter(mode="lines", hoverinfo="skip", **outline, **shade), **at
-        )
+        figure.add_scatter(mode="lines", hoverinfo="skip", **outline, **shade, **at)
         form: dict[str, Any] = {"mode": "lines", "line": line}
     else:
         form = {"mode": "markers", "marker": line, "error_y": {"array": spread}}
     about = f"{display.value_name} expected: %{{y:.5g}} ± %{{customdata:.3g}}"
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=mean,
-            customdata=spread,
-            hovertemplate=f"{about}<extra></extra>",
-            **form,
-        ),
-        **at,
-    )
+    form["hovertemplate"] = f"{about}<extra></extra>"
+    figure.add_scatter(x=x, y=mean, customdata=spread, **form, **at)
     values = drawable(display.values)
     failed = np.isnan(values)
     marks = {
         "color": np.where(failed, _FAILED, _INK).tolist(),
         "symbol": np.where(failed, "x", "circle").tolist(),
     }
-    figure.add_trace(
-        go.Scatter(
-            x=scale.positions(display.trials),
-            y=np.where(failed, limits[0], values),
-            mode="markers",
-            marker=marks,
-            text=list(texts),
-            hoverinfo="text",
-        ),
-        **at,
-    )
+    places = scale.positions(display.trials)
+    values = np.where(failed, limits[0], values)
+    _add_dots(figure, places, values, texts, marker=marks, **at)
     figure.add_vline(
         scale.position(display.params), line={"dash": "dash", "color": _INK}, **at
     )
@@ -266,7 +235,6 @@ def _add_line(
 
 
 def _add_map(
-    go: Any,
     figure: Any,
     display: Any,
     one: Any,
@@ -278,44 +246,27 @@ def _add_map(
     across, up = (display.scales[name] for name in one.names)
     surface, name = ((one.mean, display.value_name), (one.std, "deviation"))[part]
     domain = figure.get_subplot(at["row"], at["col"])
-    middle = sum(domain.yaxis.domain) / 2
-    figure.add_trace(
-        go.Heatmap(
-            x=one.positions[0],
-            y=one.positions[1],
-            z=drawable(surface).T,
-            colorscale=_colours() if part == 0 else "Greys",
-            colorbar={
-                "title": {"text": _label(name, 20)},
-                "x": domain.xaxis.domain[1],
-                "y": middle,
-                "len": domain.yaxis.domain[1] - domain.yaxis.domain[0],
-                "thickness": 10,
-            },
-            hovertemplate=f"{name}: %{{z:.5g}}<extra></extra>",
-        ),
+    figure.add_heatmap(
+        x=one.positions[0],
+        y=one.positions[1],
+        z=drawable(surface).T,
+        colorscale=_colours() if part == 0 else "Greys",
+        colorbar={
+            "title": {"text": _label(name, 20)},
+            "x": domain.xaxis.domain[1],
+            "y": sum(domain.yaxis.domain) / 2,
+            "len": domain.yaxis.domain[1] - domain.yaxis.domain[0],
+            "thickness": 10,
+        },
+        hovertemplate=f"{name}: %{{z:.5g}}<extra></extra>",
         **at,
     )
     dots = {"color": "white", "line": {"color": "black", "width": 1}}
-    figure.add_trace(
-        go.Scatter(
-            x=across.positions(display.trials),
-            y=up.positions(display.trials),
-            mode="markers",
-            marker=dots,
-            text=list(texts),
-            hoverinfo="text",
-        ),
-        **at,
-    )
+    places = across.positions(display.trials), up.positions(display.trials)
+    _add_dots(figure, *places, texts, marker=dots, **at)
     star = {"symbol": "star", "size": 14, "color": _FAILED}
-    place = {"x": [across.position(display.params)], "y": [up.position(display.params)]}
-    figure.add_trace(
-        go.Scatter(
-            mode="markers", marker=star, text=["recommended"], hoverinfo="text", **place
-        ),
-        **at,
-    )
+    place = [across.position(display.params)], [up.position(display.params)]
+    _add_dots(figure, *place, ["recommended"], marker=star, **at)
     figure.update_xaxes(**_axis(across), **at)
     figure.update_yaxes(**_axis(up), **at)
 
@@ -325,8 +276,7 @@ def _add_map(
 
 def parallel(display: Any) -> Any:
     """Return candidates as lines through the parameters, the best on top."""
-    go, _ = modules()
-    figure = go.Figure()
+    figure = new_figure()
     values = drawable(display.values)
     low, high = filled_range(values)
     rails = np.arange(len(display.names), dtype=float)
@@ -334,32 +284,26 @@ def parallel(display: Any) -> Any:
     for i in order.tolist():
         failed = bool(np.isnan(values[i]))
         colour = _FAILED if failed else _colour((values[i] - low) / (high - low))
-        text = hover(display.params[i], values[i], display.value_name, i + 1)
         x, y, sizes = _broken_path(display.positions[i], rails)
-        figure.add_trace(
-            go.Scatter(
-                x=x,
-                y=y,
-                mode="lines+markers",
-                line={"color": colour, "dash": "dot" if failed else "solid"},
-                marker={
-                    "symbol": "x" if failed else "circle",
-                    "color": colour,
-                    "size": sizes,
-                },
-                text=text,
-                hoverinfo="text",
-                name=f"candidate {i + 1}",
-                showlegend=False,
-            )
+        symbol = "x" if failed else "circle"
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines+markers",
+            line={"color": colour, "dash": "dot" if failed else "solid"},
+            marker={"symbol": symbol, "color": colour, "size": sizes},
+            text=hover(display.params[i], values[i], display.value_name, i + 1),
+            hoverinfo="text",
+            name=f"candidate {i + 1}",
+            showlegend=False,
         )
     for rail, name in enumerate(display.names):
-        _add_rail(go, figure, display.scales[name], float(rail))
+        _add_rail(figure, display.scales[name], float(rail))
     bar = {"cmin": low, "cmax": high, "colorscale": _colours(), "showscale": True}
     title = {"title": {"text": _label(display.value_name, 20)}}
     none = {"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip"}
     marker = {"color": [low], "colorbar": title, **bar}
-    figure.add_trace(go.Scatter(marker=marker, showlegend=False, **none))
+    figure.add_scatter(marker=marker, showlegend=False, **none)
     names = [_label(display.scales[name].short, 20) for name in display.names]
     figure.update_layout(
         height=110 * len(rails) + 100,
@@ -390,7 +334,7 @@ def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[in
     return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # none leaves the last
 
 
-def _add_rail(go: Any, figure: Any, scale: Scale, rail: float) -> None:
+def _add_rail(figure: Any, scale: Scale, rail: float) -> None:
     """Add the axis of one parameter with its ticks."""
     places, labels = scale.ticks(max(7, len(scale.labels)))
     if scale.kind != "category":
@@ -398,15 +342,13 @@ def _add_rail(go: Any, figure: Any, scale: Scale, rail: float) -> None:
     line = {"color": _GRID, "width": 2}
     ends = {"x0": 0, "x1": 1, "y0": rail, "y1": rail}
     figure.add_shape(type="line", layer="below", line=line, **ends)
-    figure.add_trace(
-        go.Scatter(
-            x=scale.unit(places),
-            y=[rail + 0.05] * len(places),
-            mode="text",
-            text=[_label(label) for label in labels],
-            textposition="bottom center",
-            hoverinfo="skip",
-            name=scale.name,
-            showlegend=False,
-        )
+    figure.add_scatter(
+        x=scale.unit(places),
+        y=[rail + 0.05] * len(places),
+        mode="text",
+        text=[_label(label) for label in labels],
+        textposition="bottom center",
+        hoverinfo="skip",
+        name=scale.name,
+        showlegend=False,
     )

@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import SCORE, VALUE, Array, Display, told_records
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Legend, Ticks
+from skrobustbo.displays._base import (
+    Array,
+    Display,
+    computed,
+    told_records,
+)
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
-from skrobustbo.displays._style import Look, panels
-
-#: What the amounts of an optimizer are called on the axis.
-_RESOURCE = "resource"
+from skrobustbo.displays._style import Look, Ticks, legend_above, panels
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -62,8 +62,8 @@ class ResourceDisplay(Display):
     values: Array
     failed: NDArray[np.bool_]
     amounts: list[float]
-    value_name: str = SCORE
-    resource_name: str = _RESOURCE
+    value_name: str = "score"
+    resource_name: str = "resource"
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
@@ -97,8 +97,8 @@ class ResourceDisplay(Display):
         *,
         ax: Any = None,
         branch: Any = None,
-        value_name: str = VALUE,
-        resource_name: str = _RESOURCE,
+        value_name: str = "value",
+        resource_name: str = "resource",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -167,7 +167,7 @@ class ResourceDisplay(Display):
         self.ax_.set(xlim=scale.limits, ylim=limits)
         look.dress(self.ax_, x=name, y=self.value_name)
         look.parts += [Ticks(self.ax_.xaxis, scale), Ticks(self.ax_.yaxis)]
-        look.parts.append(Legend(self.ax_, look))
+        look.parts.append(legend_above(self.ax_, 0.9 * look.size))
 
     def _draw_curves(self, look: Look) -> None:
         """Draw the lines, those of full evaluations above the others."""

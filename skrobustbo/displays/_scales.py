@@ -59,7 +59,12 @@ class Scale:
         if self.name not in params:
             return math.nan
         value = params[self.name]
-        return float(self.index(value) if self.kind == "category" else value)
+        if self.kind != "category":
+            return float(value)
+        try:
+            return float(self.index(value))
+        except ValueError:  # a number that was never tried has no place
+            return math.nan
 
     def positions(self, points: Iterable[Mapping[str, Any]]) -> Array:
         """Return where several points lie, shape (n,)."""
@@ -106,9 +111,7 @@ def scale_of(name: str, short: str, dimension: Any) -> Scale:
     """Return the axis of a parameter."""
     choice = isinstance(dimension, Categorical)
     if choice and not _placed_by_value(dimension):
-        choices, index = tuple(dimension.choices), dimension.index
-        labels, last = tuple(short_values(choices)), len(choices) - 1.0
-        return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
+        return _categories(name, short, dimension)
     low, middle, high = dimension.decode(np.array([[0.0], [0.5], [1.0]]))
     log = not choice and _is_log(dimension, low, middle, high)
     whole = all(isinstance(value, int) for value in (low, middle, high))
@@ -136,18 +139,14 @@ def pooled(
         return Scale(name, short, kind, low, high, whole=whole)
     listed = [choice for s in scales for choice in s.choices]
     numbers = sorted(value for value in tried if is_number(value))
-    every = Categorical(distinct([*listed, *numbers]))
-    labels, last = tuple(short_values(every.choices)), len(every.choices) - 1.0
+    return _categories(name, short, Categorical(distinct([*listed, *numbers])))
 
-    def index(value: Any) -> float:
-        try:
-            return every.index(value)
-        except ValueError:  # a number that was never tried has no place
-            return math.nan
 
-    return Scale(
-        name, short, "category", 0.0, last, tuple(every.choices), labels, index=index
-    )
+def _categories(name: str, short: str, dimension: Categorical) -> Scale:
+    choices = tuple(dimension.choices)
+    labels, last = tuple(short_values(choices)), len(choices) - 1.0
+    index = dimension.index
+    return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
 
 
 def _placed_by_value(dimension: Categorical) -> bool:
@@ -178,17 +177,21 @@ def _is_log(dimension: Any, low: float, middle: float, high: float) -> bool:
 # Numbers on axes ---------------------------------------------------------------------
 
 
-def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
-    """Return round numbers between the ends, at most `most`."""
+def locator(most: int, *, whole: bool = False) -> Any:
+    """Return what finds round numbers, in so many intervals at most."""
     from matplotlib.ticker import MaxNLocator
 
-    slack = 1e-9 * high - 1e-9 * low
     steps = [1, 2, 5, 10] if whole else [1, 2, 2.5, 5, 10]
+    return MaxNLocator(most, integer=whole, steps=steps, min_n_ticks=1)
+
+
+def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
+    """Return round numbers between the ends, at most `most`."""
+    slack = 1e-9 * high - 1e-9 * low
     inside: list[float] = []
     # The locator counts intervals, those at the ends included.
     for n in (most + 1, most, max(most - 1, 1)):
-        ticks = MaxNLocator(n, integer=whole, steps=steps, min_n_ticks=1)
-        at = ticks.tick_values(low, high)
+        at = locator(n, whole=whole).tick_values(low, high)
         inside = [float(t) for t in at if low - slack <= t <= high + slack]
         if len(inside) <= most:
             break

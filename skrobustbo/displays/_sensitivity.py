@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo.displays._base import (
-    SCORE,
-    VALUE,
     Array,
     Display,
+    computed,
     recommended,
     scales_of,
     space_of,
@@ -21,10 +20,8 @@ from skrobustbo.displays._base import (
     values_of,
     varying,
 )
-from skrobustbo.displays._branches import computed
-from skrobustbo.displays._fit import Legend, Ticks
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, panels, room
+from skrobustbo.displays._style import Look, Ticks, legend_above, panels, room
 from skrobustbo.displays._text import short_names
 
 #: Radii, as shares of the largest, at which the worst case is taken.
@@ -93,7 +90,7 @@ class SensitivityDisplay(Display):
     worst: Array
     worst_of: dict[str, Array]
     importance: dict[str, float]
-    value_name: str = SCORE
+    value_name: str = "score"
 
     @classmethod
     def from_optimizer(
@@ -103,7 +100,7 @@ class SensitivityDisplay(Display):
         ax: Any = None,
         branch: Any = None,
         max_eps: float = 0.2,
-        value_name: str = VALUE,
+        value_name: str = "value",
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -178,7 +175,7 @@ class SensitivityDisplay(Display):
         look.parts += [
             Ticks(left.xaxis, most=5),
             Ticks(left.yaxis),
-            Legend(left, look),
+            legend_above(left, 0.9 * look.size),
             Ticks(right.xaxis, most=5),
             Ticks(right.yaxis, scale),
         ]

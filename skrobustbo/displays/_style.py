@@ -1,16 +1,21 @@
-"""One look for all displays: fonts by size, colours by background, what fits."""
+"""One look for all displays: fonts by size, colours by background, and what fits.
+
+Ticks, labels and legends are fitted into a figure once it is laid out.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._fit import Label
-from skrobustbo.displays._scales import Array, filled_range
+from skrobustbo.displays._scales import Array, Scale, filled_range, locator
+from skrobustbo.displays._text import broken, longest_word
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; those that keep
 # enough contrast with the background first.
@@ -25,6 +30,25 @@ _TEXTS = (
     "xtick.color",
     "ytick.color",
 )
+
+_ROUNDS = 6
+#: Rounds of layout before categories are left without a label: the first ones have
+#: too little room for the axes.
+_PATIENT = 3
+#: Pixels that texts at 100 dots per inch are kept apart by.
+_GAP = 3.0
+#: Fewest and most characters on a line.
+_LEAST, _MOST = 5, 26
+#: Smallest text, as a share of the size to begin with.
+_SMALL = 0.6
+#: A dollar sign that begins a formula, not one of a name.
+_FORMULA = re.compile(r"(?<!\\)\$")
+#: What lines and dots are where their colours say of which search they are.
+FIRST = "end of the initial design"
+BEST, EACH = "line: best so far", "dot: a candidate"
+BAND = "band: what may be left to gain"
+#: Legend entries that come after all others, whatever was drawn last.
+LAST = (BEST, EACH, BAND, FIRST, "below the axis", "failed")
 
 
 def pyplot() -> Any:
@@ -95,7 +119,7 @@ class Look:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
         ax.set_axisbelow(True)
-        self.parts += [Label(ax.xaxis), Label(ax.yaxis)]
+        self.parts += [axis_label(ax.xaxis), axis_label(ax.yaxis)]
         ax.grid(False)  # also what the user's style may have drawn
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
@@ -204,3 +228,290 @@ def room(ax: Any, look: Look) -> int:
     """Return the lines of text that fit into the height of an axes."""
     inches = ax.get_position().height * ax.figure.figure.get_figheight()
     return int(72 * inches / (1.15 * look.size))
+
+
+# What is fitted into a figure ---------------------------------------------------------
+
+
+@dataclass
+class Ticks:
+    """The ticks of one axis, as many as there is room for.
+
+    Categories that overlap are broken over lines, then turned upright, then smaller.
+    Only if nothing else helps are some of them left without a label.
+
+    Attributes
+    ----------
+    axis : matplotlib Axis
+    scale : Scale or None
+        That of a parameter; None for values and counts, on the axis as it is.
+    most : int
+        Ticks to begin with; categories begin with all.
+    wrap : int
+        Characters on a line of a category.
+    turns : bool
+        Whether categories that overlap may be turned upright.
+    whole : bool
+        Whether values are whole numbers.
+    text : dict
+        Properties of the labels.
+    """
+
+    axis: Any
+    scale: Scale | None = None
+    most: int = 7
+    wrap: int = 16
+    turns: bool = True
+    whole: bool = False
+    text: dict[str, Any] = field(default_factory=dict)
+    small: float = 1.0
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.label, self.unit = self.axis.get_label_text(), ""
+        if self.scale is None:
+            self._number()
+            return
+        # Limits first: they end automatic scaling, whose margins may overflow.
+        limits = {f"{self.axis.axis_name}lim": self.scale.limits}
+        log = {f"{self.axis.axis_name}scale": "log"} if self.scale.kind == "log" else {}
+        self.axis.axes.set(**limits, **log)
+        self.most = max(self.most, len(self.scale.labels))
+        self._apply()
+
+    def _number(self) -> None:
+        from matplotlib.ticker import ScalarFormatter
+
+        self.axis.set_major_locator(locator(self.most, whole=self.whole))
+        formatter = ScalarFormatter(useMathText=True)
+        formatter.set_powerlimits((-3, 5))
+        low, high = sorted(self.axis.get_view_interval())
+        if high - low > 1e-4 * max(abs(low), abs(high)):
+            formatter.set_useOffset(False)
+        self.axis.set_major_formatter(formatter)
+
+    def _apply(self) -> None:
+        if self.scale is None:
+            self.axis.get_major_locator().set_params(nbins=self.most)
+            return
+        places, labels = self.scale.ticks(self.most)
+        if self.scale.kind == "category":
+            labels = [broken(label, self.wrap) for label in labels]
+        self.axis.set_ticks(places, labels, **self.text)
+        self.axis.set_ticks([], minor=True)
+
+    def loosen(self) -> bool:
+        """Name the unit in the axis label; break, turn or leave out what overlaps."""
+        self.calls += 1
+        # Above the axis the unit would run into the legend.
+        self.axis.get_offset_text().set_visible(False)
+        unit = self.axis.get_major_formatter().get_offset()
+        # Axes without a label share the ticks of one that has it.
+        if self.label and unit != self.unit:
+            self.unit = unit
+            self.axis.set_label_text(f"{self.label} ({unit})" if unit else self.label)
+            return True
+        changed = False
+        while self.most > 1 and labels_overlap(self.axis):
+            changed = True
+            if not self._lessen():
+                break
+            self._apply()
+        return changed
+
+    def _lessen(self) -> bool:
+        """Take one step to smaller labels; False if that has to wait for more room."""
+        labels = () if self.scale is None else self.scale.labels
+        longest = max(map(len, labels), default=0)
+        least = max([_LEAST, *map(longest_word, labels)])
+        upright = bool(self.text.get("rotation"))
+        along = self.axis.axis_name == "x" and not upright
+        if labels and along and min(self.wrap, longest) > least:
+            self.wrap = max(least, min(self.wrap, longest) - 2)
+        elif labels and along and self.turns:
+            self.text, self.wrap = {**self.text, "rotation": 90}, _MOST // 2
+        elif labels and not along and self.wrap < min(longest, _MOST):
+            self.wrap += 4
+        elif labels and self.small > _SMALL:
+            size = self.axis.get_ticklabels()[0].get_fontsize()
+            self.small *= 0.9
+            self.text = {**self.text, "fontsize": 0.9 * size}
+        elif labels and self.calls <= _PATIENT:
+            return False
+        else:
+            self.most = max(1, min(self.most - 1, int(0.7 * self.most)))
+        return True
+
+
+@dataclass
+class Label:
+    """A text broken over lines where it is longer than its axes or its figure.
+
+    Attributes
+    ----------
+    text : matplotlib Text
+    place : matplotlib axes or figure
+        What it is compared with.
+    share : float
+        How long it may be, in shares of the place.
+    upright : bool
+        Whether it is read upwards.
+    """
+
+    text: Any
+    place: Any
+    share: float = 1.2
+    upright: bool = False
+    whole: str = ""
+    shown: str = ""
+
+    def __post_init__(self) -> None:
+        self.size = self.text.get_fontsize()
+
+    def loosen(self) -> bool:
+        """Break the text, and make it smaller, until it is as long as its place."""
+        text = self.text.get_text()
+        # A formula, such as a unit, is not divided.
+        if not text or _FORMULA.search(text) or not self._too_long():
+            return False
+        if text != self.shown:
+            self.whole = text
+        word = min(longest_word(self.whole), len(self.whole))
+        plans = [
+            (share, most)
+            for share in (1.0, 0.85, 0.7, _SMALL)
+            for most in range(len(self.whole), word - 1, -1)
+        ]
+        # Words are divided only where smaller letters do not help.
+        plans += [(_SMALL, most) for most in range(word - 1, _LEAST, -1)]
+        for share, most in plans:
+            self.shown = broken(self.whole, most)
+            self.text.set(text=self.shown, fontsize=share * self.size)
+            if not self._too_long():
+                break
+        return bool(self.shown != text)
+
+    def _too_long(self) -> bool:
+        box, room = self.text.get_window_extent(), self.place.bbox
+        if self.upright:
+            return bool(box.height > self.share * room.height)
+        return bool(box.width > self.share * room.width)
+
+
+def axis_label(axis: Any) -> Label:
+    """Return the label of an axis as a part to be fitted in."""
+    return Label(axis.label, axis.axes, upright=axis.axis_name == "y")
+
+
+def title(figure: Any, text: str, size: float) -> Label:
+    """Give a figure or a part of one a title."""
+    return Label(figure.suptitle(text, fontsize=size), figure, 0.96)
+
+
+@dataclass
+class Legend:
+    """A legend in as many columns as its axes or its figure have room for.
+
+    Attributes
+    ----------
+    owner : matplotlib axes or figure
+    entries : dict of str to handle
+        The handles by their labels.
+    text : dict
+        Place and size.
+    """
+
+    owner: Any
+    entries: dict[str, Any]
+    text: dict[str, Any]
+    legend: Any = None
+
+    def __post_init__(self) -> None:
+        self.n_columns = len(self.entries)
+        self.wrap = max(map(len, self.entries), default=0)
+        if self.entries:
+            self._apply()
+
+    def _apply(self) -> None:
+        if self.legend is not None:
+            self.legend.remove()
+        self.legend = self.owner.legend(
+            list(self.entries.values()),
+            [broken(label, self.wrap) for label in self.entries],
+            ncols=self.n_columns,
+            frameon=False,
+            handlelength=1.3,
+            handletextpad=0.5,
+            columnspacing=1.2,
+            **self.text,
+        )
+        # One too wide would leave no room for the axes.
+        self.legend.set_in_layout(False)
+
+    def loosen(self) -> bool:
+        """Use fewer columns, then shorter lines, while it is wider than its owner."""
+        if not self.entries or self.legend.get_in_layout():
+            return False
+        inside, edge = self.owner.bbox, self.owner.figure.figure.bbox.x1
+        right = min(inside.x1 + 0.02 * inside.width, edge - _GAP)
+        while self.legend.get_window_extent().x1 > right:
+            if self.n_columns > 1:
+                self.n_columns -= 1
+            elif self.wrap > _LEAST:
+                self.wrap -= 1
+            else:
+                break
+            self._apply()
+        self.legend.set_in_layout(True)
+        return True
+
+
+def legend_above(ax: Any, size: float) -> Legend:
+    """Explain what was drawn in an axes, above it."""
+    handles, labels = ax.get_legend_handles_labels()
+    pairs = dict(zip(labels, handles, strict=True))
+    entries = {k: pairs[k] for k in sorted(pairs, key=lambda label: label in LAST)}
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    pads = {"borderaxespad": 0.2, "borderpad": 0.2}
+    return Legend(ax, entries, {"fontsize": size, **place, **pads})
+
+
+def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) -> None:
+    """Draw a colour bar beside `ax`, or lying in `cax`."""
+    if cax is None:
+        place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
+    else:
+        place = {"cax": cax, "orientation": "horizontal"}
+    bar = ax.figure.colorbar(colours, **place)
+    bar.outline.set_visible(False)
+    bar.set_label(label, fontsize=look.size)
+    bar.ax.tick_params(labelsize=0.9 * look.size, length=0.25 * look.size)
+    ticks = Ticks(bar.long_axis, most=7 if cax is None else 4)
+    look.parts += [ticks, axis_label(bar.long_axis)]
+
+
+def labels_overlap(axis: Any) -> bool:
+    """Return whether tick labels of an axis touch each other."""
+    across = axis.axis_name == "x"
+    boxes = [
+        label.get_window_extent()
+        for label in axis.get_ticklabels()
+        if label.get_visible() and label.get_text()
+    ]
+    spans = sorted((b.x0, b.x1) if across else (b.y0, b.y1) for b in boxes)
+    apart = across and not any(label.get_rotation() for label in axis.get_ticklabels())
+    need = _GAP * float(axis.figure.figure.dpi) / 100 if apart else 0.0
+    return any(b[0] < a[1] + need for a, b in pairwise(spans))
+
+
+def settle(figure: Any, parts: Sequence[Any]) -> None:
+    """Lay the figure out until no part asks for more room."""
+    for _ in range(_ROUNDS):
+        figure.draw_without_rendering()
+        # Labels last: until the ticks are right, axes may be too narrow for them. And
+        # all of them, not the first only.
+        changed = [part.loosen() for part in parts if not isinstance(part, Label)]
+        if not any(changed):
+            changed = [part.loosen() for part in parts if isinstance(part, Label)]
+        if not any(changed):
+            break

@@ -1,6 +1,6 @@
 """Running candidates: folds on joblib, failures, callbacks, one table of results."""
 
-from skrobustbo.evaluation._checks import spread_failures, take_folds
+from skrobustbo.evaluation._checks import take_folds
 from skrobustbo.evaluation._flight import Flight as Flight
 from skrobustbo.evaluation._flight import KnownResult as KnownResult
 from skrobustbo.evaluation._flight import Running as Running
@@ -28,6 +28,5 @@ __all__ = [
     "counter",
     "flat",
     "run_search",
-    "spread_failures",
     "take_folds",
 ]

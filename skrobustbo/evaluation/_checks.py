@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skrobustbo._sklearn_compat import NO_FITS, OTHER_SPLITS, num_samples
-from skrobustbo._trials import Evaluation, FoldResult
+from skrobustbo._trials import SINGLE, Evaluation, FoldResult, RawResult
 
 
 def checked_cv(cv: Any, owner: str) -> Any:
@@ -92,29 +93,27 @@ def real(score: Any, owner: str = "a search") -> Any:
         ) from None
 
 
-def check_scores(fold: FoldResult, owner: str) -> None:
-    """Raise a ValueError if a score is none that may be kept."""
-    for kind in fold.keys() & {"test_scores", "train_scores"}:
-        scores = fold[kind]
-        for score in scores.values() if isinstance(scores, dict) else [scores]:
-            real(score, owner)
+def result_of(raw: RawResult, owner: str) -> FoldResult:
+    """Return what came of a fold, checked.
 
-
-def in_form(fold: FoldResult, metrics: Sequence[str] | None) -> FoldResult:
-    """Return a fold whose seconds are not negative and whose metrics are in order.
-
-    The system's clock may be set back during a fit. A callable scorer may return its
-    metrics in another order each time; they take that of `metrics`, if they are those.
+    ValueError if a score is none that may be kept. The system's clock may be set back
+    during a fit: seconds are not negative.
     """
-    formed = dict(fold)
+    checked = dict(raw)
+    for kind in raw.keys() & {"test_scores", "train_scores"}:
+        scores = raw[kind] if isinstance(raw[kind], dict) else {SINGLE: raw[kind]}
+        if not scores or not all(isinstance(name, str) for name in scores):
+            raise ValueError(
+                "The 'scoring' of a search must return a number, or a dict of one or "
+                f"more names and numbers. Got {scores!r} instead."
+            )
+        for score in scores.values():
+            real(score, owner)
+        checked[kind] = scores
     for kind in ("fit_time", "score_time"):
-        if fold[kind] < 0:
-            formed[kind] = 0.0
-    for kind in fold.keys() & {"test_scores", "train_scores"}:
-        scores = fold[kind]
-        if metrics and isinstance(scores, dict) and scores.keys() == set(metrics):
-            formed[kind] = {name: scores[name] for name in metrics}
-    return formed
+        if raw[kind] < 0:
+            checked[kind] = 0.0
+    return FoldResult(**checked)
 
 
 def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
@@ -122,17 +121,12 @@ def returned(fold: FoldResult, error_score: Any) -> list[str] | None:
 
     A callable that fails to score has given nothing but `error_score`, too.
     """
-    scores = fold["test_scores"]
-    if fold["fit_error"]:
+    if fold.fit_error:
         return None
-    if isinstance(scores, dict):
-        if not scores or not all(isinstance(name, str) for name in scores):
-            raise ValueError(
-                "The 'scoring' of a search must return a number, or a dict of one or "
-                f"more names and numbers. Got {scores!r} instead."
-            )
-        return list(scores)
-    return [] if math.isfinite(scores) and scores != error_score else None
+    score = fold.test_scores.get(SINGLE)
+    if score is None:
+        return list(fold.test_scores)
+    return [] if math.isfinite(score) and score != error_score else None
 
 
 def check_same(names: list[str], before: list[str], owner: str) -> None:
@@ -145,44 +139,46 @@ def check_same(names: list[str], before: list[str], owner: str) -> None:
         )
 
 
-def spread_failures(folds: Sequence[FoldResult]) -> None:
-    """Give folds whose one number stands for several metrics a number for each."""
-    found = (fold["test_scores"] for fold in folds)
-    names = next((list(scores) for scores in found if isinstance(scores, dict)), None)
-    if names is None:
-        return
-    for fold in folds:
-        for key in ("test_scores", "train_scores"):
-            if key in fold and not isinstance(fold[key], dict):
-                fold[key] = dict.fromkeys(names, fold[key])
+def take_folds(
+    trial: Evaluation, results: Iterable[FoldResult], metrics: Sequence[str] = ()
+) -> None:
+    """Give a trial the results of its folds, without predictions, which are large.
 
+    Scores without bounds become nan: a score of plus infinity, otherwise, would be the
+    best of all; so would scores that add up to more than the largest number.
 
-def take_folds(trial: Evaluation, results: Iterable[FoldResult]) -> None:
-    """Give a trial the results of its folds, with nan for scores without bounds.
-
-    A score of plus infinity, otherwise, would be the best of all; so would scores that
-    add up to more than the largest number.
+    Parameters
+    ----------
+    trial : Evaluation
+        The trial.
+    results : iterable of FoldResult
+        The results of the folds that it used.
+    metrics : sequence of str, default=()
+        The metrics that a callable scorer returns, if they are known and have names.
     """
-    trial.folds = [_bounded(result) for result in results]
-    named = any(isinstance(fold["test_scores"], dict) for fold in trial.folds)
-    names: list[Any] = trial.metrics if named else [None]
-    for metric in names:
+    trial.folds = [
+        replace(
+            fold,
+            test_scores={
+                name: real(score)
+                for name, score in _named(fold.test_scores, metrics).items()
+            },
+            train_scores=fold.train_scores and _named(fold.train_scores, metrics),
+            predictions=None,
+        )
+        for fold in results
+    ]
+    for metric in trial.folds[0].test_scores if trial.folds else ():
         finite = all(map(math.isfinite, trial.scores(metric)))
         if finite and math.isnan(trial.mean_of_folds(metric)):
-            trial.folds = [_without(metric, fold) for fold in trial.folds]
+            for fold in trial.folds:
+                fold.test_scores[metric] = math.nan
 
 
-def _bounded(fold: FoldResult) -> FoldResult:
-    scores = fold["test_scores"]
-    if isinstance(scores, dict):
-        bounded: Any = {name: real(score) for name, score in scores.items()}
-    else:
-        bounded = real(scores)
-    return {**fold, "test_scores": bounded}
+def _named(scores: Mapping[str, float], metrics: Sequence[str]) -> dict[str, Any]:
+    """Return scores by the names, and in the order, of some metrics.
 
-
-def _without(metric: str | None, fold: FoldResult) -> FoldResult:
-    """Return a fold whose score of a metric is nan."""
-    scores = fold["test_scores"]
-    lost = {**scores, metric: math.nan} if isinstance(scores, dict) else math.nan
-    return {**fold, "test_scores": lost}
+    A callable scorer may return them in another order each time. One number that stands
+    for a failure becomes that of each metric.
+    """
+    return {name: scores.get(name, scores.get(SINGLE)) for name in metrics or scores}

@@ -16,7 +16,7 @@ from typing import Any
 import sklearn
 from joblib import parallel_config
 
-from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._solo import (
     FoldLateError,
@@ -147,7 +147,7 @@ class _DaskSlot:
         """Return whether something came of the fold."""
         return self.task is not None and self.task.future.done()
 
-    def take(self) -> tuple[FoldId, FoldResult, float]:
+    def take(self) -> tuple[FoldId, RawResult, float]:
         """Return what came of the fold."""
         assert self.task is not None
         try:
@@ -164,7 +164,7 @@ class _DaskSlot:
             self.task = self.fold = None
         if isinstance(result, BaseException):
             raise result
-        taken: tuple[FoldId, FoldResult, float] = result
+        taken: tuple[FoldId, RawResult, float] = result
         return taken
 
     def _loss(self, error: Exception) -> Exception:

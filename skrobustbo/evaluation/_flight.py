@@ -12,8 +12,8 @@ from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._racing import Estimate, Race, Racing
 
-#: A result of an earlier run: its position among all results, its fold, and itself.
-KnownResult = tuple[int, FoldId, FoldResult]
+#: A result of an earlier run, and its fold.
+KnownResult = tuple[FoldId, FoldResult]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Running:
         The candidate.
     race : Race or None
         Its race; None if all of its folds are fitted.
-    results : dict of int to dict
+    results : dict of int to FoldResult
         Results by split.
     errors : dict of int to Exception
         Exceptions by split, of folds that may turn out not to be needed.
@@ -74,7 +74,7 @@ class Running:
 
     trial: Evaluation
     race: Race | None
-    results: dict[int, FoldResult] = field(default_factory=dict)
+    results: dict[int, Any] = field(default_factory=dict)
     errors: dict[int, Exception] = field(default_factory=dict)
     n_used: int = 0
     is_over: bool = False
@@ -82,7 +82,7 @@ class Running:
     estimate: Estimate | None = None
 
     @property
-    def folds(self) -> list[FoldResult]:
+    def folds(self) -> list[Any]:
         """The results of the folds used so far."""
         return [self.results[split] for split in range(self.n_used)]
 
@@ -187,7 +187,7 @@ class Flight:
             self._candidates[trial.number] = candidate
             known = self._hooks.known(trial)
             self._known += known
-            keys = {key for _, key, _ in known}
+            keys = {key for key, _ in known}
             folds = self._hooks.folds(trial, task)
             self.waiting.extend(fold for fold in folds if fold.key not in keys)
         self._sort()
@@ -196,9 +196,9 @@ class Flight:
         """Use the next result of an earlier run; return whether there was one."""
         if not self._known:
             return False
-        first = min(self._known, key=lambda known: known[:2])
+        first = min(self._known, key=lambda known: (known[1].turn, known[0]))
         self._known.remove(first)
-        self.take(*first[1:])
+        self.take(*first)
         return True
 
     def _race(self, trial: Evaluation) -> Race | None:
@@ -209,7 +209,7 @@ class Flight:
         """Return the racing rules; None for evaluations with a part of the resource."""
         return self._schedule.racing if trial.resource is None else None
 
-    def take(self, key: FoldId, result: FoldResult | Exception) -> None:
+    def take(self, key: FoldId, result: Any) -> None:
         """Take the result of a fold, or the exception that it raised.
 
         Results must not depend on which fold was faster. So a fold that arrives after

@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skrobustbo._names import printable_lines, shown
 from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import limited_threads
-from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._autologging import no_autologging
 from skrobustbo.evaluation._inner_threads import held, held_params, limit_of
 from skrobustbo.evaluation._predictions import Recorder
@@ -80,11 +80,11 @@ class Work(Protocol):
     nested: bool
     settings: dict[str, Any]
 
-    def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+    def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
         """Return the identity of a fold, its result and the seconds that it took."""
         ...
 
-    def failed(self, fold: Fold, reason: str) -> FoldResult:
+    def failed(self, fold: Fold, reason: str) -> RawResult:
         """Return the result of a fold that never came back."""
         ...
 
@@ -129,7 +129,7 @@ class Job:
         """Return `fit` of one fold as a task for joblib."""
         return delayed(_fit_fold)(**self._task(fold))
 
-    def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+    def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
         """Return the identity of a fold, its result and the seconds that it took."""
         return _fit_fold(**self._task(fold))
 
@@ -137,7 +137,7 @@ class Job:
         """Return the job with the rows of one fold only."""
         return replace(self, splits={fold.split: self.splits[fold.split]})
 
-    def failed(self, fold: Fold, reason: str) -> FoldResult:
+    def failed(self, fold: Fold, reason: str) -> RawResult:
         """Return the result of a fold that never came back."""
         return _failed(self.settings, reason)
 
@@ -196,7 +196,7 @@ class BatchPool:
 
     def run(
         self, waiting: deque[Fold], needs: Callable[[Fold], bool] | None = None
-    ) -> Generator[tuple[FoldId, FoldResult]]:
+    ) -> Generator[tuple[FoldId, RawResult]]:
         """Fit the folds that wait and give the result of each as soon as it is there.
 
         Folds that are added meanwhile are left to the next call. If a worker dies,
@@ -209,7 +209,7 @@ class BatchPool:
         waiting.clear()
         yield from self._run(folds)
 
-    def _run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, FoldResult]]:
+    def _run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, RawResult]]:
         left = {fold.key: fold for fold in folds}
         sent: list[Fold] = []
         try:
@@ -231,7 +231,7 @@ class BatchPool:
 
     def _one_at_a_time(
         self, fold: Fold, left: dict[FoldId, Fold]
-    ) -> Iterator[tuple[FoldId, FoldResult]]:
+    ) -> Iterator[tuple[FoldId, RawResult]]:
         """Fit a suspect; if it is guilty, take its candidate out of what is left."""
         if fold.key not in left or not self._stops.admits(fold.candidate):
             return
@@ -252,13 +252,13 @@ class BatchPool:
             sent.append(fold)
             yield self._job.call(fold)
 
-    def _alone(self, fold: Fold) -> FoldResult | None:
+    def _alone(self, fold: Fold) -> RawResult | None:
         """Fit one fold with no other under way; None if it kills its workers."""
         for _ in range(LIVES):
             self._wake()
             if found := self._survived([self._job.call(fold)]):
                 ((_, result, _),) = found
-                alone: FoldResult = result
+                alone: RawResult = result
                 return alone
         if self._job.settings["error_score"] == "raise":
             raise BrokenProcessPool(death(fold))
@@ -316,7 +316,7 @@ def death(fold: Fold) -> str:
     )
 
 
-def _failed(settings: dict[str, Any], reason: str) -> FoldResult:
+def _failed(settings: dict[str, Any], reason: str) -> RawResult:
     """Return what stands for the result of a fold that has none."""
     error_score = settings["error_score"]
     named = metric_names(settings["scorer"])
@@ -362,7 +362,7 @@ def _fit_fold(
     resource: str,
     recorder: Recorder | None = None,
     **kwargs: Any,
-) -> tuple[FoldId, FoldResult, float]:
+) -> tuple[FoldId, RawResult, float]:
     """Fit and score one fold, without autologging, with one inner thread or as told.
 
     The limit is the same for every number of jobs, so that scores are, too; the cores
@@ -380,7 +380,7 @@ def _fit_fold(
     inside = _inside(nested, n_threads)
     with limited_threads(n_threads, openmp=True), inside, no_autologging():
         try:
-            result: FoldResult = evaluate(
+            result: RawResult = evaluate(
                 parameters=held_params(*own),
                 return_estimator=keeps,
                 **fold.settings,

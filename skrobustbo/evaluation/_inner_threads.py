@@ -75,7 +75,7 @@ def warn_of_idle_cores(
         f"not use {given} of {type(estimator).__name__} before the refit; to use more "
         f"cores, set 'n_jobs' of {owner}, or allow more threads in a fold with "
         "joblib.parallel_config('loky', inner_max_num_threads=...).",
-        stacklevel=6,
+        stacklevel=7,
     )
 
 

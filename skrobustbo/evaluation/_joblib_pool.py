@@ -8,6 +8,7 @@ one in between that depends on a result. So folds are submitted to its backend, 
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
@@ -20,10 +21,13 @@ import sklearn
 from joblib import Parallel, effective_n_jobs
 from joblib.parallel import BatchedCalls
 
-from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import Fold, Work, is_loss, leaves_cores
 from skrobustbo.evaluation._solo import Shared, WorkerDiedError, WorkerPool
 from skrobustbo.evaluation._stops import Stops, signals_held
+
+#: How long workers that are to be killed may take to accept the last fold, in seconds.
+_SECONDS_TO_ACCEPT = 10.0
 
 
 class JoblibPool(WorkerPool):
@@ -75,20 +79,37 @@ class JoblibPool(WorkerPool):
 
     def __exit__(self, *error: Any) -> None:
         if any(slot.fold for slot in self._workers) and not self._inline:
+            self._wait_for_acceptance()
             self._backend.abort_everything(ensure_ready=False)
         self._stop()
+
+    def _wait_for_acceptance(self) -> None:
+        """Wait until the backend has taken every task out of its queue.
+
+        loky, told to kill its workers before that, forgets the task, but not its number
+        in the queue, and then shows the user a KeyError of a thread of its own.
+        """
+        end = time.monotonic() + _SECONDS_TO_ACCEPT
+        for slot in self._workers:
+            task = slot.task
+            if not hasattr(task, "running"):  # no future: another backend
+                continue
+            while not (task.running() or task.done()):
+                if time.monotonic() > end:
+                    return
+                time.sleep(0.001)
 
     def _stop(self) -> None:
         if not self._inline and hasattr(self._backend, "stop_call"):
             self._backend.stop_call()
         self._parallel.__exit__(None, None, None)
 
-    def submit(self, fold: Fold) -> Future[Any]:
-        """Return what will come of a fold."""
+    def submit(self, fold: Fold) -> tuple[Future[Any], Any]:
+        """Return what will come of a fold, and the backend's own handle of its task."""
         future: Future[Any] = Future()
         if self._inline:
             future.set_result(self._job.fit(fold))
-            return future
+            return future, None
         backend = self._backend
         nested = backend.get_nested_backend()
         shared = replace(self._shared, job=self._job.alone(fold))
@@ -100,14 +121,15 @@ class JoblibPool(WorkerPool):
             # The older name, up to joblib 1.4.
             submit = getattr(backend, "submit", None) or backend.apply_async
             with signals_held():  # workers start with the first task
-                submit(call, callback=partial(_settle, future, backend))
+                task = submit(call, callback=partial(_settle, future, backend))
         except Exception as error:  # the workers died while they had nothing to do
             if not is_loss(error):
                 raise
             future.set_exception(error)
-        return future
+            task = None
+        return future, task
 
-    def finished(self) -> Iterator[tuple[FoldId, FoldResult]]:
+    def finished(self) -> Iterator[tuple[FoldId, RawResult]]:
         """Give the results that are there already, without waiting for others."""
         for slot in self._workers:
             future = slot.future
@@ -138,6 +160,8 @@ class _Slot:
         What is fitted.
     future : Future or None
         What will come of it.
+    task : object
+        The backend's own handle of it.
     alone : bool
         Whether no other fold may be started beside it.
     end_time : float
@@ -150,6 +174,7 @@ class _Slot:
         self._pool = pool
         self.fold: Fold | None = None
         self.future: Future[Any] | None = None
+        self.task: Any = None
         self.alone = False
 
     def is_ready(self, *, alone: bool) -> bool:
@@ -158,7 +183,7 @@ class _Slot:
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
         """Start a fold."""
-        self.future = self._pool.submit(fold)
+        self.future, self.task = self._pool.submit(fold)
         self.fold, self.alone = fold, alone
 
     def is_done(self) -> bool:
@@ -177,13 +202,13 @@ class _Slot:
         self.future = Future()
         self.future.set_exception(error)
 
-    def take(self) -> tuple[FoldId, FoldResult, float]:
+    def take(self) -> tuple[FoldId, RawResult, float]:
         """Return what came of the fold."""
         if not self.has_result():
             self._pool.lose()
         assert self.future is not None
         future, self.fold, self.future = self.future, None, None
-        result: tuple[FoldId, FoldResult, float] = future.result()
+        result: tuple[FoldId, RawResult, float] = future.result()
         return result
 
 
@@ -205,7 +230,7 @@ def _unless_given_up(say: Callable[[Any], None], what: Any) -> None:
 # In the worker ------------------------------------------------------------------------
 
 
-def _fit(shared: Shared, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+def _fit(shared: Shared, fold: Fold) -> tuple[FoldId, RawResult, float]:
     """Fit a fold under the settings of the session."""
     with sklearn.config_context(**shared.config), warnings.catch_warnings():
         shared.set_filters()

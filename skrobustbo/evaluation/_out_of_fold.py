@@ -61,13 +61,10 @@ class OutOfFold:
                 "honest_score='folds', which needs the scores of the folds only."
             )
 
-    def take(
-        self, number: int, results: Iterable[FoldResult], *, complete: bool
-    ) -> None:
-        """Take the predictions of a candidate from its folds; keep them if complete.
+    def take(self, number: int, results: Iterable[FoldResult]) -> None:
+        """Keep the predictions of a candidate, if any are wanted.
 
         A checkpoint may give some back that nobody wants any more.
         """
-        taken = [result.pop("predictions", None) for result in results]
-        if complete and self.recorder is not None:
-            self.kept[number] = taken
+        if self.recorder is not None:
+            self.kept[number] = [result.predictions for result in results]

@@ -18,7 +18,7 @@ from skrobustbo._sklearn_compat import (
     with_score_function,
     with_scorer,
 )
-from skrobustbo._trials import FoldResult
+from skrobustbo._trials import RawResult
 
 Array = NDArray[Any]
 
@@ -46,7 +46,7 @@ class Recorder:
     metric: str | None
     classes: Array
 
-    def fit_and_score(self, scorer: Any, **kwargs: Any) -> FoldResult:
+    def fit_and_score(self, scorer: Any, **kwargs: Any) -> RawResult:
         """Fit and score a fold; the result has `predictions` if they can be kept."""
         tape: list[_Call] = []
         heard = with_score_function(
@@ -54,7 +54,7 @@ class Recorder:
         )
         if self.metric is not None:
             heard = with_scorer(scorer, self.metric, heard)
-        result: FoldResult = fit_and_score(scorer=heard, **kwargs)
+        result: RawResult = fit_and_score(scorer=heard, **kwargs)
         scores = result["test_scores"]
         score = scores if self.metric is None else scores[self.metric]
         # The test rows are scored first; where that fails, nothing has their score.

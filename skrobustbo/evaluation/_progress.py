@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from skrobustbo._names import count, printable
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo._text import duration
+from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
@@ -22,7 +23,7 @@ _FAR = 1e9
 
 
 def announce(
-    n_splits: int, n: int, journal: NoJournal, *, raced: bool, in_part: bool
+    n_splits: int, n: int, journal: Journal, *, raced: bool, in_part: bool
 ) -> None:
     """Print how many fits there are to be, and what a checkpoint has of them."""
     most = "at most " if raced else ""
@@ -82,8 +83,8 @@ class Progress:
 
     def __exit__(self, *error: Any) -> None:
         if self._is_on:
-            seconds = time.monotonic() - self._start
-            self._write(f"{self._so_far()}, {_duration(seconds)}", end="\n")
+            seconds = round(time.monotonic() - self._start)
+            self._write(f"{self._so_far()}, {duration(seconds)}", end="\n")
 
     def begin(self) -> None:
         """Start the clock of the first call: what is known by then cost no time."""
@@ -130,12 +131,6 @@ class Progress:
             seconds = each * (self._source.n_planned - n_done)
         until = "n_iter" if seconds < limit else "max_time"
         seconds = max(0.0, min(seconds, limit))
-        return f"about {_duration(seconds)} until {until}" if seconds < _FAR else ""
-
-
-def _duration(seconds: float) -> str:
-    """Return a time in a unit that suits it."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+        if seconds >= _FAR:
+            return ""
+        return f"about {duration(round(seconds))} until {until}"

@@ -44,7 +44,7 @@ def results_of(
     for i, trial in enumerate(trials):
         if len(trial.folds) < n_splits:
             for name in ("fit_time", "score_time"):
-                seconds = [fold[name] for fold in trial.folds]
+                seconds = [getattr(fold, name) for fold in trial.folds]
                 results[f"mean_{name}"][i] = np.mean(seconds)
                 results[f"std_{name}"][i] = np.std(seconds)
         if trial.resource is not None:
@@ -56,7 +56,7 @@ def results_of(
             "resource: 'best_params_' are the best of those with the largest part of "
             "it, and 'best_score_' is nan. Continue with 'resume'.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
     return results
 
@@ -87,32 +87,32 @@ def _ranks_in_part(trials: Sequence[Evaluation], metric: str) -> NDArray[np.int3
 def _fill(results: dict[str, Any], i: int, folds: Sequence[FoldResult]) -> None:
     """Enter the scores of single folds, of which no mean is to be taken."""
     for k, fold in enumerate(folds):
-        for kind in fold.keys() & {"test_scores", "train_scores"}:
-            scores, which = fold[kind], kind.removesuffix("_scores")
-            named = scores if isinstance(scores, dict) else {"score": scores}
-            for name, score in named.items():
-                results[f"split{k}_{which}_{name}"][i] = score
+        for which, scores in (("test", fold.test_scores), ("train", fold.train_scores)):
+            for name, score in (scores or {}).items():
+                results[f"split{k}_{which}_{name or 'score'}"][i] = score
 
 
-def _counted(trial: Evaluation, n_splits: int) -> list[FoldResult]:
-    """Return the results of all folds, with nan for scores that count for no mean."""
-    folds, missing = list(trial.folds), n_splits - len(trial.folds)
-    if trial.resource is not None:
-        folds = [{**fold, **_no_scores(fold)} for fold in folds]
-    return [*folds, *[_blank(folds[0])] * missing] if missing else folds
+def _counted(trial: Evaluation, n_splits: int) -> list[dict[str, Any]]:
+    """Return the results of all folds as scikit-learn has them.
+
+    Scores that count for no mean are nan.
+    """
+    n_missing, in_part = n_splits - len(trial.folds), trial.resource is not None
+    folds = [_formatted(fold, blank=in_part) for fold in trial.folds]
+    if n_missing:
+        nothing = {"fit_time": math.nan, "score_time": math.nan}
+        folds += [{**_formatted(trial.folds[0], blank=True), **nothing}] * n_missing
+    return folds
 
 
-def _blank(fold: FoldResult) -> FoldResult:
-    return {**fold, **_no_scores(fold), "fit_time": math.nan, "score_time": math.nan}
-
-
-def _no_scores(fold: FoldResult) -> FoldResult:
-    blank: FoldResult = {}
-    for kind in fold.keys() & {"test_scores", "train_scores"}:
-        scores = fold[kind]
-        several = isinstance(scores, dict)
-        blank[kind] = dict.fromkeys(scores, math.nan) if several else math.nan
-    return blank
+def _formatted(fold: FoldResult, *, blank: bool) -> dict[str, Any]:
+    found = vars(fold).copy()
+    for kind in ("test_scores", "train_scores"):
+        scores = found.pop(kind)
+        if scores is not None:
+            named = {name or "score": score for name, score in scores.items()}
+            found[kind] = dict.fromkeys(named, math.nan) if blank else named
+    return found
 
 
 @contextmanager
@@ -127,9 +127,5 @@ def _no_warning_of_partial(trials: Sequence[Evaluation]) -> Iterator[None]:
 
 
 def _is_finite(fold: FoldResult) -> bool:
-    kinds = (fold[kind] for kind in fold.keys() & {"test_scores", "train_scores"})
-    return all(
-        math.isfinite(score)
-        for scores in kinds
-        for score in (scores.values() if isinstance(scores, dict) else [scores])
-    )
+    scores = [*fold.test_scores.values(), *(fold.train_scores or {}).values()]
+    return all(map(math.isfinite, scores))

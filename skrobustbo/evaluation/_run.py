@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,28 +18,24 @@ from skrobustbo._sklearn_compat import (
     SilentTask,
     check_method_params,
     has_callbacks,
-    insert_error_scores,
     metric_names,
     num_samples,
     root_task,
     warn_or_raise_about_fit_failures,
 )
 from skrobustbo._trials import Evaluation, FoldId, FoldResult
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._checks import (
     check_same,
-    check_scores,
     check_splits,
     check_weights,
     checked_cv,
-    in_form,
+    result_of,
     returned,
-    spread_failures,
     take_folds,
 )
-from skrobustbo.evaluation._flight import Flight, Running, Schedule
+from skrobustbo.evaluation._flight import Flight, KnownResult, Running, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
-from skrobustbo.evaluation._hooks import SearchHooks
 from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
 from skrobustbo.evaluation._out_of_fold import OutOfFold
 from skrobustbo.evaluation._pools import pool_of
@@ -58,7 +54,7 @@ def run_search(
     y: Any = None,
     params: Mapping[str, Any] | None = None,
     stops: Stops | None = None,
-    journal: NoJournal | None = None,
+    journal: Journal | None = None,
     on_start: Callable[[], None] | None = None,
     schedule: Schedule | None = None,
     predictions: OutOfFold | None = None,
@@ -78,7 +74,7 @@ def run_search(
         Further arguments of `fit`: for the estimator, the scorer and the splitter.
     stops : Stops, default=None
         What may end the search early. None: nothing does.
-    journal : NoJournal, default=None
+    journal : Journal, default=None
         Records the results, and returns those of an earlier run.
     on_start : callable, default=None
         Called before the first fit, after all checks that need no fit.
@@ -102,7 +98,7 @@ def run_search(
     """
     stops = stops or Stops()
     settings = dict(params or {}), stops, schedule or Schedule()
-    kept = journal or NoJournal(), predictions or OutOfFold()
+    kept = journal or Journal(), predictions or OutOfFold()
     fit = _Fit(search, source, X, y, *settings, *kept, resource)
     if on_start is not None:
         on_start()
@@ -127,7 +123,7 @@ class _Fit:
     params: dict[str, Any]
     stops: Stops
     schedule: Schedule
-    journal: NoJournal
+    journal: Journal
     predictions: OutOfFold
     resource: ResourceAxis | None
 
@@ -156,7 +152,7 @@ class _Fit:
         what = clone(search.estimator), self.X, self.y, splits, self._settings()
         self.job = Job(*what, resource=self.resource)
         self.predictions.job = self.job
-        self.models = WarmModels()
+        self.models, self.n_asked = WarmModels(), 0
         search.n_splits_ = len(self.job.splits)
 
     def callback_arguments(self, **more: Any) -> dict[str, Any]:
@@ -205,7 +201,7 @@ class _Fit:
         if self.estimator.verbose > 0:
             raced, in_part = self.schedule.racing is not None, self.resource is not None
             announce(n_splits, n, self.journal, raced=raced, in_part=in_part)
-        task = self.root.subcontext(
+        self.task = self.root.subcontext(
             task_name="search",
             max_subtasks=n * n_splits if source.n_rounds is None else source.n_rounds,
             sequential_subtasks=self.in_rounds,
@@ -218,14 +214,13 @@ class _Fit:
             # Candidates that are evaluated at the same time share the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
-            flight = Flight(SearchHooks(self, task), self.schedule, n_splits)
+            flight = Flight(self, self.schedule, n_splits)
             while flight.fill():
                 ran = pool.run(flight.waiting, flight.needs)
                 line.begin()
                 for key, result in self.stops.guard(ran):
-                    if not isinstance(result, Exception):
-                        result = self._keep(key, result)
-                    flight.take(key, result)
+                    raised = isinstance(result, Exception)
+                    flight.take(key, result if raised else self._keep(key, result))
                     flight.fill()
                     line.show()
                 if self.stops.reason:
@@ -233,15 +228,14 @@ class _Fit:
             flight.finish()
         if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
-        task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
+        self.task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
         return flight.is_stopped
 
-    def _keep(self, key: FoldId, result: FoldResult) -> FoldResult:
+    def _keep(self, key: FoldId, raw: Any) -> FoldResult:
         """Check the result of a fold, record it in the journal, and return it."""
-        check_scores(result, self.owner)
-        self.models.keep(key, result.pop("model", None))
+        self.models.keep(key, raw.pop("model", None))
+        result = result_of(raw, self.owner)
         self.learn_metrics(result)
-        result = in_form(result, self.metrics)
         self.journal.record(key, result, in_turn=not self.schedule.in_order)
         return result
 
@@ -250,15 +244,51 @@ class _Fit:
         """Whether the search proceeds in rounds."""
         return self.source.n_rounds is not None and self.schedule.n_in_flight == 1
 
+    # What the flight of candidates calls ----------------------------------------------
+
+    def ask(self) -> list[Evaluation]:
+        """Return the next candidates; an empty list at the end of the search."""
+        if self.n_asked < self.source.n_planned and self.stops.over():
+            return []
+        trials = self.journal.next_round(self.source)
+        self.n_asked += len(trials)
+        return trials
+
+    def begin(self, trials: Sequence[Evaluation]) -> Any:
+        """Begin the callback task of a batch, and return it."""
+        if self.source.n_rounds is None:
+            return self.task
+        one_by_one = {"task_id": trials[0].number, "task_name": "candidate"}
+        kind = {"task_name": "round"} if self.in_rounds else one_by_one
+        return self.task.subcontext(
+            **kind,
+            max_subtasks=len(trials) * len(self.job.splits),
+            sequential_subtasks=False,
+        ).call_on_fit_task_begin(**self.callback_arguments(**self.source.progress()))
+
+    def end(self, task: Any) -> bool:
+        """End a callback task; return whether a callback asks to stop the search."""
+        if self.source.n_rounds is None:
+            return False
+        told = self.callback_arguments(**self.source.progress())
+        return bool(task.call_on_fit_task_end(**told))
+
+    def known(self, trial: Evaluation) -> list[KnownResult]:
+        """Return the results that an earlier run has of a candidate."""
+        known = self.journal.folds_of(trial.number)
+        for _, result in known:
+            self.learn_metrics(result)
+        return known
+
     def tell(self, candidate: Running) -> None:
         """Tell the source about a candidate that is over."""
         trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
         complete = complete and trial.resource is None
-        results = candidate.folds if complete else candidate.results.values()
-        self.predictions.take(trial.number, results, complete=complete)
+        if complete:
+            self.predictions.take(trial.number, candidate.folds)
         if callable(self.estimator.scoring):
             self._check_returned(candidate.folds)
-        take_folds(trial, candidate.folds)
+        take_folds(trial, candidate.folds, self.metrics or ())
         trial.estimate = candidate.estimate
         self.source.tell(trial)
 
@@ -332,14 +362,14 @@ class _Fit:
         """Set the table of results and the best candidate."""
         search = self.estimator
         folds = [fold for trial in self.source.trials for fold in trial.folds]
-        errors = [fold["fit_error"] for fold in folds]
+        errors = [fold.fit_error for fold in folds]
         shown = [{"fit_error": error and printable_lines(error)} for error in errors]
         warn_or_raise_about_fit_failures(shown, search.error_score)
-        if callable(search.scoring):  # what it returns is known only now
-            spread_failures(folds)
-            insert_error_scores(folds, search.error_score)
+        if callable(search.scoring):  # early failures do not know the metrics
+            for trial in self.source.trials:
+                take_folds(trial, trial.folds, self.metrics or ())
         results = results_of(search, self.source.trials, self.source.columns())
-        search.multimetric_ = isinstance(folds[0]["test_scores"], dict)
+        search.multimetric_ = bool(self.metrics)
         if callable(search.scoring) and search.multimetric_:
             self.refit_metric = search.refit
         search.scorer_ = getattr(self.scorers, "_scorers", self.scorers)

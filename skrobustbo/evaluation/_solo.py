@@ -16,12 +16,12 @@ import sklearn
 
 from skrobustbo._names import shown
 from skrobustbo._threads import limited_threads
-from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Work, death
 from skrobustbo.evaluation._stops import Stops
 
 #: A fold, and its result or what it raised.
-Outcome = tuple[FoldId, FoldResult | Exception]
+Outcome = tuple[FoldId, RawResult | Exception]
 
 
 @dataclass
@@ -102,7 +102,7 @@ class SoloWorker(Protocol):
         """Return whether something came of the fold."""
         ...
 
-    def take(self) -> tuple[FoldId, FoldResult, float]:
+    def take(self) -> tuple[FoldId, RawResult, float]:
         """Return what came of the fold, or raise one of the errors above."""
         ...
 
@@ -227,7 +227,7 @@ class WorkerPool:
             waiting.remove(fold)
         return taken
 
-    def _late(self, fold: Fold) -> FoldResult | Exception:
+    def _late(self, fold: Fold) -> RawResult | Exception:
         reason = f"The fold took longer than fit_timeout={self._seconds!r} s."
         if self._job.settings["error_score"] == "raise":
             return TimeoutError(f"{reason[:-1]} with {shown(fold.params)}.")

@@ -227,7 +227,7 @@ class Stops:
                 f"{count(n_planned, 'candidate')} and continues with the best of "
                 "these; interrupt again to abort.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
 

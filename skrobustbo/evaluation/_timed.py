@@ -16,7 +16,7 @@ from joblib.externals.loky.backend import reduction
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from joblib.parallel import ThreadingBackend, get_active_backend
 
-from skrobustbo._trials import FoldId, FoldResult
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._folds import LIVES, Fold, Job, leaves_cores
 from skrobustbo.evaluation._solo import (
     FoldLateError,
@@ -213,7 +213,7 @@ class _Worker:
         assert self.future is not None
         return self.future.done() or self._last_time <= time.monotonic()
 
-    def take(self) -> tuple[FoldId, FoldResult, float]:
+    def take(self) -> tuple[FoldId, RawResult, float]:
         """Return what came of the fold."""
         assert self.future is not None
         future = self.future
@@ -222,7 +222,7 @@ class _Worker:
             self._give_up()
             raise FoldLateError
         try:
-            result: tuple[FoldId, FoldResult, float] = future.result()
+            result: tuple[FoldId, RawResult, float] = future.result()
         except FoldLostError:
             self.end()
             raise
@@ -279,7 +279,7 @@ def _prepare(payload: bytes) -> None:
     _shared.set_filters()
 
 
-def _fit(fold: Fold) -> tuple[FoldId, FoldResult, float]:
+def _fit(fold: Fold) -> tuple[FoldId, RawResult, float]:
     """Fit a fold as a job of joblib would."""
     with parallel_config(backend=ThreadingBackend(nesting_level=1)):
         return _shared.job.fit(fold)

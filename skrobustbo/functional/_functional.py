@@ -15,7 +15,7 @@ from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._names import be, count, every
-from skrobustbo._trials import Evaluation, FoldId, FoldResult
+from skrobustbo._trials import Evaluation, FoldId, RawResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import (
     Flight,
@@ -45,8 +45,7 @@ class SearchResult(OptimizeResult):
     @property
     def values(self) -> NDArray[np.float64]:  # type: ignore[override]
         """Values of the function in the order of evaluation, shape (nfev,)."""
-        found: NDArray[np.float64] = self["values"]
-        return found
+        return self["values"]
 
 
 def maximize(
@@ -287,7 +286,7 @@ class _Evaluation:
         self._func, self.nested, self._pid = func, False, os.getpid()
         self.settings: dict[str, Any] = {"error_score": "raise"}
 
-    def fit(self, fold: Fold) -> tuple[FoldId, FoldResult, float]:
+    def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
         """Return the identity of a point, its value and the seconds that it took."""
         start = time.perf_counter()
         try:
@@ -295,7 +294,7 @@ class _Evaluation:
         except Exception as error:
             if os.getpid() != self._pid:  # joblib sends the traceback along
                 raise
-            result: FoldResult = {"error": error}
+            result: RawResult = {"error": error}
         else:
             result = {"value": value}
         return fold.key, result, time.perf_counter() - start
@@ -304,7 +303,7 @@ class _Evaluation:
         """Return itself: all points need the same."""
         return self
 
-    def failed(self, fold: Fold, reason: str) -> FoldResult:
+    def failed(self, fold: Fold, reason: str) -> RawResult:
         """Never called: with several lives lost, an error is raised."""
         raise AssertionError(reason)
 

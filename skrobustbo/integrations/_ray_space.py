@@ -98,8 +98,7 @@ class Multiples(RayAxis):
 
     def inside(self, value: Any) -> int:
         """Return the factor of a value."""
-        factor: int = round(value / self.q)
-        return factor
+        return round(value / self.q)
 
     def outside(self, found: int) -> Any:
         """Return the multiple of a factor."""
@@ -194,7 +193,7 @@ class RaySpace:
             for key in parents:
                 place = place[key]
             place[last] = axis.outside(point[name])
-        return config  # type: ignore[no-any-return]
+        return config
 
     def point_of(self, config: Mapping[str, Any]) -> Params:
         """Return the point of a config; ValueError if it is none of the space."""

@@ -313,13 +313,12 @@ def _id(run: Any) -> str:
 
 def _found(experiments: list[str] | None, tag: str, value: str) -> list[Any]:
     """Return the runs with a tag, the oldest first; None: in the present experiment."""
-    found: list[Any] = _mlflow().search_runs(
+    return _mlflow().search_runs(
         experiments,
         f"tags.`{tag}` = '{value}'",
         order_by=["attributes.start_time ASC"],
         output_format="list",
     )
-    return found
 
 
 def _metrics(trial: Record) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Kernels: those of the papers, and gradients and length scales of any kernel."""
 
 from skrobustbo.kernels._empirical import EmpiricalKernel
+from skrobustbo.kernels._gradients import by_differences as by_differences
 from skrobustbo.kernels._gradients import (
     diag_gradient,
     kernel_and_gradient,

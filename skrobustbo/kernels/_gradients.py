@@ -100,6 +100,13 @@ def length_scales(kernel: Kernel, n_columns: int) -> Array:
     return scales
 
 
+def by_differences(function: Callable[[Array], Array], Z: Array) -> Array:
+    """Return the gradient of a function of points at `Z`, along a last axis."""
+    steps = _STEP * np.eye(Z.shape[1])
+    slopes = [(function(Z + s) - function(Z - s)) / (2 * _STEP) for s in steps]
+    return np.stack(slopes, axis=-1)
+
+
 @singledispatch
 def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array]:
     """Return k(Z, X), shape (m, n), and its gradient in Z, shape (m, n, n_columns).
@@ -132,12 +139,7 @@ def kernel_and_gradient(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Arra
     >>> bool(np.isclose(slope[0, 0, 0], k[0, 0]))
     True
     """
-    gradient = np.empty((len(Z), len(X), Z.shape[1]))
-    for j in range(Z.shape[1]):
-        step = np.zeros(Z.shape[1])
-        step[j] = _STEP
-        gradient[:, :, j] = (kernel(Z + step, X) - kernel(Z - step, X)) / (2 * _STEP)
-    return kernel(Z, X), gradient
+    return kernel(Z, X), by_differences(lambda points: kernel(points, X), Z)
 
 
 # Matern is a subclass of RBF, and so served by the same function.
@@ -182,8 +184,7 @@ def kernel_and_slopes(
             def weighed(weights: Array) -> Array:
                 W = weights * h
                 total = W.sum(axis=1)[:, None]
-                summed: Array = (W @ X_scaled - total * Z_scaled) / scale
-                return summed
+                return (W @ X_scaled - total * Z_scaled) / scale
 
             return k, weighed
     k, gradient = kernel_and_gradient(kernel, Z, X)
@@ -223,8 +224,7 @@ def _power_slope(kernel: Exponentiation, k: Array) -> Array:
     p = kernel.exponent
     # Far from the data k may underflow to zero, where a root has no finite slope.
     finite = (k != 0) | (p >= 1)
-    slope: Array = p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
-    return slope
+    return p * np.power(k, p - 1, out=np.zeros_like(k), where=finite)
 
 
 @kernel_and_gradient.register
@@ -283,15 +283,9 @@ def diag_gradient(kernel: Kernel, Z: Array) -> Array:
     -------
     gradient : array of shape (m, n_columns)
     """
-    gradient = np.zeros_like(Z)
-    if not kernel.is_stationary():
-        for j in range(Z.shape[1]):
-            step = np.zeros(Z.shape[1])
-            step[j] = _STEP
-            gradient[:, j] = (kernel.diag(Z + step) - kernel.diag(Z - step)) / (
-                2 * _STEP
-            )
-    return gradient
+    if kernel.is_stationary():
+        return np.zeros_like(Z)
+    return by_differences(kernel.diag, Z)
 
 
 # Composite kernels pass the question on: their parts may know more than differences do,
@@ -304,8 +298,7 @@ def _(kernel: Sum, Z: Array) -> Array:
 @diag_gradient.register
 def _(kernel: Product, Z: Array) -> Array:
     d1, d2 = diag_gradient(kernel.k1, Z), diag_gradient(kernel.k2, Z)
-    gradient: Array = d1 * kernel.k2.diag(Z)[:, None] + d2 * kernel.k1.diag(Z)[:, None]
-    return gradient
+    return d1 * kernel.k2.diag(Z)[:, None] + d2 * kernel.k1.diag(Z)[:, None]
 
 
 @diag_gradient.register

@@ -148,8 +148,7 @@ class NominalKernel(Kernel):
         """Return k(x, x) of each row, shape (n,)."""
         X = np.atleast_2d(X)
         inner, one_hot, _ = self.expanded(X[:0])  # one choice is as good as another
-        variances: Array = inner.diag(one_hot(X))
-        return variances
+        return inner.diag(one_hot(X))
 
     def is_stationary(self) -> bool:
         """Return whether the kernel is stationary."""
@@ -183,8 +182,7 @@ def _indicators(values: Array, codes: Array) -> Array:
     """Return a column for each code and one for all others, shape (n, k + 1)."""
     own = values[:, None] == codes
     rest = (values > 0) & ~own.any(axis=1)
-    columns: Array = np.column_stack([own, rest]) * math.sqrt(0.5)
-    return columns
+    return np.column_stack([own, rest]) * math.sqrt(0.5)
 
 
 def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Array]:
@@ -208,8 +206,7 @@ def scaled(kernel: Kernel, Z: Array, X: Array) -> tuple[Array, Array, Array, Arr
 
 def differ(z: Array, x: Array) -> NDArray[np.bool_]:
     """Return which values of one column, (m,), differ from others, (n,): (m, n)."""
-    unequal: NDArray[np.bool_] = z[:, None] != x
-    return unequal
+    return z[:, None] != x
 
 
 def with_nominal(kernel: Kernel, columns: Indices, n_columns: int) -> Kernel:

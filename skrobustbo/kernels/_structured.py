@@ -42,8 +42,7 @@ class _Wrapper(Kernel):
     @property
     def theta(self) -> Array:
         """Logarithms of the free hyperparameters, shape (n_dims,)."""
-        theta: Array = self.kernel.theta
-        return theta
+        return self.kernel.theta
 
     @theta.setter
     def theta(self, theta: Array) -> None:
@@ -52,8 +51,7 @@ class _Wrapper(Kernel):
     @property
     def bounds(self) -> Array:
         """Logarithms of the bounds of the free hyperparameters, shape (n_dims, 2)."""
-        bounds: Array = self.kernel.bounds
-        return bounds
+        return self.kernel.bounds
 
     def is_stationary(self) -> bool:
         """Return whether the wrapped kernel is stationary."""
@@ -107,8 +105,7 @@ class SubsetKernel(_Wrapper):
 
     def diag(self, X: ArrayLike) -> Array:
         """Return k(x, x) of each row, shape (n,)."""
-        variances: Array = self.kernel.diag(self.select(X))
-        return variances
+        return self.kernel.diag(self.select(X))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -1,6 +1,7 @@
 """`RobustBayesSearchCV`, the search as a scikit-learn estimator, and ways to refit."""
 
 from skrobustbo.model_selection._bounds import largest_of as largest_of  # for displays
+from skrobustbo.model_selection._findings import last_initial as last_initial
 from skrobustbo.model_selection._html import curve as curve
 from skrobustbo.model_selection._html import limits as limits
 from skrobustbo.model_selection._loaded import LoadedSearch as LoadedSearch

@@ -2,8 +2,8 @@
 
 Rows are drawn with replacement, and all candidates are scored on this sample, the bag.
 Over many bags, the scores spread about as much as they would over many data sets, and
-their correlations show which candidates share their luck. `_winner` derives from this
-how lucky the best candidate is.
+their correlations show which candidates share their luck. `_shrinkage` derives from
+this how lucky the best candidate is.
 
 The models of the folds are not fitted again: they are taken as given.
 
@@ -16,7 +16,7 @@ for efficient and accurate cross-validation. Machine Learning 107.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,11 +97,8 @@ class FoldScores:
         plain = metric.of_rows.keys() <= {"sample_weight"}
         by_rule = weighted(metric.function, y, predicted, metric.settings)
         self._weighted = by_rule if plain else None
-
-    @property
-    def is_fast(self) -> bool:
-        """Whether many samples are scored at once."""
-        return self._weighted is not None
+        #: Whether many samples are scored at once.
+        self.is_fast = self._weighted is not None
 
     def all(self, counts: Array) -> Array:
         """Return the scores of all candidates, by how often rows were drawn.
@@ -178,8 +175,14 @@ def bootstrapped(
     ):
         warnings.simplefilter("ignore")  # of metrics that are undefined
         of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
-        for draws in _draws(n_units, rng, n, step):
-            bags.append(_means(folds, draws))
+        for start in range(0, n, step):
+            drawn = [
+                rng.integers(n_units, size=n_units)
+                for _ in range(start, min(start + step, n))
+            ]
+            # How often units are drawn, a line for each bag.
+            draws = [np.bincount(units, minlength=n_units) for units in drawn]
+            bags.append(_means(folds, np.array(draws)))
             tell(min(step * len(bags), n), n)
     scores = np.concatenate(bags)
     if np.isfinite(scores).all(axis=1).sum() < 2:
@@ -189,21 +192,6 @@ def bootstrapped(
             (fold.metric.errors[0] for fold in folds if fold.metric.errors), None
         )
     return of_all, scores
-
-
-def count_units(folds: Sequence[FoldScores]) -> int:
-    """Return how many rows, or groups of rows, are drawn for a bag."""
-    return 1 + max(int(fold.units.max()) for fold in folds)
-
-
-def _draws(
-    n_units: int, rng: np.random.Generator, n: int, step: int
-) -> Iterator[Array]:
-    """Give tables of how often units are drawn, a line for each replicate."""
-    for start in range(0, n, step):
-        lines = range(min(step, n - start))
-        drawn = [rng.integers(n_units, size=n_units) for _ in lines]
-        yield np.array([np.bincount(units, minlength=n_units) for units in drawn])
 
 
 def _means(folds: Sequence[FoldScores], draws: Array) -> Array:

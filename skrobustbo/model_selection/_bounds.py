@@ -1,10 +1,9 @@
-"""How much is left to gain, as far as the bound of the models tells anything."""
+"""The largest scores that metrics can give."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from skrobustbo._sklearn_compat import (
@@ -13,7 +12,6 @@ from skrobustbo._sklearn_compat import (
     score_function,
     score_sign,
 )
-from skrobustbo.model_selection._findings import Findings
 
 #: Metrics of scikit-learn of which 1 is the best value.
 _UP_TO_ONE = {
@@ -69,24 +67,3 @@ def largest_of(search: Any) -> float | None:
     scorer = scorer[notes.metric] if isinstance(scorer, dict) else scorer
     estimator = getattr(search, "best_estimator_", search.estimator)
     return largest_score(scorer, estimator)
-
-
-def left_to_gain(found: Findings) -> float | None:
-    """Return how much is left to gain at most, None where the bound tells nothing.
-
-    No score is above the largest that the metric can have. A bound tells nothing if it
-    allows more than what the best candidate is ahead of the middle one, and more than
-    the error of its score.
-    """
-    if found.certificate is None or found.best is None:
-        return None
-    top, best = largest_of(found.search), float(found.scores[found.best])
-    left = found.certificate if top is None else min(found.certificate, top - best)
-    known = [best - float(np.nanmedian(found.scores)), found.standard_error]
-    return left if left <= np.nanmax(known) else None
-
-
-def has_settled(found: Findings) -> bool:
-    """Return whether what is left to gain is within the error of the best score."""
-    left = left_to_gain(found)
-    return left is not None and left <= found.standard_error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +80,14 @@ class Outcome:
     @property
     def failures(self) -> list[Failure]:
         """The causes of failed folds, the most frequent first."""
-        return failures(self.trials, self.metric)
+        folds: Counter[str] = Counter()
+        candidates: Counter[str] = Counter()
+        for trial in self.trials:
+            found = list(causes(trial, self.metric))
+            folds.update(found)
+            candidates.update(set(found))
+        # Equally frequent ones stay in the order in which they came.
+        return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
     @property
     def n_failed(self) -> int:
@@ -98,23 +105,11 @@ def exception_line(traceback: str) -> str:
     return printable(found or "".join(rest[-1:]).strip()) or "an error without a text"
 
 
-def failures(trials: Iterable[Evaluation], metric: str | None) -> list[Failure]:
-    """Return the causes of failed folds, the most frequent first."""
-    folds: Counter[str] = Counter()
-    candidates: Counter[str] = Counter()
-    for trial in trials:
-        found = list(causes(trial, metric))
-        folds.update(found)
-        candidates.update(set(found))
-    # Equally frequent ones stay in the order in which they came.
-    return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
-
-
 def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
     """Give the cause of each failed fold of a candidate."""
     for fold, score in zip(trial.folds, trial.scores(metric), strict=True):
-        if fold["fit_error"]:
-            yield exception_line(fold["fit_error"])[:_LENGTH]
+        if fold.fit_error:
+            yield exception_line(fold.fit_error)[:_LENGTH]
         elif not math.isfinite(score):
             yield f"the score was {score}"
 
@@ -134,7 +129,7 @@ def check_fits(
         Those told so far.
     search : RobustBayesSearchCV
         The search, for its settings.
-    journal : NoJournal
+    journal : Journal
         Knows what of the failures comes from a checkpoint.
     least : int
         Size of the initial design.
@@ -142,20 +137,16 @@ def check_fits(
         Whether there are no others.
     """
     error_score = search.error_score
-    gives_up = isinstance(error_score, str) or math.isnan(error_score)
-    errors = _errors(trials) if gives_up else []
+    goes_on = not isinstance(error_score, str) and not math.isnan(error_score)
+    errors = [error for trial in trials for error in trial.errors]
+    if goes_on or not errors or len(errors) < sum(len(t.folds) for t in trials):
+        return
     same = len({exception_line(error) for error in errors}) == 1
     # One that took too long, or took its worker down, has raised nothing.
     same = same and all(FRAME in error for error in errors)
     least = _CHANCES if same else max(_CHANCES, least)
-    if errors and (last or len(trials) >= least):
+    if last or len(trials) >= least:
         raise ValueError(_all_failed(trials, errors, search, journal))
-
-
-def _errors(trials: Sequence[Evaluation]) -> list[str]:
-    """Return the errors of all folds; none if one of them has succeeded."""
-    errors = [error for trial in trials for error in trial.errors]
-    return errors if len(errors) == sum(len(t.folds) for t in trials) else []
 
 
 def _all_failed(

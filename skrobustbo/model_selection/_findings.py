@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
 from skrobustbo._trials import is_constant, rounding
+from skrobustbo.model_selection._bounds import largest_of
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._limits import goes_on
 from skrobustbo.model_selection._refit import standard_error
@@ -60,6 +61,13 @@ _COLUMNS = (
     "mean_fit_time",
     "mean_score_time",
 )
+
+
+def last_initial(labels: Iterable[str]) -> int:
+    """Return the number of the last candidate of the initial design, 0 if none is."""
+    return max(
+        (i for i, label in enumerate(labels, 1) if label == "initial"), default=0
+    )
 
 
 def missing_columns(search: Any, notes: Outcome) -> list[str]:
@@ -126,13 +134,6 @@ class Findings:
         error, score = standard_error(self.folds[self.best]), self.scores[self.best]
         return 0.0 if error <= rounding(score) else error
 
-    @property
-    def honest(self) -> tuple[float, tuple[float, float]] | None:
-        """The honest score and its interval, None where it was not asked for."""
-        if not hasattr(self.search, "honest_score_"):
-            return None
-        return self.search.honest_score_, self.search.honest_interval_
-
     # Progress and noise ---------------------------------------------------------------
 
     @cached_property
@@ -156,8 +157,7 @@ class Findings:
     @cached_property
     def n_initial(self) -> int:
         """Number of candidates up to the last one of the initial design."""
-        labels = list(self.results["model_label"])
-        return max([i for i, x in enumerate(labels, 1) if x == "initial"], default=0)
+        return last_initial(self.results["model_label"])
 
     @property
     def n_fallbacks(self) -> int:
@@ -320,17 +320,33 @@ class Findings:
         return False, list(dict.fromkeys(labels))
 
     @cached_property
-    def certificate(self) -> float | None:
-        """How much is left to gain at most, None where the optimizer cannot say."""
+    def left_to_gain(self) -> float | None:
+        """How much is left to gain at most, None where the bound tells nothing.
+
+        No score is above the largest that the metric can have. A bound tells nothing if
+        it allows more than what the best candidate is ahead of the middle one, and more
+        than the error of its score.
+        """
         bound = getattr(self.notes.optimizer, "regret_bound", None)
         if bound is None or self.best is None:
             return None
         try:
-            found = float(bound(calibrated=True))
+            left = float(bound(calibrated=True))
         # No model yet, one that fails, or no certificate.
         except (ValueError, NotImplementedError, ArithmeticError):
             return None
-        return found if math.isfinite(found) else None
+        if not math.isfinite(left):
+            return None
+        top, best = largest_of(self.search), float(self.scores[self.best])
+        known = [best - float(np.nanmedian(self.scores)), self.standard_error]
+        left = left if top is None else min(left, top - best)
+        return left if left <= np.nanmax(known) else None
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether what is left to gain is within the error of the best score."""
+        left = self.left_to_gain
+        return left is not None and left <= self.standard_error
 
     @cached_property
     def fit_seconds(self) -> float:

@@ -24,14 +24,9 @@ from skrobustbo._sklearn_compat import (
     scorer_of,
 )
 from skrobustbo._trials import Evaluation
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
-from skrobustbo.model_selection._bootstrap import (
-    FoldScores,
-    Metric,
-    bootstrapped,
-    count_units,
-)
+from skrobustbo.model_selection._bootstrap import FoldScores, Metric, bootstrapped
 from skrobustbo.model_selection._checks import (
     keeps_predictions,
     kept_metric,
@@ -61,9 +56,7 @@ _SCORES = {
 # Before the first fit -----------------------------------------------------------------
 
 
-def collector(
-    search: Any, space: Space, y: Any, journal: NoJournal
-) -> OutOfFold | None:
+def collector(search: Any, space: Space, y: Any, journal: Journal) -> OutOfFold | None:
     """Return what collects the predictions of a search, None if it needs none.
 
     Where an earlier run has begun to keep them, they are kept of all folds, so that
@@ -148,38 +141,30 @@ def _classes(estimator: Any, y: Any) -> Array:
 
 
 def honest(
+    search: Any,
     trials: Sequence[Evaluation],
     predictions: OutOfFold | None,
-    *,
-    metric: str | None,
-    error_score: Any,
     groups: Any,
-    seed: int,
-    verbose: int = 0,
 ) -> Honest:
     """Return the honest score of a search whose candidates are evaluated.
 
     Parameters
     ----------
+    search : RobustBayesSearchCV
+        The search.
     trials : list of Evaluation
         Its candidates.
     predictions : OutOfFold or None
-        Their predictions; None for what the scores of the folds tell.
-    metric : str or None
-        The metric, where there are several.
-    error_score : float or "raise"
-        Score of a fold that failed.
+        Their predictions, if any were kept.
     groups : array-like of shape (n_samples,) or None
         Rows that are drawn together.
-    seed : int
-        That of the search.
-    verbose : int, default=0
-        Whether to print how far a metric is that has to be called for each bag.
     """
-    finished = [t for t in trials if _is_complete(t, metric, error_score)]
+    metric = score_metric(search, trials[0].metrics)
+    finished = [t for t in trials if _is_complete(t, metric, search.error_score)]
     if not finished:
         return Honest()
-    if predictions is None or predictions.recorder is None:
+    by_folds = not keeps_predictions(search)
+    if by_folds or predictions is None or predictions.recorder is None:
         return Honest(corrected(np.array([t.scores(metric) for t in finished])))
     kept = [predictions.kept[trial.number] for trial in finished]
     if any(fold is None for folds in kept for fold in folds):
@@ -187,16 +172,17 @@ def honest(
             "The honest score is nan, because some predictions of candidates are not "
             "arrays of finite numbers or of labels in y; pass honest_score='folds', "
             "which does not need them.",
-            stacklevel=3,
+            stacklevel=7,
         )
         return Honest()
     folds = fold_scores(predictions.job, predictions.recorder, kept, groups)
-    n_units = count_units(folds)
+    n_units = 1 + max(int(fold.units.max()) for fold in folds)
     if n_units < 2:
         return Honest()  # all bags of a single row, or group, are alike
+    seed = search.optimizer_._seed
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
-    tell = counter("samples scored for the honest score", verbose)
+    tell = counter("samples scored for the honest score", search.verbose)
     of_all, bags = bootstrapped(folds, n_units, rng, tell)
     return score_of_winner(of_all, bags, n_units)
 

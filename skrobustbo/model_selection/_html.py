@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,11 @@ def account(found: Findings, attempt: Attempt) -> str:
     It has no style sheet and no script: text keeps the colour of the page, light or
     dark.
     """
-    picture = attempt("the curve of scores", partial(_curve_of, found), "")
+    picture = attempt(
+        "the curve of scores",
+        lambda: curve(found.scores, found.n_initial, found.metric_name),
+        "",
+    )
     text = html.escape(report(found, attempt))
     return (
         '<details open="" class="skrobustbo-report"><summary>Report</summary>'
@@ -46,10 +49,6 @@ def account(found: Findings, attempt: Attempt) -> str:
 
 
 # The curve ----------------------------------------------------------------------------
-
-
-def _curve_of(found: Findings) -> str:
-    return curve(found.scores, found.n_initial, found.metric_name)
 
 
 @dataclass(frozen=True)
@@ -143,15 +142,15 @@ def _initial(frame: Frame, n: int) -> str:
 def _axes(frame: Frame, name: str) -> list[str]:
     bottom = f'<path d="M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}" {_stroke("currentColor")}/>'
     middle = (_TOP + _BOTTOM) / 2
-    side = html.escape(name)
+    step = max(1, round(_step(frame.n / 8)))
     return [
         bottom,
         *[_score_tick(frame, value, text) for value, text in _labelled(frame)],
-        *[_number_tick(frame, number) for number in _numbers(frame.n)],
+        *[_number_tick(frame, number) for number in range(step, frame.n + 1, step)],
         f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 34}" '
         'text-anchor="middle">candidate</text>',
         f'<text transform="translate(14 {middle}) rotate(-90)" '
-        f'text-anchor="middle">{side}</text>',
+        f'text-anchor="middle">{html.escape(name)}</text>',
     ]
 
 
@@ -189,11 +188,6 @@ def _labelled(frame: Frame) -> list[tuple[float, str]]:
     telling = 1 + math.floor(math.log10(size)) - math.floor(math.log10(step))
     digits = min(max(telling, 1), _DIGITS)
     return [(v, f"{v:.{digits}g}") for v in values]
-
-
-def _numbers(n: int) -> list[int]:
-    step = max(1, round(_step(n / 8)))
-    return [number for number in range(1, n + 1) if number % step == 0]
 
 
 def _step(least: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 from warnings import warn
 
 from skrobustbo._names import printable
-from skrobustbo._trials import Evaluation
+from skrobustbo._trials import COLUMNS, Evaluation
 from skrobustbo.model_selection._failures import causes
 from skrobustbo.space import fresh
 
@@ -40,21 +40,13 @@ def record_of(trial: Evaluation, metric: str | None) -> Record:
         "params": fresh(trial.params),
         "branch": int(trial.branch),
         "score": score,
-        "split_scores": _split_scores(trial),
-        "fit_time": sum(fold["fit_time"] for fold in trial.folds),
-        "score_time": sum(fold["score_time"] for fold in trial.folds),
+        "split_scores": {name: trial.scores(name) for name in trial.metrics}
+        or trial.scores(None),
+        "fit_time": sum(fold.fit_time for fold in trial.folds),
+        "score_time": sum(fold.score_time for fold in trial.folds),
         "failure": next(causes(trial, metric), None),
-        "model_label": trial.label,
-        "model_mean": trial.mean,
-        "model_std": trial.std,
+        **{column: getattr(trial, part) for column, part in COLUMNS.items()},
     }
-
-
-def _split_scores(trial: Evaluation) -> list[float] | dict[str, list[float]]:
-    names = trial.metrics
-    if not names:
-        return trial.scores(None)
-    return {name: trial.scores(name) for name in names}
 
 
 def tell_listener(

@@ -7,20 +7,19 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, chain, pairwise
-from types import NoneType
 from typing import Any
 
-from skrobustbo._trials import Evaluation, FoldResult, Trial
-from skrobustbo.checkpoint import TEXT, CheckpointError, Contents, read_contents
-from skrobustbo.evaluation import spread_failures, take_folds
+from skrobustbo._trials import Evaluation
+from skrobustbo.checkpoint import TEXT, Contents, read_contents
 from skrobustbo.model_selection._listening import record_of, table_of
+from skrobustbo.model_selection._records import damaged, trials_in
 from skrobustbo.space import from_json
 
 Record = dict[str, Any]
 #: For each parameter its choices, None for numbers.
 Branch = Mapping[str, Sequence[Any] | None]
-_SAID = ("label", "mean", "std")
 #: What ends a search when its candidates are used up: nothing is left in flight.
 _COMPLETE = ("n_iter", "tol", "space_exhausted")
 
@@ -173,19 +172,15 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
 def _loaded(contents: Contents) -> LoadedSearch:
     header, last = contents.header, contents.runs[-1]
     outline = header["outline"]
-    try:
-        space = [_values(branch) for branch in outline["branches"]]
-        trials = _trials(contents, space)
-    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
-        raise _damaged(contents, "a candidate") from e
-    metrics = next((trial.metrics for trial in trials if trial.metrics), [])
+    space = _space(contents)
+    trials, metrics = trials_in(contents, partial(_choice, space))
     metric = _metric(contents, metrics)
     over = _finished(contents, trials, metric)
     return LoadedSearch(
         path=contents.path,
         trials=[record_of(trial, metric) for trial in over],
         n_unfinished=len(trials) - len(over),
-        n_folds=len(contents.folds),
+        n_folds=contents.n_folds,
         status=_status(contents),
         stop_reason=last["reason"],
         running_time=_running_time(contents),
@@ -210,13 +205,7 @@ def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
         return metric if metrics else None
     if metric is None and len(metrics) == 1:
         return metrics[0]
-    raise _damaged(contents, "its metric")
-
-
-def _damaged(contents: Contents, what: str) -> CheckpointError:
-    return CheckpointError(
-        f"The checkpoint {contents.path!r} is damaged ({what}): restore it from a copy."
-    )
+    raise damaged(contents, "its metric")
 
 
 # How far it is ------------------------------------------------------------------------
@@ -242,64 +231,31 @@ def _running_time(contents: Contents) -> float:
 # The candidates -----------------------------------------------------------------------
 
 
-def _trials(contents: Contents, space: Sequence[Branch]) -> list[Evaluation]:
-    """Return all candidates, in the order asked, with the folds done."""
-    asked = chain(*contents.rounds)
-    trials = [_trial(number, record, space) for number, record in enumerate(asked)]
-    folds: dict[int, list[FoldResult]] = {}
-    for number, split in sorted(contents.folds):
-        folds.setdefault(number, []).append(contents.folds[number, split])
-    for number, found in folds.items():
-        take_folds(trials[number], found)
-    spread_failures([fold for trial in trials for fold in trial.folds])
-    return trials
+def _space(contents: Contents) -> list[Branch]:
+    try:
+        return [
+            {name: _choices(found) for name, found in branch.items()}
+            for branch in contents.header["outline"]["branches"]
+        ]
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
+        raise damaged(contents, "its choices") from e
 
 
-def _trial(
-    number: int, record: Mapping[str, Any], space: Sequence[Branch]
-) -> Evaluation:
-    said = {name: from_json(record[f"model_{name}"]) for name in _SAID}
-    known_parts = record.keys() - {"resource"}
-    if list(map(type, said.values())) != [str, float, float] or len(known_parts) != 4:
-        raise TypeError("the models said something else")
-    resource = record.get("resource")
-    if type(resource) not in (int, NoneType):
-        raise TypeError("the resource is no amount")
-    branch, params = 0, record["params"]
-    if len(space) > 1:
-        # Of several branches, the record says which.
-        branch, params = params["$branch"], params["params"]
-    if type(branch) is not int or not 0 <= branch < len(space):
-        raise ValueError("no branch")
-    known = space[branch]
-    if not isinstance(params, dict) or params.keys() != known.keys():
-        raise ValueError("other parameters")
-    values = {name: _value(params[name], known[name]) for name in known}
-    trial = Trial(values, branch=branch)
-    return Evaluation(trial, resource, number=number, **said)
-
-
-def _value(value: Any, choices: Sequence[Any] | None) -> Any:
-    """Return the value of a parameter; of too many choices, the index."""
+def _choices(choices: Sequence[Any] | None) -> list[Any] | None:
+    """Return choices, objects as texts; None for numbers."""
     if choices is None:
-        number = from_json(value)
-        if type(number) not in (int, float):
-            raise TypeError("a parameter that is no number")
-        return number
-    if type(value) is not int or value < 0:
-        raise TypeError("a choice that is no index")
-    return choices[value] if choices else value
+        return None
+    texts = [isinstance(choice, dict) and choice.keys() == {TEXT} for choice in choices]
+    return [
+        str(choice[TEXT]) if is_text else from_json(choice)
+        for choice, is_text in zip(choices, texts, strict=True)
+    ]
 
 
-def _values(branch: Mapping[str, Any]) -> Branch:
-    return {k: v if v is None else [_shown(c) for c in v] for k, v in branch.items()}
-
-
-def _shown(choice: Any) -> Any:
-    """Return a choice, an object as a text."""
-    if isinstance(choice, dict) and choice.keys() == {TEXT}:
-        return str(choice[TEXT])
-    return from_json(choice)
+def _choice(space: Sequence[Branch], branch: int, name: str, index: int) -> Any:
+    """Return a choice; of too many, the index."""
+    choices = space[branch][name]
+    return choices[index] if choices else index
 
 
 def _finished(

@@ -37,12 +37,11 @@ def outline(search: Any, space: Space, metric: str | None) -> dict[str, Any]:
         "metric": metric,
         "racing": search.racing is not None,
         "n_in_flight": 1 if rounds else int(search.batch_size),
-        "branches": [_branch(branch) for branch in space.branches],
+        "branches": [
+            {name: _choices(d) for name, d in branch.dimensions.items()}
+            for branch in space.branches
+        ],
     }
-
-
-def _branch(space: Space) -> dict[str, Any]:
-    return {name: _choices(d) for name, d in space.dimensions.items()}
 
 
 def _choices(dimension: Any) -> list[Any] | None:

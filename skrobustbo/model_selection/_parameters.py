@@ -19,13 +19,13 @@ from sklearn.base import clone
 
 from skrobustbo._names import did_you_mean, slip_of
 from skrobustbo._sklearn_compat import has_params, nested_params
-from skrobustbo.model_selection._text import short
-from skrobustbo.space import Space, distinct
+from skrobustbo._text import short
+from skrobustbo.space import Space, constants, distinct
 
 Params = dict[str, Any]
 
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 8
+_TO_FIT = 7
 #: Where in the unit cube parameters are set together: at low, high and middle values.
 _PLACES = 0.0, 1.0, 0.5
 #: A section of a docstring up to the next one, and the names that lines begin with.
@@ -212,12 +212,6 @@ def settings_in(
 ) -> Params:
     """Return the settings with parameters of a branch set, its constants among them."""
     return with_settings(listed, {**constants(branch), **given})
-
-
-def constants(branch: Space) -> Params:
-    """Return the parameters that have a single value in a branch."""
-    choices = {name: _choices(branch, name) for name in branch.names}
-    return {name: values[0] for name, values in choices.items() if len(values) == 1}
 
 
 def present_values(estimator: Any, space: Space, name: str) -> list[Any]:

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from skrobustbo._arguments import drawn_seed
-from skrobustbo.checkpoint import NoJournal, describe, describe_data, shortened
+from skrobustbo.checkpoint import Journal, describe, describe_data, shortened
 from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection._checks import (
     check_estimator,
@@ -71,7 +71,7 @@ _ADDED = {
 
 def prepared(
     search: Any,
-    journal: NoJournal,
+    journal: Journal,
     data: Mapping[str, Any],
     n_iter: int,
     known: Callable[[Space], Any],
@@ -84,7 +84,7 @@ def prepared(
     ----------
     search : RobustBayesSearchCV
         The search.
-    journal : NoJournal
+    journal : Journal
         Knows the seed and the horizon of an earlier run.
     data : dict
         What is passed to `fit`, by name.

@@ -7,9 +7,8 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from skrobustbo._names import be, count, printable
 from skrobustbo.checkpoint import (
@@ -24,15 +23,12 @@ from skrobustbo.model_selection._checks import (
     missing,
     not_listed,
 )
-from skrobustbo.model_selection._memory import shape_of
-from skrobustbo.model_selection._parameters import (
-    constants,
-    first_refusal,
-    settings_in,
-)
+from skrobustbo.model_selection._parameters import first_refusal, settings_in
 from skrobustbo.model_selection._preparing import of_dimension
+from skrobustbo.model_selection._records import trials_in
+from skrobustbo.model_selection._shape import shape_of
 from skrobustbo.previous import PreviousCandidates, from_cv_results
-from skrobustbo.space import Constraint, Space, from_json, same
+from skrobustbo.space import Constraint, Space, constants, same
 
 Params = dict[str, Any]
 
@@ -40,7 +36,7 @@ Params = dict[str, Any]
 #: may grow while the candidates have to stay the same.
 _FIRST = 3
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 9
+_TO_FIT = 8
 #: Stands for a value that cannot be read, and is none of any space.
 _UNREADABLE = "a choice of a list that has changed"
 
@@ -315,18 +311,16 @@ def _of_checkpoint(
 ) -> PreviousCandidates:
     found = read_contents(_checkpoint_path(search))
     searched, n_splits = found.header["search"], found.header["n_splits"]
-    noted = [record for group in found.rounds for record in group]
-    decoded = [_decoded(r["params"], searched["space"], space) for r in noted]
-    params: list[Params] = []
-    scores: list[float] = []
-    for i, (record, point) in enumerate(zip(noted, decoded, strict=True)):
-        keys = [(i, k) for k in range(n_splits) if (i, k) in found.folds]
-        # Stopped, never finished, or evaluated with a part of a resource.
-        if len(keys) < n_splits or record.get("resource") is not None:
-            continue
-        of_folds = [found.folds[key]["test_scores"] for key in keys]
-        params.append(point)
-        scores.append(_mean_score(search, of_folds, searched["scoring"]))
+    trials, metrics = trials_in(found, partial(_choice, searched["space"], space))
+    # Not stopped, finished, and evaluated with all of a resource.
+    whole = [
+        trial
+        for trial in trials
+        if len(trial.folds) == n_splits and trial.resource is None
+    ]
+    params = [trial.params for trial in whole]
+    metric = _metric_noted(search, metrics, searched["scoring"]) if whole else None
+    scores = [trial.mean_score(metric) for trial in whole]
     same = all(
         name not in data or described == describe_data(data[name])
         for name, described in searched["data"].items()
@@ -352,39 +346,30 @@ def _checkpoint_path(search: Any) -> str:
     return path
 
 
-def _mean_score(
-    search: Any, of_folds: Sequence[Any], scoring: Mapping[str, str]
-) -> float:
-    """Return the mean score of folds in the metric that is searched for."""
-    if not isinstance(of_folds[0], dict):
+def _metric_noted(
+    search: Any, metrics: Sequence[str], scoring: Mapping[str, str]
+) -> str | None:
+    """Return the metric that is searched for, None for the only one."""
+    if not metrics:
         _check_scoring(scoring[""], describe(search.scoring))
-        return float(np.mean(of_folds))
+        return None
     metric = metric_of(search)
-    if metric not in of_folds[0]:
+    if metric not in metrics:
         raise ValueError(
-            f"Expected the metric to be one of {sorted(of_folds[0])}, which the "
+            f"Expected the metric to be one of {sorted(metrics)}, which the "
             f"checkpoint has, got {metric!r}; set 'search_metric'."
         )
-    return float(np.mean([scores_of[metric] for scores_of in of_folds]))
+    return metric
 
 
-def _decoded(
-    record: Mapping[str, Any], described: Mapping[str, str], space: Space
-) -> Params:
-    """Return the point that a checkpoint has.
+def _choice(
+    described: Mapping[str, str], space: Space, branch: int, name: str, index: int
+) -> Any:
+    """Return a choice of a checkpoint.
 
     It has choices by their places, which tell nothing where the list has changed.
     """
-    i = record.get("$branch")
-    values = record if i is None else record["params"]
-    prefix = "" if i is None else f"branch {i} "
-    found = {}
-    for name, value in values.items():
-        was = described.get(f"{prefix}{name}", "")
-        if "Categorical" not in was:
-            found[name] = from_json(value)
-            continue
-        here = (branch.dimensions.get(name) for branch in space.branches)
-        same = [d for d in here if d is not None and of_dimension(d) == was]
-        found[name] = same[0].value_from_json(value) if same else _UNREADABLE
-    return found
+    was = described.get(f"branch {branch} {name}", described.get(name))
+    here = (branch.dimensions.get(name) for branch in space.branches)
+    same = [d for d in here if d is not None and of_dimension(d) == was]
+    return same[0].value_from_json(index) if same else _UNREADABLE

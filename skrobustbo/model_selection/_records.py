@@ -1,66 +1,116 @@
-"""Candidates as a journal keeps them: records in JSON types, and back."""
+"""Candidates as a journal keeps them, and back."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
-from skrobustbo._trials import Evaluation, Trial
-from skrobustbo.space import Space, from_json, to_json
-
-Record = dict[str, Any]
-
-#: Columns of the results, and the part of a trial that each is.
-COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
+from skrobustbo._trials import COLUMNS, SINGLE, Evaluation, Trial
+from skrobustbo.checkpoint import Asked, CheckpointError, Contents
+from skrobustbo.evaluation import take_folds
+from skrobustbo.space import Space, from_json
 
 
-def write_record(trial: Evaluation, space: Space, *, with_resource: bool) -> Record:
-    """Return a candidate just asked, and what the models said of it."""
-    # A policy of the user's own may say them in other types.
-    said = str(trial.label), to_json(float(trial.mean)), to_json(float(trial.std))
-    columns = dict(zip(COLUMNS, said, strict=True))
-    record = {"params": space.params_to_json(trial.params), **columns}
-    return {**record, "resource": trial.resource} if with_resource else record
+def asked_of(evaluation: Evaluation, space: Space) -> Asked:
+    """Return what a journal keeps of a candidate just asked."""
+    branch, _ = space.place(evaluation.params)
+    params = space.branches[branch].params_to_json(evaluation.params)
+    said = {part: getattr(evaluation, part) for part in COLUMNS.values()}
+    return Asked(branch, params, evaluation.resource, said)
 
 
-def read_record(record: Mapping[str, Any], space: Space) -> Evaluation:
-    """Return the evaluation that `write_record` wrote, without a number.
+def evaluation_of(asked: Asked, space: Space) -> Evaluation:
+    """Return the candidate that a journal has kept, without a number.
 
     Raises
     ------
-    ValueError, TypeError, KeyError
-        If it is not what `write_record` wrote, for this space.
+    ValueError, TypeError, KeyError, IndexError
+        If it is no point of this space.
     """
-    params = space.params_from_json(record["params"])
-    space.encode(params)
-    if _canonical(space.params_to_json(params)) != _canonical(record["params"]):
+    branch = space.branches[asked.branch]
+    params = branch.params_from_json(asked.params)
+    evaluation = Evaluation(Trial(params), asked.resource, **asked.said)
+    if asked_of(evaluation, space).point != asked.point:
         raise ValueError("not a point of the space")
-    if record.keys() - {"resource"} != {"params", *COLUMNS}:
-        raise ValueError("a record has other parts")
-    params = space.own(params)
-    said = {name: from_json(record[c]) for c, name in COLUMNS.items()}
-    if list(map(type, said.values())) != [str, float, float]:
-        raise TypeError("the models said something else")
-    resource = record.get("resource")
-    if resource is not None and type(resource) is not int:
-        raise TypeError("the resource is no amount")
-    return Evaluation(Trial(params), resource, **said)
+    evaluation.trial.params = branch.own(params)
+    return evaluation
 
 
 def are_those(
     trials: Sequence[Evaluation], others: Sequence[Evaluation], space: Space
 ) -> bool:
     """Return whether trials are the same evaluations of the same points."""
-    return [_key(trial, space) for trial in trials] == [
-        _key(trial, space) for trial in others
+    return [asked_of(trial, space).point for trial in trials] == [
+        asked_of(trial, space).point for trial in others
     ]
 
 
-def _key(trial: Evaluation, space: Space) -> tuple[str, float | None]:
-    return _canonical(space.params_to_json(trial.params)), trial.resource
+def trials_in(
+    contents: Contents, choice: Callable[[int, str, int], Any]
+) -> tuple[list[Evaluation], list[str]]:
+    """Return all candidates of a checkpoint, in the order asked, and the metrics.
+
+    Parameters
+    ----------
+    contents : Contents
+        The checkpoint.
+    choice : callable
+        Returns a choice, given the branch, the name of the parameter, and the index.
+
+    Returns
+    -------
+    trials : list of Evaluation
+        With the folds done.
+    metrics : list of str
+        The metrics; empty if there is a single one, or no fold yet.
+
+    Raises
+    ------
+    CheckpointError
+        If a candidate is none of the space that the checkpoint describes.
+    """
+    folds = (fold for splits in contents.folds.values() for fold in splits.values())
+    # Failures of before the metrics were known have no names.
+    named = (f.test_scores for f in folds if SINGLE not in f.test_scores)
+    metrics = list(next(named, {}))
+    trials = []
+    try:
+        for number, asked in enumerate(chain(*contents.rounds)):
+            params = _params(asked, contents.header["outline"]["branches"], choice)
+            trial = Trial(params, branch=asked.branch)
+            resource, said = asked.resource, asked.said
+            trials.append(Evaluation(trial, resource, number=number, **said))
+            take_folds(trials[-1], contents.folds.get(number, {}).values(), metrics)
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
+        raise damaged(contents, "a candidate") from e
+    return trials, metrics
 
 
-def _canonical(value: Any) -> str:
-    """Return one text for equal JSON values, in which 1, 1.0 and true differ."""
-    return json.dumps(value, sort_keys=True)
+def _params(
+    asked: Asked,
+    branches: Sequence[dict[str, Any]],
+    choice: Callable[[int, str, int], Any],
+) -> dict[str, Any]:
+    known = branches[asked.branch]
+    if asked.params.keys() != known.keys():
+        raise ValueError("other parameters")
+    params = {}
+    for name in known:
+        value = asked.params[name]
+        if known[name] is None:
+            params[name] = from_json(value)
+            if type(params[name]) not in (int, float):
+                raise TypeError("a parameter that is no number")
+        else:
+            if type(value) is not int or value < 0:
+                raise TypeError("a choice that is no index")
+            params[name] = choice(asked.branch, name, value)
+    return params
+
+
+def damaged(contents: Contents, what: str) -> CheckpointError:
+    """Return the error of a checkpoint that is not as it was written."""
+    return CheckpointError(
+        f"The checkpoint {contents.path!r} is damaged ({what}): restore it from a copy."
+    )

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from skrobustbo._names import be, count, every, printable
+from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
-from skrobustbo.model_selection._bounds import has_settled, left_to_gain
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
 from skrobustbo.model_selection._softly import Attempt
-from skrobustbo.model_selection._text import (
-    clipped,
-    duration,
-    setting,
-    short,
-    with_error,
-)
+from skrobustbo.space import constants
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
@@ -49,18 +43,12 @@ def report(found: Findings, attempt: Attempt) -> str:
         sections = [
             attempt(
                 f"the section {name!r} of the report",
-                partial(_written, name, lines, found),
-                _section(name, ["could not be written"]),
+                partial(_section, name, lines, found),
+                _section(name, lambda found: ["could not be written"], found),
             )
             for name, lines in _SECTIONS.items()
         ]
     return "\n".join([printable(title), "", *filter(None, sections)])
-
-
-def _written(name: str, lines: Callable[[Findings], list[str]], found: Findings) -> str:
-    """Return a section, "" if there is nothing to say."""
-    says = lines(found)
-    return _section(name, says) if says else ""
 
 
 def _title(found: Findings) -> str:
@@ -79,11 +67,11 @@ def _tuned(found: Findings) -> str:
     return f"{_kind(estimator)} with {_kind(steps[-1][1])}"
 
 
-def _section(name: str, lines: Iterable[str]) -> str:
-    """Return lines with the name of their section in the margin."""
-    wrapped = [part for line in lines for part in _wrapped(line)]
+def _section(name: str, lines: Callable[[Findings], list[str]], found: Findings) -> str:
+    """Return lines with the name of their section in the margin; "" if none."""
+    wrapped = [part for line in lines(found) for part in _wrapped(line)]
     block = "\n".join(" " * _MARGIN + part for part in wrapped)
-    return name.ljust(_MARGIN) + block[_MARGIN:]
+    return name.ljust(_MARGIN) + block[_MARGIN:] if wrapped else ""
 
 
 def _wrapped(line: str) -> list[str]:
@@ -104,13 +92,15 @@ def _best(found: Findings) -> list[str]:
         return [f"no candidate {why}"]
     score = with_error(found.scores[found.best], found.standard_error)
     lines = [f"{found.metric_name} {score}, candidate {found.best}{_chosen(found)}"]
-    return lines + _assignments(found.params[found.best])
+    params = found.params[found.best]
+    width = max(map(len, params), default=0)
+    return lines + [f"  {k:<{width}} = {setting(v)}" for k, v in params.items()]
 
 
 def _honest(found: Findings) -> list[str]:
-    if found.honest is None:
+    if not hasattr(found.search, "honest_score_"):
         return []
-    score, (low, high) = found.honest
+    score, (low, high) = found.search.honest_score_, found.search.honest_interval_
     if not math.isfinite(score):
         return ["no honest score could be computed"]
     error = found.standard_error
@@ -134,11 +124,6 @@ def _chosen(found: Findings) -> str:
     return f", chosen by refit (the highest score is {score}, candidate {highest})"
 
 
-def _assignments(params: dict[str, Any]) -> list[str]:
-    width = max(map(len, params), default=0)
-    return [f"  {name:<{width}} = {setting(value)}" for name, value in params.items()]
-
-
 def _model(found: Findings) -> list[str]:
     lines = []
     if found.best is not None:
@@ -147,7 +132,7 @@ def _model(found: Findings) -> list[str]:
         if math.isfinite(mean):
             about = f"standard deviation {std:.2g}"
             lines = [f"predicts {says} for the best on these folds, {about}"]
-    left = left_to_gain(found)
+    left = found.left_to_gain
     if left is not None:
         lines.append(f"at most {left:.2g} is left to gain in this space (regret_bound)")
     side_by_side, labels = found.last_models
@@ -185,13 +170,9 @@ def _share(found: Findings, share: Share, name: str, width: int) -> str:
 
 def _branch_name(found: Findings, share: Share) -> str:
     """Name a branch by its constants, else by its parameters."""
-    dimensions = found.notes.optimizer.space.branches[share.number].dimensions
-    fixed = [
-        f"{name}={setting(d.choices[0], 30)}"
-        for name, d in dimensions.items()
-        if d.size == 1 and hasattr(d, "choices")
-    ]
-    return ", ".join(fixed or dimensions) or f"branch {share.number + 1}"
+    branch = found.notes.optimizer.space.branches[share.number]
+    fixed = [f"{k}={setting(value, 30)}" for k, value in constants(branch).items()]
+    return ", ".join(fixed or branch.dimensions) or f"branch {share.number + 1}"
 
 
 def _edge(edge: Edge) -> str:
@@ -320,7 +301,7 @@ def _nothing(found: Findings) -> str:
         return "nothing: no other point is left"
     if n < _TELLING or n <= found.n_initial:
         return f"raise n_iter: {count(n, 'candidate')} cannot show much"
-    if has_settled(found):
+    if found.has_settled:
         return "nothing in particular: the search has settled inside its space"
     return (
         "nothing in particular: the last quarter of the candidates brought no clear "
@@ -364,11 +345,6 @@ def _beyond(edge: Edge, found: Findings) -> str:
     return f"{says}, if they make sense (if not, state it by hard={hard!r})"
 
 
-def _irrelevant(found: Findings) -> list[str]:
-    """Return the parameters to be fixed; failures blur what matters."""
-    return [] if _look_at_failures(found) else found.idle
-
-
 def _go_on(found: Findings) -> list[str]:
     is_over = found.search.stop_reason_ in ("space_exhausted", "interrupted")
     if is_over or not found.improving:
@@ -379,7 +355,7 @@ def _go_on(found: Findings) -> list[str]:
 
 
 def _less_noise(found: Findings) -> list[str]:
-    left = left_to_gain(found)
+    left = found.left_to_gain
     if left is not None and left <= rounding(found.so_far[-1]):
         return []  # nothing is
     if not found.noisy:
@@ -391,7 +367,8 @@ def _less_noise(found: Findings) -> list[str]:
 
 
 def _smaller_space(found: Findings) -> list[str]:
-    idle = _irrelevant(found)
+    # Failures blur what matters.
+    idle = [] if _look_at_failures(found) else found.idle
     if not idle:
         return []
     it = "it" if len(idle) == 1 else "them"

@@ -26,7 +26,7 @@ _BELOW = 2
 #: Rows at least of each class at the lowest rung, where it does not.
 _ROWS = 20
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 9
+_TO_FIT = 8
 
 
 class SearchResource:
@@ -74,7 +74,7 @@ class SearchResource:
             warn(
                 f"All folds get the full {self.name}, {self.full}: a smaller amount "
                 f"would be below min_resources={least}.",
-                stacklevel=2,
+                stacklevel=_TO_FIT,
             )
 
     def axis(self, seed: int) -> ResourceAxis:
@@ -166,18 +166,14 @@ def _check_parameter(search: Any, space: Space) -> None:
     for branch in space.branches:
         refusal = first_refusal(estimator, branch, extra)
         if refusal is not None:
-            hint = did_you_mean(name, _amounts(refusal.valid))
+            # Those that could be a resource.
+            named = [n for n, v in refusal.valid.items() if v is None or _is_amount(v)]
+            hint = did_you_mean(name, [ROWS, *named])
             raise ValueError(
                 "The 'resource' of RobustBayesSearchCV must be 'n_samples' or a "
                 f"parameter of the estimator. Got {name!r} instead"
                 f"{'; ' + hint if hint else '.'} {refusal.says}"
             )
-
-
-def _amounts(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of parameters that could be a resource."""
-    named = [n for n, value in settings.items() if value is None or _is_amount(value)]
-    return [ROWS, *named]
 
 
 def _is_amount(value: Any) -> bool:

@@ -10,6 +10,7 @@ candidate at a time, which takes a hundred times as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -39,49 +40,43 @@ def _accuracy(y: Array, predicted: Sequence[Array]) -> Weighted | None:
     return _mean(np.array(hits, dtype=float))
 
 
-def _errors(y: Array, predicted: Sequence[Array]) -> Array | None:
-    """Return the errors, shape (n_outputs, m, n)."""
+def _total(weights: Array, column: Array) -> Array:
+    """Return how many rows were drawn, shape (b,)."""
+    total: Array = weights.sum(axis=1)
+    return total
+
+
+def _spread(weights: Array, column: Array) -> Array:
+    """Return the sum of squared deviations of centred values, shape (b,)."""
+    size = weights @ np.square(column)
+    spread: Array = size - np.square(weights @ column) / weights.sum(axis=1)
+    # Of equal values there is nothing to explain.
+    spread[spread <= 1e-12 * size] = np.nan
+    return spread
+
+
+def _of_errors(
+    y: Array,
+    predicted: Sequence[Array],
+    *,
+    loss: Callable[[Array], Array],
+    of: Callable[[Array, Array], Array] = _total,
+    link: Callable[[Array], Array] = np.positive,
+) -> Weighted | None:
+    """Return the mean over outputs of the sum of losses, divided by another sum."""
     if y.dtype.kind not in "biuf" or any(p.size != y.size for p in predicted):
         return None
-    columns = y.reshape(len(y), -1)
-    found = [p.reshape(columns.shape).astype(float) - columns for p in predicted]
-    return np.array(found).transpose(2, 0, 1)
-
-
-def _of_errors(power: Callable[[Array], Array]) -> Rule:
-    def rule(y: Array, predicted: Sequence[Array]) -> Weighted | None:
-        errors = _errors(y, predicted)
-        return None if errors is None else _mean(power(errors).mean(axis=0))
-
-    return rule
-
-
-def _root_mean_squared(y: Array, predicted: Sequence[Array]) -> Weighted | None:
-    errors = _errors(y, predicted)
-    if errors is None:
-        return None
-    means = [_mean(each) for each in np.square(errors)]
-    return lambda weights: np.mean([np.sqrt(mean(weights)) for mean in means], axis=0)
-
-
-def _r2(y: Array, predicted: Sequence[Array]) -> Weighted | None:
-    errors = _errors(y, predicted)
-    if errors is None:
-        return None
-    squares = np.square(errors)
     columns = y.reshape(len(y), -1).astype(float)
-    columns = columns - columns.mean(axis=0)
+    errors = [p.reshape(columns.shape).astype(float) - columns for p in predicted]
+    losses = loss(np.array(errors).transpose(2, 0, 1))
+    centred = (columns - columns.mean(axis=0)).T
 
     def scores(weights: Array) -> Array:
-        total = weights.sum(axis=1)
-        found = []
-        for column, square in zip(columns.T, squares, strict=True):
-            size = weights @ np.square(column)
-            spread = size - np.square(weights @ column) / total
-            # Of equal values there is nothing to explain.
-            spread[spread <= 1e-12 * size] = np.nan
-            found.append(1 - weights @ square.T / spread[:, None])
-        mean: Array = np.mean(found, axis=0)
+        ratios = [
+            weights @ each.T / of(weights, column)[:, None]
+            for each, column in zip(losses, centred, strict=True)
+        ]
+        mean: Array = np.mean(link(np.array(ratios)), axis=0)
         return mean
 
     return scores
@@ -132,88 +127,68 @@ def _area(positive: Array, predicted: Array) -> Weighted:
 
 
 def _by_label(
-    top: Callable[..., Array], bottom: Callable[..., Array], own: tuple[str, ...] = ()
-) -> Rule:
-    """Return the rule of a ratio of counts of labels: hits, predicted and true ones.
+    of_guessed: float,
+    of_true: float,
+    y: Array,
+    predicted: Sequence[Array],
+    average: str | None = "binary",
+    pos_label: Any = 1,
+) -> Weighted | None:
+    """Return the average over labels of how many hits there are.
 
-    Parameters
-    ----------
-    top, bottom : callable
-        Take the three counts and return what the ratio is of.
-    own : tuple of str
-        Averages that it has.
+    That is relative to how often the label is predicted and true, each times a factor.
     """
+    if average not in _AVERAGES or y.ndim != 1 or any(p.ndim != 1 for p in predicted):
+        return None
+    labels = np.unique(np.concatenate([y, *predicted]))
+    if average == "binary":
+        labels = labels[labels == pos_label]
+    if not len(labels):
+        return None
+    true = (y[:, None] == labels).astype(float)
+    guesses = [(p[:, None] == labels).astype(float) for p in predicted]
 
-    def rule(
-        y: Array,
-        predicted: Sequence[Array],
-        average: str | None = "binary",
-        pos_label: Any = 1,
-    ) -> Weighted | None:
-        if average not in own or y.ndim != 1 or any(p.ndim != 1 for p in predicted):
-            return None
-        labels = np.unique(np.concatenate([y, *predicted]))
-        if average == "binary":
-            labels = labels[labels == pos_label]
-        if not len(labels):
-            return None
-        true = (y[:, None] == labels).astype(float)
-        guesses = [(p[:, None] == labels).astype(float) for p in predicted]
+    def one(weights: Array, guess: Array) -> Array:
+        counts = [weights @ rows for rows in (guess * true, guess, true)]
+        if average == "micro":
+            counts = [each.sum(axis=1, keepdims=True) for each in counts]
+        hits, n_guessed, n_true = counts
+        below = of_guessed * n_guessed + of_true * n_true
+        ratios = np.where(below > 0, hits / below, 0.0)
+        # Labels count by how often they are true, or if they occur at all.
+        shares = {
+            "weighted": n_true,
+            "macro": n_guessed + n_true > 0,
+            "recall": n_true > 0,
+        }
+        share = shares.get(str(average), np.ones_like(ratios)).astype(float)
+        mean: Array = (share * ratios).sum(axis=1) / share.sum(axis=1)
+        return mean
 
-        def scores(weights: Array) -> Array:
-            n_true = weights @ true
-            counts = [(weights @ (g * true), weights @ g, n_true) for g in guesses]
-            found = [_averaged(average, top, bottom, *each) for each in counts]
-            drawn = weights.sum(axis=1, keepdims=True) > 0
-            return np.where(drawn, np.stack(found, axis=1), np.nan)
+    def scores(weights: Array) -> Array:
+        drawn = weights.sum(axis=1, keepdims=True) > 0
+        found = np.stack([one(weights, guess) for guess in guesses], axis=1)
+        return np.where(drawn, found, np.nan)
 
-        return scores
-
-    return rule
-
-
-def _averaged(
-    average: str | None,
-    top: Callable[..., Array],
-    bottom: Callable[..., Array],
-    hits: Array,
-    guessed: Array,
-    true: Array,
-) -> Array:
-    """Return the average over labels, shape (b,), of counts of shape (b, n_labels)."""
-    counts: tuple[Array, ...] = hits, guessed, true
-    if average == "micro":
-        counts = tuple(each.sum(axis=1, keepdims=True) for each in counts)
-    above, below = top(*counts), bottom(*counts)
-    ratios = np.where(below > 0, above / below, 0.0)
-    # Labels count by how often they are true, or if they occur at all.
-    of_label = {"weighted": true, "macro": guessed + true > 0, "recall": true > 0}
-    share = of_label.get(str(average), np.ones_like(ratios)).astype(float)
-    mean: Array = (share * ratios).sum(axis=1) / share.sum(axis=1)
-    return mean
+    return scores
 
 
-_AVERAGES = ("binary", "macro", "micro", "weighted")
-_recall = _by_label(lambda h, g, t: h, lambda h, g, t: t, (*_AVERAGES, "recall"))
-
-
-def _balanced_accuracy(y: Array, predicted: Sequence[Array]) -> Weighted | None:
-    return _recall(y, predicted, average="recall")
-
+#: The averages of scikit-learn, and that of the recall of labels that occur.
+_AVERAGES = ("binary", "macro", "micro", "weighted", "recall")
 
 #: Rules take the settings of the metric by name; weights of rows are in the counts.
 RULES: dict[Callable[..., Any], Rule] = {
     metrics.accuracy_score: _accuracy,
-    metrics.balanced_accuracy_score: _balanced_accuracy,
-    metrics.f1_score: _by_label(
-        lambda h, g, t: 2 * h, lambda h, g, t: g + t, _AVERAGES
+    metrics.balanced_accuracy_score: partial(_by_label, 0, 1, average="recall"),
+    metrics.f1_score: partial(_by_label, 0.5, 0.5),
+    metrics.precision_score: partial(_by_label, 1, 0),
+    metrics.recall_score: partial(_by_label, 0, 1),
+    metrics.mean_squared_error: partial(_of_errors, loss=np.square),
+    metrics.mean_absolute_error: partial(_of_errors, loss=np.abs),
+    metrics.root_mean_squared_error: partial(_of_errors, loss=np.square, link=np.sqrt),
+    metrics.r2_score: partial(
+        _of_errors, loss=np.square, of=_spread, link=partial(np.subtract, 1)
     ),
-    metrics.precision_score: _by_label(lambda h, g, t: h, lambda h, g, t: g, _AVERAGES),
-    metrics.recall_score: _recall,
-    metrics.mean_squared_error: _of_errors(np.square),
-    metrics.mean_absolute_error: _of_errors(np.abs),
-    metrics.root_mean_squared_error: _root_mean_squared,
-    metrics.r2_score: _r2,
     metrics.log_loss: _log_loss,
     metrics.roc_auc_score: _roc_auc,
 }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy, deepcopy
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self, cast
@@ -28,24 +27,21 @@ from skrobustbo._sklearn_compat import (
     fit_context,
     nested_params,
 )
-from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
+from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import (
     OutOfFold,
-    ResourceAxis,
-    Schedule,
     Stops,
     run_search,
 )
-from skrobustbo.model_selection._checks import keeps_predictions, score_metric
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
-from skrobustbo.model_selection._memory import MemoryJournal
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._report import report
+from skrobustbo.model_selection._shape import check_shape, shape_of
 from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
@@ -58,34 +54,6 @@ Params = dict[str, Any]
 
 
 _HONEST = ("honest_score_", "honest_interval_", "honest_optimism_")
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The parts of a run of `fit` or `resume`."""
-
-    source: OptimizerSource
-    stops: Stops
-    journal: NoJournal
-    on_start: Callable[[], None]
-    schedule: Schedule
-    predictions: OutOfFold | None
-    resource: ResourceAxis | None
-
-    @property
-    def settings(self) -> Params:
-        """Arguments of `run_search` other than the source and the data."""
-        return {name: value for name, value in vars(self).items() if name != "source"}
-
-
-def _check_exists(path: Any) -> None:
-    """Raise a CheckpointError if the file does not exist."""
-    name = os.fsdecode(path)
-    if not os.path.exists(name):
-        raise CheckpointError(
-            f"The checkpoint {name!r} is not there, and resume needs it: give the path "
-            "of the file that fit wrote."
-        )
 
 
 class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
@@ -328,7 +296,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     max_resources_: float
     _notes: Outcome
     #: The record of the run for `resume`; None if there is a checkpoint.
-    _memory: MemoryJournal | None = None
+    _memory: Journal | None = None
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - as sklearn's
         **BaseSearchCV._parameter_constraints,
@@ -469,12 +437,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         TimeoutError
             If no candidate was finished within `max_time`.
         """
-        data = {"X": X, "y": y, **params}
         with listening(self) as begin:
-            with self._set_up(data, begin) as run:
-                reason = run_search(self, run.source, X, y, params, **run.settings)
-                run.journal.end(reason or run.source.reason)
-            self._conclude(run, reason, data)
+            self._run(X, y, params, begin)
         return self
 
     def get_params(self, deep: bool = True) -> Params:
@@ -681,19 +645,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         """
         check_is_fitted(self, "_notes")
         more = checked_count("n_iter", n_iter, "RobustBayesSearchCV.resume")
-        if self.checkpoint is None:
-            self._check_memory(X)
-        else:
-            _check_exists(self.checkpoint)
+        self._check_can_resume(X)
         before, n_done = dict(vars(self)), len(self._notes.trials)
         with listening(self) as begin:
             try:
-                data = {"X": X, "y": y, **params}
                 total = self._total(more)
-                with self._set_up(data, begin, total, resuming=True) as run:
-                    reason = run_search(self, run.source, X, y, params, **run.settings)
-                    run.journal.end(reason or run.source.reason)
-                self._conclude(run, reason, data)
+                self._run(X, y, params, begin, total, resuming=True)
             except BaseException:
                 self._restore(before)
                 raise
@@ -720,64 +677,101 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.__dict__.clear()
         self.__dict__.update(attributes)
 
-    def _check_memory(self, X: Any) -> None:
-        if self._memory is None:
+    def _check_can_resume(self, X: Any) -> None:
+        if self.checkpoint is not None:
+            name = os.fsdecode(self.checkpoint)
+            if not os.path.exists(name):
+                raise CheckpointError(
+                    f"The checkpoint {name!r} is not there, and resume needs it: give "
+                    "the path of the file that fit wrote."
+                )
+        elif self._memory is None:
             raise ValueError(
                 "The 'checkpoint' of RobustBayesSearchCV must be that of fit when "
                 "resume is called. Got None instead; set it again, as the file has "
                 "the earlier candidates."
             )
-        self._memory.start_resume(X)
+        else:
+            check_shape(X, self._memory.shape)
 
-    @contextmanager
-    def _set_up(
+    def _run(
         self,
-        data: Params,
+        X: Any,
+        y: Any,
+        params: Params,
         begin: Callable[[str], None],
         n_iter: int | None = None,
         *,
         resuming: bool = False,
-    ) -> Iterator[_Run]:
-        """Return the parts of a run as a context, after all checks that need no fit.
+    ) -> None:
+        """Run the search, after all checks that need no fit, and set the attributes.
 
         `begin` is called with the identity of the search right before the first fit.
         """
+        data = {"X": X, "y": y, **params}
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
-        with self._open_journal(resuming) as journal:
+        with self._journal(resuming) as journal:
             source = self._source(journal, data, n_iter)
-            kept = collector(self, source.optimizer.space, data["y"], journal)
+            kept = collector(self, source.optimizer.space, y, journal)
 
             def on_start() -> None:
                 # On resuming, the earlier results stay until there are new ones.
                 if not resuming:
-                    self._forget(source)
+                    for name in ("_notes", "_memory", "best_score_", *_HONEST):
+                        self.__dict__.pop(name, None)
+                    self.optimizer_ = source.optimizer
                 begin(journal.identity)
 
-            how = source.schedule(), kept, source.resource
-            yield _Run(source, stops, journal, on_start, *how)
+            reason = run_search(
+                self,
+                source,
+                X,
+                y,
+                params,
+                stops=stops,
+                journal=journal,
+                on_start=on_start,
+                schedule=source.schedule(),
+                predictions=kept,
+                resource=source.resource,
+            )
+            journal.end(reason or source.reason)
+        self._memory = journal if journal.path is None else None
+        self._conclude(source, reason or source.reason, kept, data)
 
-    def _conclude(self, run: _Run, reason: str, data: Params) -> None:
+    def _journal(self, resuming: bool) -> AbstractContextManager[Journal]:
+        """Return the journal as a context: the file, or what is kept in memory."""
+        if self.checkpoint is not None:
+            return open_journal(self.checkpoint, retry_failed=self.retry_failed)
+        kept = self._memory if resuming else None
+        return nullcontext(Journal() if kept is None else kept)
+
+    def _conclude(
+        self,
+        source: OptimizerSource,
+        reason: str,
+        predictions: OutOfFold | None,
+        data: Params,
+    ) -> None:
         """Set the fitted attributes that `run_search` does not."""
-        source = run.source
-        self._memory = run.journal if isinstance(run.journal, MemoryJournal) else None
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
-        if run.resource is not None:
+        if source.resource is not None:
             self._set_resources(source)
         self.tuner_time_ = source.seconds
-        self.stop_reason_ = reason or source.reason
+        self.stop_reason_ = reason
         self._notes = source.notes()
         for name in _HONEST:  # of before a `resume`, which may do without
             self.__dict__.pop(name, None)
         # The search is complete by now, whatever becomes of the rest.
         with softly() as attempt:
             if self._memory is not None:
-                note = partial(self._memory.note_data, data["X"])
-                attempt("the shape of X, for 'resume'", note, None)
+                note = partial(shape_of, data["X"])
+                self._memory.shape = attempt("the shape of X, for 'resume'", note, None)
             if self.honest_score:
                 self._set_honest_score(Honest())
-                groups = data.get("groups")
-                compute = partial(self._honest, source, run.predictions, groups)
+                given = source.trials, predictions, data.get("groups")
+                compute = partial(honest, self, *given)
                 self._set_honest_score(attempt("honest_score_", compute, Honest()))
 
     def _set_resources(self, source: OptimizerSource) -> None:
@@ -788,38 +782,6 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
         self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
 
-    @contextmanager
-    def _open_journal(self, resuming: bool) -> Iterator[NoJournal]:
-        if self.checkpoint is None:
-            yield (
-                self._memory
-                if resuming and self._memory is not None
-                else MemoryJournal()
-            )
-            return
-        retry = self.retry_failed
-        with open_journal(self.checkpoint, retry_failed=retry) as journal:
-            yield journal
-
-    def _forget(self, source: OptimizerSource) -> None:
-        """Delete the results of an earlier fit, once this one has passed all checks."""
-        for name in ("_notes", "_memory", "best_score_", *_HONEST):
-            self.__dict__.pop(name, None)
-        self.optimizer_ = source.optimizer
-
-    def _honest(
-        self, source: OptimizerSource, kept: OutOfFold | None, groups: Any
-    ) -> Honest:
-        return honest(
-            source.trials,
-            kept if keeps_predictions(self) else None,
-            metric=score_metric(self, source.trials[0].metrics),
-            error_score=self.error_score,
-            groups=groups,
-            seed=source.optimizer._seed,
-            verbose=self.verbose,
-        )
-
     def _set_honest_score(self, found: Honest) -> None:
         self.honest_score_, self.honest_interval_ = found.score, found.interval
         if hasattr(self, "best_score_"):
@@ -827,25 +789,25 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
 
     def _source(
         self,
-        journal: NoJournal | None = None,
+        journal: Journal | None = None,
         data: Params | None = None,
         n_iter: int | None = None,
     ) -> OptimizerSource:
         """Return the source of candidates, after all checks that need no fit."""
-        journal, n = journal or NoJournal(), n_iter or self.n_iter
+        journal, n = journal or Journal(), n_iter or self.n_iter
         data = data or {}
         known = partial(known_before, self, data)
         made = prepared(self, journal, data, n, known)
         goes_on = n_iter is not None and self._can_continue_in_place(journal)
         return OptimizerSource(self, made[0], journal, n, *made[1:], continues=goes_on)
 
-    def _can_continue_in_place(self, journal: NoJournal) -> bool:
+    def _can_continue_in_place(self, journal: Journal) -> bool:
         """Return whether `resume` can continue with the optimizer as it is.
 
         It can if the search proceeds in rounds, so that no candidate was proposed while
         another one was pending, and if nobody has used the optimizer since.
         """
-        if not isinstance(journal, MemoryJournal) or self.racing or self.resource:
+        if journal.path is not None or self.racing or self.resource:
             return False
         trials, n_told = self.optimizer_._trials, len(self._notes.trials)
         n = trials.n_before

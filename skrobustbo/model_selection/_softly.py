@@ -8,7 +8,7 @@ from traceback import format_exception_only
 from typing import Protocol, TypeVar
 from warnings import warn
 
-from skrobustbo.model_selection._text import clipped
+from skrobustbo._text import clipped
 
 T = TypeVar("T")
 

@@ -12,19 +12,14 @@ from warnings import warn
 
 import numpy as np
 
-from skrobustbo._trials import Evaluation, FoldResult
+from skrobustbo._trials import COLUMNS, Evaluation, FoldResult
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.checkpoint import NoJournal
+from skrobustbo.checkpoint import Asked, Journal
 from skrobustbo.evaluation import Racing, ResourceAxis, Schedule
 from skrobustbo.model_selection._checks import metric_of
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
-from skrobustbo.model_selection._records import (
-    COLUMNS,
-    are_those,
-    read_record,
-    write_record,
-)
+from skrobustbo.model_selection._records import are_those, asked_of, evaluation_of
 from skrobustbo.model_selection._refit import best_standard_error
 from skrobustbo.model_selection._softly import softly
 from skrobustbo.optimizer import Optimizer
@@ -43,7 +38,7 @@ class OptimizerSource:
         The search, for its settings.
     fresh : callable
         Returns an optimizer that has not been asked yet.
-    journal : NoJournal
+    journal : Journal
         Knows what of the results comes from an earlier run.
     n_iter : int
         Candidates in all.
@@ -78,7 +73,7 @@ class OptimizerSource:
         self,
         search: Any,
         fresh: Callable[[], Optimizer],
-        journal: NoJournal,
+        journal: Journal,
         n_iter: int,
         before: Any = None,
         resource: ResourceAxis | None = None,
@@ -229,10 +224,8 @@ class OptimizerSource:
 
     def _score(self, result: FoldResult) -> float:
         """Return the score of a fold in the metric of the race, nan if it failed."""
-        scores = result["test_scores"]
-        if isinstance(scores, dict):
-            scores = scores.get(self.metric, math.nan)
-        return float(scores) if math.isfinite(scores) else math.nan
+        score = result.score(self.metric)
+        return score if math.isfinite(score) else math.nan
 
     def _beliefs(self, evaluation: Evaluation) -> list[tuple[float, float]]:
         with self._timed():
@@ -240,16 +233,15 @@ class OptimizerSource:
 
     # What a journal keeps -------------------------------------------------------------
 
-    def records(self, asked: Sequence[Evaluation]) -> list[dict[str, Any]]:
-        """Return the new candidates, with the models' predictions, in JSON types."""
-        space, in_part = self.optimizer.space, self.resource is not None
-        return [write_record(each, space, with_resource=in_part) for each in asked]
+    def records(self, asked: Sequence[Evaluation]) -> list[Asked]:
+        """Return the new candidates, with the models' predictions."""
+        return [asked_of(each, self.optimizer.space) for each in asked]
 
-    def read(self, record: Mapping[str, Any]) -> Evaluation:
+    def read(self, asked: Asked) -> Evaluation:
         """Return the candidate that `records` wrote; raise if it is none."""
-        return read_record(record, self.optimizer.space)
+        return evaluation_of(asked, self.optimizer.space)
 
-    def resume(self, noted: Sequence[Mapping[str, Any]]) -> list[Evaluation]:
+    def resume(self, noted: Sequence[Asked]) -> list[Evaluation]:
         """Return the candidates of an earlier round, by asking for them again.
 
         The optimizer then has the same state as in the earlier run, to the last bit, so
@@ -273,8 +265,8 @@ class OptimizerSource:
                 return []
             if are_those(asked, read, self.optimizer.space):
                 for each, earlier in zip(asked, read, strict=True):
-                    each.label, each.mean = earlier.label, earlier.mean
-                    each.std = earlier.std
+                    for part in COLUMNS.values():  # as it was before the evaluation
+                        setattr(each, part, getattr(earlier, part))
                 return self._take(asked)
             self._start_over()
         if self._diverged:

@@ -655,7 +655,7 @@ class Optimizer:
         optimizer = made(space, policy, **settings)
         for params, value in fitting(found, optimizer._place):
             optimizer.tell(params, value)
-        return optimizer  # type: ignore[no-any-return] # of a class of ours
+        return optimizer
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole state in JSON types.
@@ -718,7 +718,7 @@ class Optimizer:
             others = d["horizon"], d.get("resources"), d["seed"]
             optimizer._set_up(space, policy, *points, *others)
             _restore(optimizer, d)
-        return optimizer  # type: ignore[no-any-return] # of a class of ours
+        return optimizer
 
 
 # The state in JSON types, and back ----------------------------------------------------

@@ -8,23 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo._arguments import require, require_positive
+from skrobustbo._arguments import require
 from skrobustbo._forms import Count, Positive
-from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import checked_smoothness, rate_gain
-from skrobustbo.policies._candidates import HALVES, RegretBalancer, check_candidates
+from skrobustbo.policies._candidates import HALVES, Given, RegretBalancer
+from skrobustbo.policies._consistent import Credited, Index, IndexTold
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Credited,
     Metadata,
     Pending,
     Proposal,
@@ -36,7 +34,6 @@ from skrobustbo.policies._models import (
     is_usable,
     length_scale_candidate,
     metadata_of,
-    named,
 )
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models
@@ -63,18 +60,13 @@ class BalancingState(PolicyState):
 
     theta0: Positive = 1.0
     introduced: list[list[Count]] = field(default_factory=list)
-    alive: list[Count] = field(default_factory=list)
-    members: list[list[Count]] = field(default_factory=list)
+    alive: Annotated[list[Index], len] = field(default_factory=list)
+    members: list[list[IndexTold]] = field(default_factory=list)
     widths: list[list[float]] = field(default_factory=list)
-
-    @property
-    def n_introduced(self) -> int:
-        """Candidates introduced so far, eliminated ones included."""
-        return len(self.introduced)
 
     def introduce(self, u: list[int]) -> None:
         """Add a candidate, alive and without queries."""
-        self.alive.append(self.n_introduced)
+        self.alive.append(len(self.introduced))
         self.introduced.append(u)
         self.members.append([])
         self.widths.append([])
@@ -110,6 +102,10 @@ class Balancing(UCBPolicy):
     def suspected_regret(self, state: BalancingState, i: int, n: int) -> float:
         """Return R(u, n), what candidate `i` promises to lose in `n` queries."""
         raise NotImplementedError
+
+    def n_introduced(self, state: BalancingState) -> int:
+        """Return the number of candidates so far, eliminated ones included."""
+        return len(state.introduced)
 
     def longest(self, setup: Setup, models: Models) -> float:
         """Return theta0."""
@@ -154,16 +150,11 @@ class Balancing(UCBPolicy):
         self, state: BalancingState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state fits the problem and the candidate models."""
-        n = state.n_introduced
-        queries = [q for members in state.members for q in members]
+        n = self.n_introduced(state)
         return (
             super().consistent(state, pending, setup, n_told)
-            and bool(state.alive)
-            and set(state.alive) <= set(range(n))
             and list(map(len, state.members)) == list(map(len, state.widths))
             and len(state.members) == n
-            and all(q < n_told for q in queries)
-            and all(metadata["candidate"] < n for metadata in pending)
             and all(is_usable(self.candidate(state, i)) for i in range(n))
         )
 
@@ -177,7 +168,7 @@ class Balancing(UCBPolicy):
         slack = {i: self._slack(state, i, finite) / scale for i in S}
         told = {i: z[queries] for i, queries in S.items()}
         rule = RegretBalancer(self.noise, self.delta)
-        n, t = state.n_introduced, state.t
+        n, t = self.n_introduced(state), state.t
         state.alive = rule.survivors(told, slack, n, t)  # line 9, line 10, line 11
 
     def _slack(self, state: BalancingState, i: int, finite: Array) -> float:
@@ -191,18 +182,14 @@ class Balancing(UCBPolicy):
             if u not in state.introduced:
                 state.introduce(u)
 
-    def plausible(self, state: BalancingState, models: Models) -> list[Candidate]:
-        """Return the surviving candidates."""
+    def surviving(self, state: BalancingState) -> list[Candidate]:
+        """Return the candidates not eliminated."""
         return [self.candidate(state, i) for i in state.alive]
 
     @property
     def norm_bounded(self) -> bool:
         """The theory of balancing is one of norms, whatever beta is set to."""
         return True
-
-    def alive(self, state: BalancingState) -> list[Survivor]:
-        """Return the surviving candidates."""
-        return named(self.candidate(state, i) for i in state.alive)
 
 
 def _judged(state: BalancingState, i: int, finite: Array) -> dict[int, float]:
@@ -273,10 +260,10 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
             proposing=(0, 20))
     """
 
-    candidates: Sequence[Kernel | Candidate] | None = None
+    candidates: Given | None = None
     proposing: Sequence[int] | Callable[[int], int] | None = None
     regret: Callable[[int, int], float] | None = None
-    norm_bound: float = 1.0
+    norm_bound: Positive = 1.0
 
     @property
     def n_candidates(self) -> int:
@@ -286,8 +273,6 @@ class HBGPUCB(Balancing, name="hb-gp-ucb"):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        check_candidates(self, self.candidates)
-        require_positive(self, "norm_bound")
         self._check_regret()
         when = self.proposing
         if when is not None and not callable(when):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from skrobustbo._forms import Count
+from skrobustbo._forms import has_fields, has_items
+from skrobustbo._names import canonical
 from skrobustbo._trials import Survivor, is_constant
 from skrobustbo.policies._beta import (
     GAINS,
@@ -18,6 +19,7 @@ from skrobustbo.policies._beta import (
     check_beta,
     depends_on_norm,
 )
+from skrobustbo.policies._consistent import CountTold, Dimension, Resumed
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -34,7 +36,7 @@ from skrobustbo.policies._models import (
     map_length_scales,
     named,
 )
-from skrobustbo.policies._settings import check_kinds, settings
+from skrobustbo.policies._settings import Share, check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
 #: The policies by name, each entered where its class is declared.
@@ -60,8 +62,8 @@ class PolicyState:
         Queries told so far.
     """
 
-    n_parameters: Count
-    t: Count = field(default=0, kw_only=True)
+    n_parameters: Dimension
+    t: CountTold = field(default=0, kw_only=True)
 
 
 @settings
@@ -102,10 +104,23 @@ class Policy(BaseEstimator):
     seeks_maximum: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, name: str | None = None, **others: Any) -> None:
-        """Enter a class in the registry, if it is declared with a name."""
+        """Enter a class in the registry, if it is declared with a name.
+
+        A class with the same name may be declared again, as by a cell of a notebook
+        that is run twice. A name of another class is refused.
+        """
         super().__init_subclass__(**others)
-        if name is not None:
-            NAMED[name] = cls
+        if name is None:
+            return
+        name = canonical(name)
+        known = NAMED.get(name, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(
+                f"The 'name' of {cls.__qualname__} must be a name that no other policy "
+                f"has. Got {name!r} instead, the name of {known.__module__}."
+                f"{known.__qualname__}; choose another name."
+            )
+        NAMED[name] = cls
 
     kernel: Kernel | None = field(default=None, kw_only=False)
     noise: float = 0.01
@@ -164,6 +179,9 @@ class Policy(BaseEstimator):
     ) -> bool:
         """Return whether the parts of a state that was read back fit together.
 
+        By default, they do if all holds that is marked with `Consistent` in the
+        annotations of `state_type` and `metadata_type`.
+
         Parameters
         ----------
         state : object
@@ -175,7 +193,10 @@ class Policy(BaseEstimator):
         n_told : int
             Number of values told.
         """
-        return True
+        at = Resumed(self, state, setup, n_told)
+        return has_fields(state, at) and all(
+            has_items(metadata, self.metadata_type, at) for metadata in pending
+        )
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy, encoded: the told one of best MAP mean.
@@ -184,12 +205,15 @@ class Policy(BaseEstimator):
         """
         mu, _ = models[self.map_model(models)].predict(models.X)
         mu[~np.isfinite(history.values)] = -np.inf
-        x: Array = models.X[int(np.argmax(mu))]
-        return x
+        return models.X[int(np.argmax(mu))]
+
+    def surviving(self, state: Any) -> list[Candidate]:
+        """Return the models that a state tells, none where the values tell them."""
+        return []
 
     def alive(self, state: Any) -> list[Survivor]:
-        """Return the candidate models that survive, by their names."""
-        return []
+        """Return the names of the models that are left: by default those surviving."""
+        return named(self.surviving(state))
 
     def perturbations(self, x: Array, models: Models) -> Array:
         """Return the points that may be met where `x` is deployed: here, it alone."""
@@ -211,9 +235,9 @@ class Policy(BaseEstimator):
     def plausible(self, state: Any, models: Models) -> list[Candidate]:
         """Return the models of which one is assumed to be right, for regret bounds.
 
-        By default that of MAP length scales.
+        By default those surviving, or else that of MAP length scales.
         """
-        return [self.map_model(models)]
+        return self.surviving(state) or [self.map_model(models)]
 
     def posteriors(self, state: Any, models: Models) -> list[Posterior]:
         """Return those of the models in use: by default of the plausible ones."""
@@ -230,7 +254,18 @@ class Policy(BaseEstimator):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         check_kinds(self)
-        check_noise(self.noise, self.normalize_y)
+        noise, pair = self.noise, self.normalize_y
+        if not 0 < noise < np.inf:
+            raise ValueError(
+                f"The 'noise' of a policy must be a positive number. Got {noise!r} "
+                "instead; use a small one, such as 1e-3, if there is no noise."
+            )
+        known = isinstance(pair, tuple | list) and pair[1] > 0
+        if not isinstance(pair, bool) and not (known and np.isfinite(pair).all()):
+            raise ValueError(
+                "The 'normalize_y' of a policy must be True, False or a pair of a mean "
+                f"and a positive scale, both finite. Got {pair!r} instead."
+            )
 
     # What the model sees of the values ------------------------------------------------
 
@@ -260,22 +295,6 @@ class Policy(BaseEstimator):
     def base_kernel(self) -> Kernel:
         """Return the kernel setting, Matern-5/2 with length scale 1 by default."""
         return Matern(nu=2.5) if self.kernel is None else self.kernel
-
-
-def check_noise(noise: Any, normalize_y: Any) -> None:
-    """Raise a ValueError for a noise or a normalisation out of range."""
-    if not 0 < noise < np.inf:
-        raise ValueError(
-            f"The 'noise' of a policy must be a positive number. Got {noise!r} "
-            "instead; use a small one, such as 1e-3, if there is no noise."
-        )
-    pair = isinstance(normalize_y, tuple | list) and len(normalize_y) == 2
-    known = pair and normalize_y[1] > 0 and np.isfinite(normalize_y).all()
-    if not isinstance(normalize_y, bool) and not known:
-        raise ValueError(
-            "The 'normalize_y' of a policy must be True, False or a pair of a mean and "
-            f"a positive scale, both finite. Got {normalize_y!r} instead."
-        )
 
 
 def standardisation(
@@ -315,13 +334,13 @@ class UCBPolicy(Policy):
     """
 
     beta: float | str = 1.0
-    information_gain: str = "posterior"
-    delta: float = 0.1
+    information_gain: Literal["posterior", "rate", "bound"] = "posterior"
+    delta: Share = 0.1
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        check_beta(self.beta, self.information_gain, self.delta)
+        check_beta(self.beta)
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return the state before the first proposal."""
@@ -332,16 +351,6 @@ class UCBPolicy(Policy):
         """Count the query: the data are in the history already."""
         state.t += 1  # line 3 of `GPUCB`, line 4 of others
         return None
-
-    def consistent(
-        self, state: Any, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether what a state says of the problem and its age may be true."""
-        return (
-            state.n_parameters == setup.n_parameters
-            and getattr(state, "horizon", setup.horizon) == setup.horizon
-            and getattr(state, "t", 0) <= n_told
-        )
 
     def gain_of(self, posterior: Posterior, n_parameters: int) -> float:
         """Return the information gain of the told points, as the schedules get it."""
@@ -386,10 +395,6 @@ class OneModelUCB(UCBPolicy):
             return Candidate(self.kernel)
         return length_scale_candidate(self.base_kernel(), state.theta)
 
-    def plausible(self, state: Any, models: Models) -> list[Candidate]:
+    def surviving(self, state: Any) -> list[Candidate]:
         """Return the one model."""
         return [self.candidate(state)]
-
-    def alive(self, state: Any) -> list[Survivor]:
-        """Return the one model."""
-        return named([self.candidate(state)])

@@ -6,15 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Positive
+from skrobustbo._forms import Count
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
+from skrobustbo.policies._consistent import LengthScales
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -22,18 +23,17 @@ from skrobustbo.policies._interface import (
     Pending,
     Predicted,
     Proposal,
-    Setup,
     Told,
 )
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
     estimated,
-    length_scale_candidate,
+    estimated_model,
     theta_label,
 )
-from skrobustbo.policies._settings import settings
-from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
+from skrobustbo.policies._settings import PositiveInt, settings
+from skrobustbo.surrogate import GammaPrior, Models, Posterior, Prior
 
 
 @dataclass
@@ -47,13 +47,13 @@ class ChainState(PolicyState):
         on from the last one. Empty at first.
     """
 
-    thetas: list[list[Positive]] = field(default_factory=list)
+    thetas: list[LengthScales] = field(default_factory=list)
 
 
 class _Drawn(Predicted):
     """The metadata of `MCMCGPUCB`."""
 
-    thetas: list[list[Positive]]
+    thetas: Annotated[list[LengthScales], len]
 
 
 @settings
@@ -122,23 +122,16 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     state_type: ClassVar[type] = ChainState
     metadata_type: ClassVar[type] = _Drawn
 
-    acquisition: str = "ucb"
+    acquisition: Literal["ucb", "ei"] = "ucb"
     prior: Prior | None = None
     anisotropic: bool = False
-    n_samples: int = 8
-    burn_in: int = 32
-    thin: int = 2
+    n_samples: PositiveInt = 8
+    burn_in: Count = 32
+    thin: PositiveInt = 2
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        known = self.acquisition in ("ucb", "ei")
-        require(known, self, "acquisition", "'ucb' or 'ei'")
-        for name, least in (("n_samples", 1), ("burn_in", 0), ("thin", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            known = whole and value >= least
-            require(known, self, name, f"an integer >= {least}")
         known = self.prior is None or hasattr(self.prior, "log_density_of_log")
         expected = "None or have a 'log_density_of_log', such as a GammaPrior"
         require(known, self, "prior", expected)
@@ -151,7 +144,9 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
         before = pending[-1]["thetas"] if pending else state.thetas
         thetas = self._draws(before, models)  # line 2
         counts = Counter(tuple(theta) for theta in thetas)
-        posteriors = [models.at(self._candidate(theta, models)) for theta in counts]
+        posteriors = [
+            models.at(estimated_model(self, models, theta)) for theta in counts
+        ]
         weights = np.array(list(counts.values())) / len(thetas)
         t = state.t + len(pending) + 1  # line 1
         parts = [self._part(p, state.n_parameters, t, argmax) for p in posteriors]
@@ -173,7 +168,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
 
     def _draws(self, before: list[list[float]], models: Models) -> list[list[float]]:
         starts = [np.asarray(before[-1])] if before else STARTS
-        draws: list[list[float]] = models.sample(
+        return models.sample(
             self.base_kernel(),
             GammaPrior(3.0, 6.0) if self.prior is None else self.prior,
             LENGTH_SCALE_BOUNDS,
@@ -183,36 +178,20 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
             thin=self.thin,
             per_parameter=self.anisotropic,
         ).tolist()
-        return draws
-
-    def _candidate(self, theta: Sequence[float], models: Models) -> Candidate:
-        columns = models.spread(np.array(theta)) if self.anisotropic else theta[0]
-        return length_scale_candidate(self.base_kernel(), columns, theta)
 
     def learn(self, state: ChainState, metadata: Metadata, history: Told) -> None:
         """Keep the end of the chain."""
         state.thetas = metadata["thetas"]
         state.t += 1  # line 5
 
-    def consistent(
-        self, state: ChainState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, and draws are of its kind."""
-        n = setup.n_parameters if self.anisotropic else 1
-        several = [state.thetas, *(metadata["thetas"] for metadata in pending)]
-        shaped = all(len(theta) == n for thetas in several for theta in thetas)
-        drawn = all(metadata["thetas"] for metadata in pending)
-        return super().consistent(state, pending, setup, n_told) and shaped and drawn
-
     def alive(self, state: ChainState) -> list[Survivor]:
         """Return the geometric mean of the latest draws."""
-        return [estimated(_middle(state.thetas).tolist())] if state.thetas else []
+        return estimated(_middle(state.thetas).tolist()) if state.thetas else []
 
 
 def _middle(thetas: list[list[float]]) -> Array:
     """Return the geometric mean of the draws."""
-    middle: Array = np.exp(np.log(thetas).mean(axis=0))
-    return middle
+    return np.exp(np.log(thetas).mean(axis=0))
 
 
 def _prediction(

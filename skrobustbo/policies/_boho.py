@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from skrobustbo._arguments import require, require_positive
+from skrobustbo._arguments import require
 from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB
 from skrobustbo.policies._base import Policy
+from skrobustbo.policies._consistent import CountTold, LengthScales, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -27,10 +28,10 @@ from skrobustbo.policies._interface import (
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     estimated,
-    length_scale_candidate,
+    estimated_model,
     metadata_of,
 )
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._settings import Share, settings
 from skrobustbo.surrogate import FlatPrior, Models, Posterior
 
 #: Over-confident steps in a row after which the upper bounds shrink.
@@ -55,16 +56,16 @@ class BOHOState:
         The latest length scales; empty at first.
     """
 
-    upper: list[Positive]
-    t: Count = 0
+    upper: LengthScales
+    t: CountTold = 0
     confident: Count = 0
-    theta: list[Positive] = field(default_factory=list)
+    theta: NoEstimate | LengthScales = field(default_factory=list)
 
 
 class _Fitted(Predicted):
     """The metadata of `BOHO`."""
 
-    theta: list[Positive]
+    theta: LengthScales
     confident: bool
 
 
@@ -136,34 +137,26 @@ class BOHO(Policy, name="boho"):
     state_type: ClassVar[type] = BOHOState
     metadata_type: ClassVar[type] = _Fitted
 
-    lower: float | Sequence[float] = LENGTH_SCALE_BOUNDS[0]
-    upper: float | Sequence[float] | None = None
+    lower: Positive | Sequence[Positive] = LENGTH_SCALE_BOUNDS[0]
+    upper: Positive | Sequence[Positive] | None = None
     anisotropic: bool = True
     threshold: float = 1.0
-    shrink: float = 0.5
-    nu: float | None = None
+    shrink: Share = 0.5
+    nu: Positive | None = None
     nu_range: tuple[float, float] = (0.001, 1.0)
-    incumbent: str = "mu"
-    delta: float = 0.1
+    incumbent: Literal["mu", "f"] = "mu"
+    delta: Share = 0.1
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        lower = np.asarray(self.lower, dtype=float)
-        positive = np.all((lower > 0) & np.isfinite(lower))
-        require(positive, self, "lower", "positive and finite")
         if self.upper is not None:
-            above = np.all((lower <= self.upper) & np.isfinite(self.upper))
-            require(above, self, "upper", "at least 'lower' and finite")
+            above = np.all(np.asarray(self.lower) <= self.upper)
+            require(above, self, "upper", "at least 'lower'")
         require(self.threshold > 0, self, "threshold", "positive")
-        require(0 < self.shrink < 1, self, "shrink", "between 0 and 1")
-        if self.nu is not None:
-            require_positive(self, "nu")
         pair = len(self.nu_range) == 2
         pair = pair and 0 < self.nu_range[0] < self.nu_range[1] < np.inf
         require(pair, self, "nu_range", "two positive numbers, the smaller first")
-        require(self.incumbent in ("mu", "f"), self, "incumbent", "'mu' or 'f'")
-        require(0 < self.delta < 1, self, "delta", "between 0 and 1")
 
     def start(self, setup: Setup, models: Models) -> BOHOState:
         """Return a state with the bounds at the start."""
@@ -182,8 +175,7 @@ class BOHO(Policy, name="boho"):
     ) -> Proposal:
         """Estimate inside the bounds, then return the best expected improvement."""
         theta = self._estimate(state, models)
-        columns = models.spread(theta) if self.anisotropic else theta[0]
-        posterior = models[length_scale_candidate(self.base_kernel(), columns, theta)]
+        posterior = models[estimated_model(self, models, theta)]
         t = state.t + len(pending) + 1  # line 2
         best = self._incumbent(posterior, models, argmax)
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
@@ -238,19 +230,6 @@ class BOHO(Policy, name="boho"):
             state.upper = self.shrunk(state.upper)
             state.confident = 0  # line 12, line 13
 
-    def consistent(
-        self, state: BOHOState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether each length scale has a bound and an estimate."""
-        n = setup.n_parameters if self.anisotropic else 1
-        estimates = [metadata["theta"] for metadata in pending]
-        return (
-            state.t <= n_told
-            and len(state.upper) == n
-            and len(state.theta) in (0, n)
-            and all(len(theta) == n for theta in estimates)
-        )
-
     def shrunk(self, upper: Sequence[float]) -> list[float]:
         """Return the upper bounds that follow."""
         largest = self.shrink * max(upper, default=0.0)
@@ -260,4 +239,4 @@ class BOHO(Policy, name="boho"):
 
     def alive(self, state: BOHOState) -> list[Survivor]:
         """Return the latest estimate."""
-        return [estimated(state.theta)] if state.theta else []
+        return estimated(state.theta)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypedDict
+from typing import Annotated, Any, ClassVar, TypedDict
 
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._forms import Count, Positive
-from skrobustbo._trials import Survivor
 from skrobustbo.policies._base import PolicyState, UCBPolicy
+from skrobustbo.policies._consistent import Index, IndexTold
 from skrobustbo.policies._interface import Array, Pending, Setup
-from skrobustbo.policies._models import (
-    initial_length_scale,
-    length_scale_candidate,
-    named,
-)
+from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
@@ -52,22 +48,14 @@ def numbered(labels: Sequence[str]) -> list[str]:
     ]
 
 
-def check_candidates(policy: Any, given: Any) -> None:
-    """Raise a ValueError unless `given` is None or holds kernels and candidates."""
-    listed = isinstance(given, list | tuple) and len(given) > 0
-    if given is not None and not (
-        listed and all(isinstance(c, Kernel | Candidate) for c in given)
-    ):
-        raise ValueError(
-            f"The 'candidates' of {type(policy).__name__} must be a list of one or "
-            f"more kernels or Candidate objects, or None. Got {given!r} instead."
-        )
+def _are_distinct(indices: list[int]) -> bool:
+    return 0 < len(indices) == len(set(indices))
 
 
 class QueryBound(TypedDict):
     """What a model promised of a query, in objective units."""
 
-    query: Count
+    query: IndexTold
     candidate: Count
     mean: float
     width: float
@@ -86,7 +74,7 @@ class CandidateState(PolicyState):
     """
 
     thetas: list[Positive] = field(default_factory=list)
-    survivors: list[Count] = field(default_factory=list)
+    survivors: Annotated[list[Index], _are_distinct] = field(default_factory=list)
 
 
 @settings
@@ -109,11 +97,6 @@ class CandidatePolicy(UCBPolicy):
     candidates: Given | None = field(default=None, kw_only=False)
     kernel: Kernel | None = None
 
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        check_candidates(self, self.candidates)
-
     def given(self) -> Given | None:
         """Return the candidates that the settings give, None for the default ones."""
         return self.candidates
@@ -131,12 +114,12 @@ class CandidatePolicy(UCBPolicy):
         survivors = list(range(len(given or thetas)))
         return self.state_type(setup.n_parameters, thetas, survivors)  # line 1
 
-    def n_candidates(self, state: CandidateState) -> int:
+    def n_introduced(self, state: CandidateState) -> int:
         """Return |U| before any elimination."""
         return len(self.given() or state.thetas)
 
-    def survivors(self, state: CandidateState) -> list[Candidate]:
-        """Return U: the surviving models."""
+    def surviving(self, state: CandidateState) -> list[Candidate]:
+        """Return U: the models not eliminated."""
         every = candidate_models(self.given(), self.base_kernel(), state.thetas)
         return [every[i] for i in state.survivors]
 
@@ -145,29 +128,9 @@ class CandidatePolicy(UCBPolicy):
     ) -> list[tuple[Posterior, float]]:
         """Return the posterior and beta of every survivor at the next query."""
         t = state.t + len(pending) + 1
-        posteriors = [models[candidate] for candidate in self.survivors(state)]
+        posteriors = [models[candidate] for candidate in self.surviving(state)]
         d = state.n_parameters
         return [(p, self.beta_of(p, d, t, share=self.share)) for p in posteriors]
-
-    def consistent(
-        self, state: CandidateState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state fits the problem and the candidate models."""
-        n = self.n_candidates(state)
-        return (
-            super().consistent(state, pending, setup, n_told)
-            and bool(state.survivors)
-            and set(state.survivors) <= set(range(n))
-            and len(set(state.survivors)) == len(state.survivors)
-        )
-
-    def plausible(self, state: CandidateState, models: Models) -> list[Candidate]:
-        """Return the surviving models."""
-        return self.survivors(state)
-
-    def alive(self, state: CandidateState) -> list[Survivor]:
-        """Return the surviving models."""
-        return named(self.survivors(state))
 
 
 class RegretBalancer:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from skrobustbo._arguments import require, require_positive
-from skrobustbo._forms import Count, Positive
+from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, PolicyState
 from skrobustbo.policies._beta import log_beta
+from skrobustbo.policies._consistent import CountTold, Horizon, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Estimated,
     Metadata,
     Pending,
+    Predicted,
     Proposal,
     Setup,
     Told,
@@ -38,6 +37,24 @@ _VARIANCE_BOUNDS = (0.01, 20.0)
 _LENGTH_SCALE_START, _VARIANCE_START = 0.5, 1.0
 
 
+#: Length scales of the columns, at least one a parameter, and a variance, where used.
+_Estimate = Annotated[
+    list[Positive],
+    Consistent(
+        lambda estimate, at: (
+            at.policy.hyperparameters is not None
+            and len(estimate) > at.setup.n_parameters
+        )
+    ),
+]
+
+
+class Estimated(Predicted):
+    """The metadata of a policy that may estimate length scales and a variance."""
+
+    estimate: NoEstimate | _Estimate
+
+
 @dataclass
 class ChangingState(PolicyState):
     """Run-time state of a policy for an objective that changes.
@@ -53,9 +70,9 @@ class ChangingState(PolicyState):
         column, and the output variance; empty at first, and without.
     """
 
-    horizon: Count | None
+    horizon: Horizon
     theta: Positive
-    estimate: list[Positive] = field(default_factory=list, kw_only=True)
+    estimate: NoEstimate | _Estimate = field(default_factory=list, kw_only=True)
 
 
 @settings
@@ -84,17 +101,10 @@ class ChangingUCB(OneModelUCB):
 
     repeats: bool = True
     beta: float | str = "log"
-    hyperparameters: str | None = None
+    hyperparameters: Literal["map"] | None = None
     prior: Prior | None = None
-    c1: float = 0.8
-    c2: float = 4.0
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        require_positive(self, "c1", "c2")
-        known = self.hyperparameters in (None, "map")
-        require(known, self, "hyperparameters", "'map' or None")
+    c1: Positive = 0.8
+    c2: Positive = 4.0
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Fit the length scale once, unless the kernel was given."""
@@ -175,15 +185,6 @@ class ChangingUCB(OneModelUCB):
         """Return what `learn` will need of this step, besides the prediction."""
         return {}
 
-    def consistent(
-        self, state: Any, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, its estimates of its size."""
-        estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
-        least = setup.n_parameters + 1 if self.hyperparameters else math.inf
-        known = super().consistent(state, pending, setup, n_told)
-        return known and all(not e or len(e) >= least for e in estimates)
-
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy now, encoded.
 
@@ -196,8 +197,7 @@ class ChangingUCB(OneModelUCB):
         recent = told[told >= self.oldest(state, models.n)]
         X = models.X[recent if len(recent) else told]
         mu, _ = self.posterior(state, models).predict(X)
-        x: Array = X[int(np.argmax(mu))]
-        return x
+        return X[int(np.argmax(mu))]
 
 
 @dataclass
@@ -218,8 +218,8 @@ class ResetState(ChangingState):
         N_up: the t' at which the clock resets; None for never.
     """
 
-    step: Count = 1
-    first: Count = 0
+    step: Annotated[Count, lambda step: step > 0] = 1
+    first: CountTold = 0
     n_resets: Count = 0
     low: Count = 1
     up: Count | None = None
@@ -259,13 +259,6 @@ class ResettingUCB(ChangingUCB):
         else:  # line 7
             state.step += 1  # line 8
         return reset
-
-    def consistent(
-        self, state: ResetState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state fits the problem, and its memory the values."""
-        known = super().consistent(state, pending, setup, n_told)
-        return known and state.first <= n_told and state.step > 0
 
     def _event(self, state: ResetState, metadata: Metadata, values: Array) -> bool:
         """Return whether the last value contradicts the data before it."""

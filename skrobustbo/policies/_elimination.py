@@ -12,15 +12,19 @@ import numpy as np
 from scipy.special import softmax
 
 from skrobustbo.acquisition import UCB, UnionMax, WeightedSum
-from skrobustbo.policies._candidates import CandidatePolicy, CandidateState, QueryBound
+from skrobustbo.policies._candidates import (
+    CandidatePolicy,
+    CandidateState,
+    QueryBound,
+    RegretBalancer,
+)
+from skrobustbo.policies._consistent import Credited
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Credited,
     Metadata,
     Pending,
     Proposal,
-    Setup,
     Told,
 )
 from skrobustbo.policies._models import metadata_of
@@ -88,19 +92,7 @@ class Eliminating(CandidatePolicy):
 
     def xi(self, n_sums: int, t: int) -> float:
         """Return the noise term of the test for so many sums, for Gaussian noise."""
-        log = math.log(n_sums * math.pi**2 * t**2 / (3 * self.delta))  # line 7
-        return 2 * self.noise**2 * log  # line 7
-
-    def consistent(
-        self, state: Any, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, and of queries there were."""
-        n = self.n_candidates(state)
-        return (
-            super().consistent(state, pending, setup, n_told)
-            and all(entry["query"] < n_told for entry in state.queries)
-            and all(metadata["candidate"] < n for metadata in pending)
-        )
+        return RegretBalancer(self.noise, self.delta).xi(n_sums, t)
 
     def eliminate(
         self, state: Any, queries: Sequence[QueryBound], values: Array, n_sums: int
@@ -220,7 +212,7 @@ class HEGPUCB(Eliminating, name="he-gp-ucb"):
         state.t += 1  # line 2
         values = history.values  # line 4
         state.queries.append(query_bound(len(values) - 1, metadata))  # line 5, line 6
-        n = self.n_candidates(state)
+        n = self.n_introduced(state)
         self.eliminate(state, state.queries, values, n)  # line 7, line 8
 
 

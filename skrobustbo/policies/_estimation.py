@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from skrobustbo._arguments import require_positive
-from skrobustbo._forms import Count, Positive, has_form
+from skrobustbo._forms import Consistent, Count, Positive
 from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._candidates import (
-    Given,
-    candidate_models,
-    check_candidates,
-)
+from skrobustbo.policies._candidates import Given, candidate_models
+from skrobustbo.policies._consistent import LengthScales, NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -25,14 +20,13 @@ from skrobustbo.policies._interface import (
     Pending,
     Predicted,
     Proposal,
-    Setup,
     Told,
 )
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
     estimated,
-    length_scale_candidate,
+    estimated_model,
     length_scales_of,
     metadata_of,
     named,
@@ -50,8 +44,11 @@ from skrobustbo.surrogate import (
 #: By how much length scales are shortened at a time, where a query must be unsure.
 _SHORTER = 1.1
 
-Ask = Callable[[Posterior], Array]
-Asked = tuple[Posterior, Array]
+#: The position of one of the models to choose from.
+_Choice = Annotated[
+    Count,
+    Consistent(lambda i, at: i < len(getattr(at.policy, "candidates", None) or ())),
+]
 
 
 @dataclass
@@ -66,8 +63,15 @@ class EstimateState(PolicyState):
         The latest choice, where there are candidates to choose from.
     """
 
-    theta: list[Positive] = field(default_factory=list)
-    chosen: Count | None = None
+    theta: NoEstimate | LengthScales = field(default_factory=list)
+    chosen: _Choice | None = None
+
+
+class _PointEstimate(Predicted, total=False):
+    """The metadata of the estimating policies: what they have estimated or chosen."""
+
+    theta: NoEstimate | LengthScales
+    chosen: _Choice | None
 
 
 @settings
@@ -81,12 +85,14 @@ class _EstimatingUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = EstimateState
-    metadata_type: ClassVar[type] = Predicted
+    metadata_type: ClassVar[type] = _PointEstimate
 
+    #: The prior of each length scale where none is set.
+    default_prior: ClassVar[Prior] = FlatPrior()
+
+    prior: Prior | None = field(default=None, init=False)
     anisotropic: bool = False
-
-    def _prior(self) -> Prior:
-        raise NotImplementedError
+    least_deviation: Positive | None = field(default=None, init=False)
 
     def suggest(
         self, state: EstimateState, models: Models, argmax: Argmax, pending: Pending
@@ -99,12 +105,14 @@ class _EstimatingUCB(UCBPolicy):
             beta = self.beta_of(posterior, state.n_parameters, t)
             return argmax(UCB(posterior, beta))[0]  # line 3
 
-        posterior, x = self._query(models, posterior, ask)
+        x, least = ask(posterior), self.least_deviation or 0.0
+        while posterior.told_deviation(x) < least:  # line 5
+            theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
+            if theta.min() < LENGTH_SCALE_BOUNDS[0]:
+                break
+            posterior = models.at(estimated_model(self, models, theta))
+            x = ask(posterior)
         return x, metadata_of(models, posterior, x, **estimate)
-
-    def _query(self, models: Models, posterior: Posterior, ask: Ask) -> Asked:
-        """Return the model in the end, and the maximiser of its bound."""
-        return posterior, ask(posterior)
 
     def _estimate(
         self, state: EstimateState, models: Models
@@ -114,27 +122,14 @@ class _EstimatingUCB(UCBPolicy):
         starts: list[float | Array] = [*STARTS]
         if state.theta:
             starts.insert(0, np.asarray(state.theta))
-        kernel, each = self.base_kernel(), self.anisotropic
         theta = models.fit(
-            kernel, self._prior(), LENGTH_SCALE_BOUNDS, starts, per_parameter=each
+            self.base_kernel(),
+            self.default_prior if self.prior is None else self.prior,
+            LENGTH_SCALE_BOUNDS,
+            starts,
+            per_parameter=self.anisotropic,
         )
-        return models[self._candidate(models, theta)], {"theta": theta.tolist()}
-
-    def _candidate(self, models: Models, theta: Array) -> Candidate:
-        """Return the model of length scales, one or one for each parameter."""
-        columns = models.spread(theta) if self.anisotropic else theta[0]
-        return length_scale_candidate(self.base_kernel(), columns, theta)
-
-    def consistent(
-        self, state: EstimateState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, with estimates of its kind."""
-        n = setup.n_parameters if self.anisotropic else 1
-        estimates = [state.theta, *(metadata.get("theta", []) for metadata in pending)]
-        return super().consistent(state, pending, setup, n_told) and all(
-            has_form(theta, list[Positive]) and len(theta) in (0, n)
-            for theta in estimates
-        )
+        return models[estimated_model(self, models, theta)], {"theta": theta.tolist()}
 
     def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
         """Keep the estimate as the next warm start."""
@@ -143,7 +138,7 @@ class _EstimatingUCB(UCBPolicy):
 
     def alive(self, state: EstimateState) -> list[Survivor]:
         """Return the latest estimate."""
-        return [estimated(state.theta)] if state.theta else []
+        return estimated(state.theta)
 
 
 @settings
@@ -177,14 +172,6 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
 
     candidates: Given | None = None
 
-    def _prior(self) -> Prior:
-        return FlatPrior()
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        check_candidates(self, self.candidates)
-
     def _estimate(
         self, state: EstimateState, models: Models
     ) -> tuple[Posterior, Metadata]:
@@ -199,15 +186,6 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
         """Keep the estimate."""
         super().learn(state, {"theta": [], **metadata}, history)
         state.chosen = metadata.get("chosen")
-
-    def consistent(
-        self, state: EstimateState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, its choice one there is."""
-        choices = [state.chosen, *(metadata.get("chosen") for metadata in pending)]
-        n = len(self.candidates or ())
-        known = all(i is None or (type(i) is int and 0 <= i < n) for i in choices)
-        return known and super().consistent(state, pending, setup, n_told)
 
     def alive(self, state: EstimateState) -> list[Survivor]:
         """Return the latest estimate."""
@@ -254,28 +232,8 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75, common=0.0))
     """
 
+    default_prior: ClassVar[Prior] = GammaPrior(3.0, 6.0)
+
     prior: Prior | None = None
     anisotropic: bool = True
-    least_deviation: float | None = None
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        if self.least_deviation is not None:
-            require_positive(self, "least_deviation")
-
-    def _prior(self) -> Prior:
-        return GammaPrior(3.0, 6.0) if self.prior is None else self.prior
-
-    def _query(self, models: Models, posterior: Posterior, ask: Ask) -> Asked:
-        """Return the model and its query, shortened until that is unsure."""
-        x = ask(posterior)
-        if self.least_deviation is None:
-            return posterior, x
-        while posterior.told_deviation(x) < self.least_deviation:  # line 5
-            theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
-            if theta.min() < LENGTH_SCALE_BOUNDS[0]:
-                break
-            posterior = models.at(self._candidate(models, theta))
-            x = ask(posterior)
-        return posterior, x
+    least_deviation: Positive | None = None

@@ -13,17 +13,13 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
     ChangingState,
+    Estimated,
     ResetState,
     ResettingUCB,
 )
-from skrobustbo.policies._interface import Array, Estimated, Metadata, Setup
-from skrobustbo.policies._memory import (
-    BudgetedUCB,
-    block_length,
-    check_block_length,
-    is_count,
-)
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._interface import Array, Metadata, Setup
+from skrobustbo.policies._memory import BudgetedUCB, block_length, check_block_length
+from skrobustbo.policies._settings import PositiveInt, Share, settings
 from skrobustbo.surrogate import Models, Posterior
 
 
@@ -101,21 +97,17 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
 
     metadata_type: ClassVar[type] = _Evidence
 
-    delta_b: float | None = 0.1
-    n_low: int | None = None
-    n_up: int | None = None
+    delta_b: Share | None = 0.1
+    n_low: PositiveInt | None = None
+    n_up: PositiveInt | None = None
     epsilon_bounds: tuple[float, float] | None = None
     noise_cap: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        share, cap, rates = self.delta_b, self.noise_cap, self.epsilon_bounds
-        require(share is None or 0 < share < 1, self, "delta_b", "in (0, 1) or None")
+        cap, rates = self.noise_cap, self.epsilon_bounds
         require(cap is None or cap > 0, self, "noise_cap", "positive or None")
-        for name in ("n_low", "n_up"):
-            known = is_count(getattr(self, name))
-            require(known, self, name, "a positive integer or None")
         ordered = None in (self.n_low, self.n_up) or self.n_low <= self.n_up  # type: ignore[operator] # neither is None
         require(ordered, self, "n_up", f"at least n_low = {self.n_low}")
         if rates is not None:
@@ -208,13 +200,12 @@ class RGPUCB(ResettingUCB, name="r-gp-ucb"):
     RGPUCB(period=15)
     """
 
-    period: int | None = None
+    period: PositiveInt | None = None
     epsilon: float = 0.03
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        require(is_count(self.period), self, "period", "a positive integer or None")
         require(0 <= self.epsilon <= 1, self, "epsilon", "between 0 and 1")
         if self.period is None:
             check_block_length(self, "epsilon", "'period'")
@@ -274,12 +265,11 @@ class BRGPUCB(ResettingUCB, BudgetedUCB, name="br-gp-ucb"):
     BRGPUCB(budget=4.0)
     """
 
-    period: int | None = None
+    period: PositiveInt | None = None
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        require(is_count(self.period), self, "period", "a positive integer or None")
         self.check_memory("period")
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
@@ -333,12 +323,11 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
 
     state_type: ClassVar[type] = _WindowState
 
-    window: int | None = None
+    window: PositiveInt | None = None
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        require(is_count(self.window), self, "window", "a positive integer or None")
         self.check_memory("window")
 
     def start(self, setup: Setup, models: Models) -> _WindowState:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from skrobustbo._arguments import require_positive
 from skrobustbo._forms import Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState
@@ -131,10 +130,5 @@ class IGPUCB(GPUCB, name="igp-ucb"):
     IGPUCB(norm_bound=2.0)
     """
 
-    norm_bound: float = 1.0
+    norm_bound: Positive = 1.0
     beta: float | str = "igp"
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        require_positive(self, "norm_bound")

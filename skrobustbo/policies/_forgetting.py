@@ -8,26 +8,19 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
-from skrobustbo._forms import Finite
+from skrobustbo._forms import Consistent, Finite, NotNegative
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
-from skrobustbo.policies._changing import (
-    ChangingState,
-    ChangingUCB,
-)
+from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
 from skrobustbo.policies._interface import (
-    Argmax,
     Array,
-    Estimated,
     Metadata,
-    Pending,
-    Proposal,
     Setup,
     Told,
 )
@@ -44,6 +37,10 @@ _EPSILON_START = 0.03
 _NEGLIGIBLE = 1e-6
 
 
+#: A rate in the range of the policy.
+_Rate = Annotated[Finite, Consistent(lambda rate, at: at.policy._is_rate(rate))]
+
+
 @dataclass
 class ForgettingState(ChangingState):
     """Run-time state of a policy that forgets by degrees.
@@ -54,13 +51,13 @@ class ForgettingState(ChangingState):
         The rate of change in use, or the discount of the weights.
     """
 
-    rate: Finite = 0.0
+    rate: _Rate = 0.0
 
 
 class _Rated(Estimated):
     """The metadata of a policy that forgets by degrees."""
 
-    rate: Finite
+    rate: _Rate
 
 
 @settings
@@ -70,7 +67,7 @@ class _FadingUCB(ChangingUCB):
     state_type: ClassVar[type] = ForgettingState
     metadata_type: ClassVar[type] = _Rated
 
-    information_gain: str = field(default="posterior", init=False)
+    information_gain: Literal["posterior"] = field(default="posterior", init=False)
 
     def start(self, setup: Setup, models: Models) -> ForgettingState:
         """Fit the length scale once, unless the kernel was given, and set the rate."""
@@ -80,13 +77,6 @@ class _FadingUCB(ChangingUCB):
 
     def _first_rate(self, state: ForgettingState) -> float:
         raise NotImplementedError
-
-    def suggest(
-        self, state: ForgettingState, models: Models, argmax: Argmax, pending: Pending
-    ) -> Proposal:
-        """Return the maximiser of the bound on the present objective."""
-        state = replace(state, rate=self._rate(state, models))
-        return super().suggest(state, models, argmax, pending)  # line 1, line 3
 
     def _evidence(
         self, state: ForgettingState, models: Models, posterior: Posterior, x: Array
@@ -98,20 +88,8 @@ class _FadingUCB(ChangingUCB):
         super().learn(state, metadata, history)
         state.rate = metadata["rate"]  # line 4
 
-    def consistent(
-        self, state: ForgettingState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, its rate in range."""
-        rates = [state.rate, *(metadata["rate"] for metadata in pending)]
-        known = super().consistent(state, pending, setup, n_told)
-        return known and all(map(self._is_rate, rates))
-
     def _is_rate(self, rate: float) -> bool:
         raise NotImplementedError
-
-    def _rate(self, state: ForgettingState, models: Models) -> float:
-        """Return the rate of change to assume at this step."""
-        return state.rate
 
 
 @settings
@@ -153,7 +131,7 @@ class _TimedUCB(_FadingUCB):
         raise NotImplementedError
 
     def alive(self, state: Any) -> list[Survivor]:
-        """Return the one model."""
+        """Return the name of the one model."""
         return named([self._in_time(state, 0, state.rate)])
 
 
@@ -193,14 +171,12 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     TVGPUCB(epsilon='mle')
     """
 
-    epsilon: float | str = 0.03
+    epsilon: float | Literal["mle"] = 0.03
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        known = self.epsilon == "mle" or (
-            not isinstance(self.epsilon, str) and self._is_rate(self.epsilon)
-        )
+        known = isinstance(self.epsilon, str) or self._is_rate(self.epsilon)
         require(known, self, "epsilon", "in [0, 1) or 'mle'")
 
     def _is_rate(self, rate: float) -> bool:
@@ -209,15 +185,16 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     def _first_rate(self, state: ForgettingState) -> float:
         return _EPSILON_START if self.epsilon == "mle" else float(self.epsilon)
 
-    def _rate(self, state: ForgettingState, models: Models) -> float:
-        if self.epsilon != "mle":
-            return state.rate
-        n_columns = models.X.shape[1]
-        return models.timed().fit_value(
-            lambda epsilon: self._in_time(state, n_columns, epsilon),
-            _EPSILON_BOUNDS,
-            state.rate,
-        )
+    def estimated(self, state: ForgettingState, models: Models) -> ForgettingState:
+        """Return the state with the rate, and hyperparameters, that are estimated."""
+        if self.epsilon == "mle":
+            rate = models.timed().fit_value(
+                lambda epsilon: self._in_time(state, models.X.shape[1], epsilon),
+                _EPSILON_BOUNDS,
+                state.rate,
+            )
+            state = replace(state, rate=rate)
+        return super().estimated(state, models)
 
     def _time_kernel(self, rate: float) -> tuple[Kernel, str]:
         return ForgettingKernel(rate), "epsilon"
@@ -252,13 +229,7 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
     UITVBO(variance=0.05)
     """
 
-    variance: float = 0.03
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        known = self._is_rate(self.variance)
-        require(known, self, "variance", "finite and >= 0")
+    variance: NotNegative = 0.03
 
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < math.inf

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from skrobustbo._arguments import require, require_positive
-from skrobustbo._forms import Finite, Positive
+from skrobustbo._arguments import require
+from skrobustbo._forms import Consistent, Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import WidthInputs, band_beta, depends_on_norm
-from skrobustbo.policies._candidates import (
-    Given,
-    candidate_models,
-    check_candidates,
-)
+from skrobustbo.policies._candidates import Given, candidate_models
+from skrobustbo.policies._consistent import NoEstimate
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -35,19 +32,26 @@ from skrobustbo.policies._models import (
     map_length_scales,
     metadata_of,
 )
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._settings import Power, settings
 from skrobustbo.surrogate import Candidate, GammaPrior, Models, Posterior, Prior
 
 Growth = float | Callable[[int], float]
 
-_MATCHINGS = (None, "regret-bound", "one-step")
-_COMBINATIONS = (None, "min", "divide")
-#: Powers of t that stay within floats, whatever the horizon.
-_STEEPEST = 20
 #: Ratio of the bracket in which h is searched for.
 _BRACKET = 1.5
 #: The precision of h.
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
+
+
+#: One length scale for each parameter, where they are used.
+_Scales = Annotated[
+    list[Positive],
+    Consistent(
+        lambda theta, at: (
+            at.policy.combine is not None and len(theta) == at.setup.n_parameters
+        )
+    ),
+]
 
 
 @dataclass
@@ -69,7 +73,7 @@ class GrowingState(PolicyState):
     theta0: Positive
     h: Positive = 1.0
     width: Finite = 0.0
-    estimate: list[Positive] = field(default_factory=list)
+    estimate: NoEstimate | _Scales = field(default_factory=list)
 
 
 class _Grown(Predicted):
@@ -77,7 +81,7 @@ class _Grown(Predicted):
 
     h: Positive
     width: Finite
-    estimate: list[Positive]
+    estimate: NoEstimate | _Scales
 
 
 @settings
@@ -171,15 +175,15 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     state_type: ClassVar[type] = GrowingState
     metadata_type: ClassVar[type] = _Grown
 
-    theta0: float | None = 1.0
-    norm_bound: float = 2.0
-    matching: str | None = "one-step"
+    theta0: Positive | None = 1.0
+    norm_bound: Positive = 2.0
+    matching: Literal["regret-bound", "one-step"] | None = "one-step"
     growth: Growth = 0.0
     norm_growth: Growth = 0.0
-    reference: Growth = 0.9
+    reference: Power | Callable[[int], float] = 0.9
     balance: float = 0.1
-    ceiling: float = 0.9
-    combine: str | None = None
+    ceiling: Power = 0.9
+    combine: Literal["min", "divide"] | None = None
     candidates: Given | None = None
     prior: Prior | None = None
     beta: float | str = "a-gp"
@@ -187,29 +191,17 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
-        if self.theta0 is not None:
-            require_positive(self, "theta0")
-        require_positive(self, "norm_bound")
-        for name, choices in (("matching", _MATCHINGS), ("combine", _COMBINATIONS)):
-            among = f"one of {choices}"
-            require(getattr(self, name) in choices, self, name, among)
         for name in ("growth", "norm_growth"):
             value = getattr(self, name)
             grows = value(0) == 1 if callable(value) else 0 <= value < np.inf
             expected = "a number >= 0 or a callable that is 1 at t = 0"
             require(grows, self, name, expected)
-        p = self.reference
-        power = f"a number from 0 to {_STEEPEST}"
-        known = callable(p) or 0 <= p <= _STEEPEST
-        require(known, self, "reference", f"{power} or a callable")
-        require(0 <= self.ceiling <= _STEEPEST, self, "ceiling", power)
         require(self.balance >= 0, self, "balance", "a number >= 0")
         rate = self.combine is None or self.information_gain != "rate"
         require(rate, self, "combine", "None where the information gain is a 'rate'")
         self._check_candidates()
 
     def _check_candidates(self) -> None:
-        check_candidates(self, self.candidates)
         if self.candidates is None:
             return
         alone = self.matching is None and self.combine is None
@@ -254,15 +246,6 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         state.h = max(state.h, metadata["h"])
         state.width += metadata["width"]
         state.estimate = metadata["estimate"]
-
-    def consistent(
-        self, state: GrowingState, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, with estimates of its kind."""
-        sizes = {0, setup.n_parameters if self.combine is not None else 0}
-        estimates = [state.estimate, *(metadata["estimate"] for metadata in pending)]
-        shaped = all(len(theta) in sizes for theta in estimates)
-        return super().consistent(state, pending, setup, n_told) and shaped
 
     def factors(self, h: float, d: int) -> tuple[float, float]:
         """Return g and b of the growth h."""

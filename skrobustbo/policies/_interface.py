@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import Count, Positive
 from skrobustbo.acquisition import Acquisition
 
 
@@ -27,19 +26,6 @@ class Predicted(Named):
     std: float
 
 
-class Estimated(Predicted):
-    """The metadata of a policy that may estimate length scales and a variance."""
-
-    estimate: list[Positive]
-
-
-class Credited(Predicted):
-    """The metadata of a policy that credits the query to one of its candidates."""
-
-    candidate: Count
-    width: float
-
-
 Array = NDArray[np.float64]
 Metadata = dict[str, Any]
 #: The metadata of the points asked but not yet told.
@@ -53,23 +39,18 @@ class Argmax(Protocol):
 
     def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
         """Return the feasible point of highest value, and the value."""
-        ...
 
     def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
         """Return the maximiser over the box of half side `radius` around a point."""
-        ...
 
     def farthest(self) -> Array:
         """Return the feasible point that the points seen leave most uncovered."""
-        ...
 
     def random(self) -> Array:
         """Return a free random draw of a feasible point."""
-        ...
 
     def free(self, x: Array) -> bool:
         """Return whether a feasible point may still be proposed."""
-        ...
 
 
 class Told(Protocol):
@@ -78,12 +59,10 @@ class Told(Protocol):
     @property
     def values(self) -> Array:
         """Raw values of the told points, nan where the evaluation failed."""
-        ...
 
     @property
     def chosen(self) -> NDArray[np.intp]:
         """Which of the told points the policy has chosen, in the order told."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
-from skrobustbo._arguments import require, require_positive
+from skrobustbo._arguments import require
+from skrobustbo._forms import Positive
 from skrobustbo.kernels import smoothness
-from skrobustbo.policies._balancing import (
-    Balancing,
-    BalancingState,
-    rate_regret,
-)
+from skrobustbo.policies._balancing import Balancing, BalancingState, rate_regret
 from skrobustbo.policies._beta import checked_smoothness
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._models import initial_length_scale, length_scale_candidate
-from skrobustbo.policies._settings import settings
+from skrobustbo.policies._settings import PositiveInt, Power, settings
 from skrobustbo.surrogate import Candidate, Models
 
 _TIE = 1e-9  # q(l+1) may equal theta0 / g(t) exactly, but for rounding
-#: Powers of t that stay within floats, whatever the horizon.
-_STEEPEST = 20
 
 
 @settings
@@ -82,28 +78,18 @@ class LBGPUCB(Balancing, name="lb-gp-ucb"):
     LBGPUCB(n_candidates=3, theta0=1.0)
     """
 
-    theta0: float | None = None
-    growth: float | Callable[[int], float] = 0.5
-    n_candidates: int = 5
-    ratio: float | str = "paper"
-    norm_bound: float = 1.0
+    theta0: Positive | None = None
+    growth: Power | Callable[[int], float] = 0.5
+    n_candidates: PositiveInt = 5
+    ratio: float | Literal["paper", "code"] = "paper"
+    norm_bound: Positive = 1.0
 
     def check(self) -> None:
         """Raise a ValueError for settings out of range."""
         super().check()
         checked_smoothness(self.base_kernel())
-        require_positive(self, "norm_bound", "n_candidates")
-        if self.theta0 is not None:
-            require_positive(self, "theta0")
-        _check_growth(self, "growth")
-        self._check_ratio()
-
-    def _check_ratio(self) -> None:
         ratio = self.ratio
-        if isinstance(ratio, str):
-            known = ratio in ("paper", "code")
-        else:
-            known = 1 < ratio < math.inf
+        known = isinstance(ratio, str) or 1 < ratio < math.inf
         require(known, self, "ratio", "'paper', 'code' or a number > 1")
         rough = ratio != "code" or smoothness(self.base_kernel()) != math.inf
         require(rough, self, "ratio", "'paper' or a number > 1 for the RBF kernel")
@@ -221,12 +207,7 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
     LNBGPUCB(beta='self-normalised', norm_bound=0.25)
     """
 
-    norm_growth: float | Callable[[int], float] = 0.5
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        _check_growth(self, "norm_growth")
+    norm_growth: Power | Callable[[int], float] = 0.5
 
     def propose(self, state: BalancingState, t: int) -> list[list[int]]:
         """Return the pairs that g and b admit after `t` queries."""
@@ -245,12 +226,6 @@ class LNBGPUCB(LBGPUCB, name="lnb-gp-ucb"):
         model = super().candidate(state, i)
         label = f"{model.label}, N={self.N(state, i):.3g}"
         return Candidate(model.kernel, norm_bound=model.norm_bound, label=label)
-
-
-def _check_growth(policy: LBGPUCB, name: str) -> None:
-    value = getattr(policy, name)
-    grows = callable(value) or 0 <= value <= _STEEPEST
-    require(grows, policy, name, f"a number from 0 to {_STEEPEST} or a callable")
 
 
 def _admitted(g: float, ratio: float) -> int:

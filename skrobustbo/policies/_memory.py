@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo._arguments import require
+from skrobustbo._forms import Positive
 from skrobustbo.kernels import smoothness
 from skrobustbo.policies._beta import rate_gain
 from skrobustbo.policies._changing import ChangingState, ChangingUCB
@@ -16,12 +15,6 @@ from skrobustbo.policies._settings import settings
 
 #: T in the formulas of a variation budget, where no horizon is given.
 _DEFAULT_HORIZON = 100
-
-
-def is_count(value: Any) -> bool:
-    """Return whether a setting is None or a positive integer."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value is None or (whole and value >= 1)
 
 
 def block_length(epsilon: float, kernel: Kernel, d: int) -> float:
@@ -59,11 +52,10 @@ class BudgetedUCB(ChangingUCB):
         B_T, in the units that the model sees. T is the horizon, 100 if there is none.
     """
 
-    budget: float = 1.0
+    budget: Positive = 1.0
 
     def check_memory(self, instead: str) -> None:
         """Raise a ValueError unless the budget gives a memory, or a setting does."""
-        require(0 < self.budget < math.inf, self, "budget", "positive and finite")
         if getattr(self, instead) is None and smoothness(self.base_kernel()) is None:
             raise ValueError(
                 f"The 'budget' of {type(self).__name__} gives a length of memory for "

@@ -13,13 +13,7 @@ from skrobustbo._forms import Positive, has_form
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import with_length_scale
 from skrobustbo.policies._interface import Array, Metadata, Setup
-from skrobustbo.surrogate import (
-    Candidate,
-    FlatPrior,
-    LogNormalPrior,
-    Models,
-    Posterior,
-)
+from skrobustbo.surrogate import Candidate, FlatPrior, LogNormalPrior, Models, Posterior
 
 #: Length scales, in unit-cube coordinates, that likelihood fits may return.
 LENGTH_SCALE_BOUNDS = (0.005, 20.0)
@@ -66,6 +60,12 @@ def length_scale_candidate(
     )
 
 
+def estimated_model(policy: Any, models: Models, theta: Any) -> Candidate:
+    """Return the model of an estimate: one length scale, or one for each parameter."""
+    columns = models.spread(np.asarray(theta)) if policy.anisotropic else theta[0]
+    return length_scale_candidate(policy.base_kernel(), columns, theta)
+
+
 def named(candidates: Iterable[Candidate]) -> list[Survivor]:
     """Return the names of candidates, and their length scales."""
     return [
@@ -73,9 +73,9 @@ def named(candidates: Iterable[Candidate]) -> list[Survivor]:
     ]
 
 
-def estimated(theta: list[float]) -> Survivor:
-    """Return the name of the model of an estimate."""
-    return Survivor(label=theta_label(theta), length_scales=theta)
+def estimated(theta: list[float]) -> list[Survivor]:
+    """Return the name of the model of an estimate, nothing where there is none yet."""
+    return [Survivor(label=theta_label(theta), length_scales=theta)] if theta else []
 
 
 def length_scales_of(candidate: Candidate) -> list[float] | None:

@@ -69,7 +69,7 @@ def make_policy(policy: str | Policy, **settings: Any) -> Policy:
             f"{policy!r} instead."
         )
     copy: Policy = clone(policy)
-    return copy.set_params(**settings)  # type: ignore[no-any-return]
+    return copy.set_params(**settings)
 
 
 def policy_to_dict(policy: Policy) -> dict[str, Any]:
@@ -114,10 +114,8 @@ def _to_json(name: str, value: Any) -> Any:
     if type(value) in _PRIORS.values():
         return {"prior": type(value).__name__, "params": vars(value).copy()}
     if isinstance(value, Candidate) and value.mean is None:
-        fields = {"kernel": value.kernel, "label": value.label}
-        written = {k: _to_json(k, v) for k, v in fields.items()}
-        numbers = {"norm_bound": value.norm_bound, "noise": value.noise}
-        return {"candidate": {**written, **numbers}}
+        names = ("kernel", "label", "norm_bound", "noise")
+        return {"candidate": {k: _to_json(k, getattr(value, k)) for k in names}}
     if isinstance(value, dict):
         return {"dict": {str(k): _to_json(k, v) for k, v in value.items()}}
     raise TypeError(

@@ -197,6 +197,7 @@ class RobustUCB(MapPolicy, name="robust"):
         d, n_levels = setup.n_parameters, len(self.weights)
         return (
             super().consistent(state, pending, setup, n_told)
+            and (state.n_parameters, state.horizon) == (d, setup.horizon)
             and len(state.counts) == len(state.misses) == n_levels
             and sum(state.counts) <= n_told
             and all(len(fit.theta) == d or not fit.n_fitted for fit in fits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
@@ -12,8 +13,17 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo.surrogate import Candidate
+
+#: Annotations of settings with a range; see their entries in the table.
+PositiveInt = int
+Power = float
+Share = float
+
 #: Beyond, squares and products no longer fit into floats.
 _LARGEST = 1e100
+#: Powers of t that stay within floats, whatever the horizon.
+_STEEPEST = 20
 
 
 def _is_number(value: Any) -> bool:
@@ -29,17 +39,36 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and _is_number(value)
 
 
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and 0 < value < math.inf
+
+
+def _is_not_negative(value: Any) -> bool:
+    return _is_number(value) and 0 <= value < math.inf
+
+
 def _lists(value: Any, holds: Callable[[Any], bool]) -> bool:
     text = isinstance(value, str | bytes | bytearray | Mapping | set | frozenset)
     several = isinstance(value, Iterable) and isinstance(value, Sized) and not text
     return several and getattr(value, "ndim", 1) == 1 and all(map(holds, value))
 
 
-#: Of each annotation: the test, and what a message calls it.
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+#: A test of a value, and what a message calls those that pass.
+Kind = tuple[Callable[[Any], bool], str]
+#: The kind of each annotation.
+_KINDS: dict[str, Kind] = {
     "bool": (lambda v: isinstance(v, bool | np.bool_), "True or False"),
     "int": (_is_count, "an integer"),
+    "Count": (lambda v: _is_count(v) and v >= 0, "an integer >= 0"),
+    "PositiveInt": (lambda v: _is_count(v) and v > 0, "a positive integer"),
     "float": (_is_number, "a number"),
+    "Positive": (_is_positive, "a positive, finite number"),
+    "NotNegative": (_is_not_negative, "a finite number >= 0"),
+    "Share": (lambda v: _is_number(v) and 0 < v < 1, "a number between 0 and 1"),
+    "Power": (
+        lambda v: _is_number(v) and 0 <= v <= _STEEPEST,
+        f"a number from 0 to {_STEEPEST}",
+    ),
     "str": (lambda v: isinstance(v, str), "a name"),
     "None": (lambda v: v is None, "None"),
     "Kernel": (lambda v: isinstance(v, Kernel), "a kernel of scikit-learn's kind"),
@@ -48,7 +77,19 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Growth": (lambda v: _is_number(v) or callable(v), "a number or a callable"),
     "Sequence[float]": (lambda v: _lists(v, _is_number), "a list of numbers"),
     "Sequence[int]": (lambda v: _lists(v, _is_count), "a list of integers"),
-    "Mapping[str, float]": (lambda v: isinstance(v, Mapping), "a dict of numbers"),
+    "Sequence[Positive]": (lambda v: _lists(v, _is_positive), "a list of such numbers"),
+    "Mapping[str, NotNegative]": (
+        lambda v: isinstance(v, Mapping) and all(map(_is_not_negative, v.values())),
+        "a dict of such numbers",
+    ),
+    "Given": (
+        lambda v: (
+            isinstance(v, list | tuple)
+            and len(v) > 0
+            and all(isinstance(each, Kernel | Candidate) for each in v)
+        ),
+        "a list of one or more kernels or Candidate objects",
+    ),
     "tuple[float, float]": (
         lambda v: _lists(v, _is_number) and len(v) == 2,
         "a pair of numbers",
@@ -58,8 +99,20 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 _OR = re.compile(r" \| (?![^\[]*\])")
 
 
-def _head(part: str) -> str:
-    return "Callable" if part.startswith("Callable[") else part
+def _kinds(annotation: str) -> list[Kind | None]:
+    """Return the kinds that an annotation allows, None for one not in the table."""
+    kinds: list[Kind | None] = []
+    for part in _OR.split(annotation):
+        head, _, rest = part.partition("[")
+        if head == "Literal":
+            kinds += [_name(choice) for choice in ast.literal_eval(f"[{rest}")]
+        else:
+            kinds.append(_KINDS.get(head if head == "Callable" else part))
+    return kinds
+
+
+def _name(name: Any) -> Kind:
+    return lambda v: isinstance(v, type(name)) and v == name, repr(name)
 
 
 def check_kinds(policy: Any) -> None:
@@ -68,9 +121,9 @@ def check_kinds(policy: Any) -> None:
     Annotations of kinds that are not in the table are left to the policy's own checks.
     """
     for setting in fields(policy):
-        parts = [_head(part) for part in _OR.split(str(setting.type))]
-        known = [_KINDS[part] for part in parts if part in _KINDS]
-        if not setting.init or len(known) < len(parts):
+        kinds = _kinds(str(setting.type))
+        known = [kind for kind in kinds if kind is not None]
+        if not setting.init or len(known) < len(kinds):
             continue
         value = getattr(policy, setting.name)
         if not any(holds(value) for holds, _ in known):

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo._arguments import require
-from skrobustbo._forms import Count, Finite
+from skrobustbo._forms import Consistent, Count, Finite, NotNegative
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
 from skrobustbo.policies._candidates import Given, QueryBound
+from skrobustbo.policies._consistent import Credited
 from skrobustbo.policies._elimination import Eliminating, EliminationState, query_bound
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
-    Credited,
     Metadata,
     Pending,
     Proposal,
@@ -29,6 +28,10 @@ from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
 Ball = Callable[[Array], Array]
+
+
+#: An encoded point.
+_Point = Annotated[list[Finite], Consistent(lambda x, at: len(x) == at.setup.n_columns)]
 
 
 @dataclass
@@ -45,7 +48,7 @@ class StableState(EliminationState):
     """
 
     adversarial: list[QueryBound] = field(default_factory=list)
-    centres: list[list[Finite]] = field(default_factory=list)
+    centres: list[_Point] = field(default_factory=list)
 
 
 class _Adversary(TypedDict):
@@ -59,7 +62,7 @@ class _Adversary(TypedDict):
 class _Attacked(Credited):
     """The metadata of a robust policy: the centre, and who chose the perturbation."""
 
-    centre: list[Finite]
+    centre: _Point
     adversary: _Adversary
 
 
@@ -82,18 +85,9 @@ class _Stable(Eliminating):
     metadata_type: ClassVar[type] = _Attacked
     seeks_maximum: ClassVar[bool] = False  # but the best worst case
 
-    eps: float | Mapping[str, float] = 0.05
-    metric: str = "max"
-    units: str = "cube"
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        radii = self.eps.values() if isinstance(self.eps, Mapping) else [self.eps]
-        finite = all(map(_is_radius, radii))
-        require(finite, self, "eps", "a finite number >= 0 or a dict of such numbers")
-        require(self.metric in ("max", "l2"), self, "metric", "'max' or 'l2'")
-        require(self.units in ("cube", "user"), self, "units", "'cube' or 'user'")
+    eps: NotNegative | Mapping[str, NotNegative] = 0.05
+    metric: Literal["max", "l2"] = "max"
+    units: Literal["cube", "user"] = "cube"
 
     def start(self, setup: Setup, models: Models) -> StableState:
         """Return a state in which every candidate survives."""
@@ -106,8 +100,7 @@ class _Stable(Eliminating):
 
     def perturbations(self, x: Array, models: Models) -> Array:
         """Return the feasible perturbations of `x`."""
-        around: Array = self._ball(models)(x[None, :])[0]
-        return around
+        return self._ball(models)(x[None, :])[0]
 
     def suggest(
         self, state: StableState, models: Models, argmax: Argmax, pending: Pending
@@ -145,17 +138,6 @@ class _Stable(Eliminating):
             x, _ = argmax(robust)  # free itself
         return x
 
-    def consistent(
-        self, state: Any, pending: Pending, setup: Setup, n_told: int
-    ) -> bool:
-        """Return whether a state is one of this problem, of queries there were."""
-        centres = [*state.centres, *(metadata["centre"] for metadata in pending)]
-        return (
-            super().consistent(state, pending, setup, n_told)
-            and all(entry["query"] < n_told for entry in state.adversarial)
-            and all(len(centre) == setup.n_columns for centre in centres)
-        )
-
     def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
         """Count the query and keep its centre."""
         state.t += 1  # line 2
@@ -174,8 +156,7 @@ class _Stable(Eliminating):
             return super().recommend(state, models, history)
         bands, ball = self.bands(state, models, []), self._ball(models)
         worst = [WorstCase(UCB(p, -beta), ball)(X) for p, beta in bands]
-        x: Array = X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
-        return x
+        return X[int(np.argmax(np.min(worst, axis=0)))]  # line 10
 
 
 def _measured(centres: list[list[float]], history: Told) -> list[list[float]]:
@@ -252,7 +233,7 @@ class HEStableOpt(_Stable, name="he-stableopt"):
     def learn(self, state: StableState, metadata: Metadata, history: Told) -> None:
         """Credit the query to both models, and test them."""
         super().learn(state, metadata, history)
-        values, n_sums = history.values, 2 * self.n_candidates(state)
+        values, n_sums = history.values, 2 * self.n_introduced(state)
         for entries, promise in [
             (state.queries, metadata),  # line 5, line 7
             (state.adversarial, metadata["adversary"]),
@@ -306,8 +287,3 @@ class StableOpt(_Stable, name="stableopt"):
     def default_length_scales(self, setup: Setup, models: Models) -> list[float]:
         """Return the maximum likelihood length scale of the initial design."""
         return [initial_length_scale(self.base_kernel(), setup, models)]
-
-
-def _is_radius(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and bool(0 <= value < np.inf)

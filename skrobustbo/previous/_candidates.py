@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skrobustbo._arguments import checked_flag
 from skrobustbo._names import count
 from skrobustbo.optimizer import paired
 
@@ -50,11 +51,6 @@ class PreviousCandidates:
         *,
         same_data: bool = True,
     ) -> None:
-        if not isinstance(same_data, bool):
-            raise ValueError(
-                "The 'same_data' of PreviousCandidates must be True or False. Got "
-                f"{same_data!r} instead."
-            )
         if isinstance(params, Mapping):
             raise ValueError(
                 "The 'params' of PreviousCandidates must be a list of dicts. Got "
@@ -63,7 +59,7 @@ class PreviousCandidates:
         found = paired(params, scores)
         self.params = [params for params, _ in found]
         self.scores = [score for _, score in found]
-        self.same_data = same_data
+        self.same_data = checked_flag("same_data", same_data, "PreviousCandidates")
 
     def __len__(self) -> int:
         return len(self.params)

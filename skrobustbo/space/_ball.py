@@ -87,8 +87,7 @@ class _Axis:
         top = len(table) - 1
         above = np.maximum(table[np.clip(last, 0, top)], u[:, None])
         below = np.minimum(table[np.clip(first, 0, top)], u[:, None])
-        moved: Rows = np.where(targets >= u[:, None], above, below)
-        return moved
+        return np.where(targets >= u[:, None], above, below)
 
 
 def ball(
@@ -226,5 +225,4 @@ class _Neighbours:
             return near
         size = np.linalg.norm(self._tree.data[near] - z, ord=self.norm, axis=1)
         ranks = np.linspace(0, len(near) - 1, _MOST).round().astype(np.intp)
-        spread: NDArray[np.intp] = near[np.argsort(size, kind="stable")[ranks]]
-        return spread
+        return near[np.argsort(size, kind="stable")[ranks]]

@@ -124,8 +124,7 @@ class BranchedSpace(Space, kind="branches"):
 
     def encode(self, params: Mapping[str, Any]) -> Rows:
         i, row = self.place(params)
-        joined: Rows = self._joined(i, row[None, :])[0]
-        return joined
+        return self._joined(i, row[None, :])[0]
 
     def _joined(self, i: int, X: Rows) -> Rows:
         joined = np.zeros((len(X), self.n_columns))

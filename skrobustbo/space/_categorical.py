@@ -157,8 +157,7 @@ class Categorical(Listed):
         if self.n_columns == 0:
             return np.zeros(len(rows), dtype=np.intp)
         if self.n_columns > 1:
-            indices: NDArray[np.intp] = np.argmax(rows, axis=1)
-            return indices
+            return np.argmax(rows, axis=1)
         if self.nominal:
             codes = np.rint(rows[:, 0] * len(self.choices))
             return np.clip(codes.astype(np.intp) - 1, 0, len(self.choices) - 1)
@@ -170,8 +169,7 @@ class Categorical(Listed):
 
     def from_uniform(self, u: Rows) -> Rows:
         k = len(self.choices)
-        rows: Rows = self._table[np.minimum((u * k).astype(np.intp), k - 1)]
-        return rows
+        return self._table[np.minimum((u * k).astype(np.intp), k - 1)]
 
     def value_to_json(self, value: Any) -> int:
         return self.index(value)

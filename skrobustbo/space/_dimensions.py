@@ -117,7 +117,7 @@ def _checked_bound(cls: str, name: str, value: Any) -> float | int:
         raise ValueError(
             f"The '{name}' of {cls} must be a finite number. Got {value!r} instead."
         )
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _check_range(dimension: Real | Integer) -> None:
@@ -165,8 +165,7 @@ class _Range:
 def on_grid(u: ArrayLike, steps: float | Rows) -> Rows:
     """Return the multiples of one over `steps` in [0, 1] that are nearest to `u`."""
     inside: Rows = np.minimum(np.maximum(u, 0.0), 1.0)
-    grid: Rows = np.rint(inside * steps) / steps + 0.0
-    return grid
+    return np.rint(inside * steps) / steps + 0.0
 
 
 class Continuous(Dimension):
@@ -219,8 +218,7 @@ class Listed(Dimension):
         return np.searchsorted(edges, rows[:, 0])
 
     def snap(self, rows: Rows) -> Rows:
-        snapped: Rows = self._table[self._indices(rows)]
-        return snapped
+        return self._table[self._indices(rows)]
 
     def table(self) -> Rows:
         return self._table
@@ -231,7 +229,7 @@ def checked_number(value: Any, low: float, high: float) -> float | int:
     value = plain(value)
     if not is_number(value) or not low <= value <= high:
         raise ValueError(f"expected a number in [{low}, {high}]")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 @dataclass(frozen=True, repr=False)
@@ -318,7 +316,7 @@ class Real(_Range, Continuous):
         values = np.clip(np.exp(t) if self.log else t, self.low, self.high)
         # exp(log(low)) may miss the bound that the user wrote by one rounding.
         values = np.where(u == 0, self.low, np.where(u == 1, self.high, values))
-        return values.tolist()  # type: ignore[no-any-return]
+        return values.tolist()
 
 
 @dataclass(frozen=True, repr=False)
@@ -397,8 +395,7 @@ class Integer(_Range, Dimension):
             nearest = np.where(t > np.sqrt(below * (below + 1)), below + 1, below)
         else:
             nearest = np.rint(self.low + (self.high - self.low) * u)
-        values: NDArray[np.float64] = np.clip(nearest, self.low, self.high)
-        return values
+        return np.clip(nearest, self.low, self.high)
 
     def encode(self, value: Any) -> Rows:
         value = plain(value)

@@ -296,8 +296,7 @@ class _Continuous(_Frozen, Continuous):
 
     def _unit(self, values: Any) -> Rows:
         low, high = self._ends
-        unit: Rows = np.clip((self.frozen.cdf(values) - low) / (high - low), 0.0, 1.0)
-        return unit
+        return np.clip((self.frozen.cdf(values) - low) / (high - low), 0.0, 1.0)
 
     def _values(self, u: Rows) -> NDArray[np.float64]:
         low, high = self._ends
@@ -309,7 +308,7 @@ class _Continuous(_Frozen, Continuous):
         return self.snap(self._unit(np.array([float(value)])))
 
     def decode(self, rows: Rows) -> list[float]:
-        return self._values(rows[:, 0]).tolist()  # type: ignore[no-any-return]
+        return self._values(rows[:, 0]).tolist()
 
 
 class _Discrete(_Frozen, Listed):
@@ -398,8 +397,7 @@ class _Discrete(_Frozen, Listed):
     def from_uniform(self, u: Rows) -> Rows:
         share = self._shares[1]
         index = np.searchsorted(np.cumsum(share) / share.sum(), u, side="right")
-        rows: Rows = self._table[np.minimum(index, len(self._support) - 1)]
-        return rows
+        return self._table[np.minimum(index, len(self._support) - 1)]
 
 
 def from_dict(state: dict[str, Any]) -> Dimension:

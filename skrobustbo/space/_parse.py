@@ -16,12 +16,7 @@ import numpy as np
 from skrobustbo._names import shown
 from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._dimensions import Dimension, Integer, Real
-from skrobustbo.space._distributions import (
-    as_frozen,
-    from_frozen,
-    is_frozen,
-    is_law,
-)
+from skrobustbo.space._distributions import as_frozen, from_frozen, is_frozen, is_law
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
 from skrobustbo.space._values import (
     distinct,
@@ -112,12 +107,6 @@ def _stepped(value: Any, step: Any) -> Dimension:
     return Categorical([min(place, float(high)) for place in places], ordered=True)
 
 
-def _skrub_number(value: Any) -> Any:
-    return _number(
-        Integer if value.to_int else Real, value.low, value.high, bool(value.log)
-    )
-
-
 _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("skopt", "Real"): partial(_skopt_number, Real),
     ("skopt", "Integer"): partial(_skopt_number, Integer),
@@ -125,7 +114,9 @@ _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("optuna", "FloatDistribution"): _optuna_float,
     ("optuna", "IntDistribution"): _optuna_int,
     ("optuna", "CategoricalDistribution"): lambda v: Categorical(distinct(v.choices)),
-    ("skrub", "NumericChoice"): _skrub_number,
+    ("skrub", "NumericChoice"): lambda v: _number(
+        Integer if v.to_int else Real, v.low, v.high, bool(v.log)
+    ),
     ("skrub", "DiscretizedNumericChoice"): lambda v: _from_sequence(v.grid),
     ("skrub", "Choice"): lambda v: _from_sequence(v.outcomes),
 }

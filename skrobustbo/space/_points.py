@@ -97,8 +97,7 @@ class PointSpace(Space, kind="points"):
 
     def from_uniform(self, U: Rows) -> Rows:
         n = len(self.points)
-        rows: Rows = self._rows[np.minimum((U[:, 0] * n).astype(np.intp), n - 1)]
-        return rows
+        return self._rows[np.minimum((U[:, 0] * n).astype(np.intp), n - 1)]
 
     def enumerate(self) -> Rows:
         return self._rows.copy()
@@ -176,8 +175,7 @@ class _Levels(Categorical):
         if np.any(gaps < MIN_GAP):  # too close to be told apart by their value
             unit = np.cumsum([0.0, *np.maximum(gaps, MIN_GAP)])
             unit /= unit[-1]
-        table: Rows = unit[:, None][:, : self.n_columns]
-        return table
+        return unit[:, None][:, : self.n_columns]
 
     def _indices(self, rows: Rows) -> NDArray[np.intp]:
         return self._nearest(rows)

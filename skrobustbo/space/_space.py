@@ -255,6 +255,12 @@ class Space(Cube):
         return {k: v.value_from_json(state[k]) for k, v in self.dimensions.items()}
 
 
+def constants(branch: Space) -> Params:
+    """Return the parameters that have a single value in a branch, with it."""
+    choices = {n: [*getattr(d, "choices", ())] for n, d in branch.dimensions.items()}
+    return {name: values[0] for name, values in choices.items() if len(values) == 1}
+
+
 def _checked_dict(param_space: Any) -> Mapping[str, Any]:
     """Return a dict of parameters as it is; ValueError for anything else."""
     if not isinstance(param_space, Mapping):

@@ -122,8 +122,7 @@ class CholeskyFactor:
         x, _ = lapack.dtrtrs(
             columns, B.reshape(self.n, -1), lower=1, trans=int(transposed)
         )
-        solved: Array = x.reshape(B.shape)
-        return solved
+        return x.reshape(B.shape)
 
     def log_diagonal(self, n: int | None = None) -> float:
         """Return the sum of log L_ii over the first `n` rows (default: all)."""

@@ -284,8 +284,7 @@ class IncrementalGPR(GaussianProcessRegressor):
         row depends on how many it is given: others get them one by one.
         """
         if radial(self.kernel_, np.zeros(1)) is not None:
-            block: Array = self.kernel_(X[first:], X)
-            return block
+            return self.kernel_(X[first:], X)
         rows = np.zeros((len(X) - first, len(X)))
         for i in range(first, len(X)):
             rows[i - first, : i + 1] = self.kernel_(X[i : i + 1], X[: i + 1])[0]

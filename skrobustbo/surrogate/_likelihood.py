@@ -93,8 +93,7 @@ class LengthScaleLikelihood:
 
     def columns(self, log_theta: Array) -> Array:
         """Return the length scale of each encoded column, shape (n_columns,)."""
-        theta: Array = np.exp(log_theta)[self._owner]
-        return theta
+        return np.exp(log_theta)[self._owner]
 
     def _distances(self, log_theta: Array) -> tuple[Array, Array]:
         """Return the points in units of the length scales, and their distances."""
@@ -229,8 +228,7 @@ class LengthScaleLikelihood:
 def _in_own_units(kernel: Kernel, X: Array) -> Array:
     """Return points in units of a kernel's length scales, nominal columns at 0."""
     if not isinstance(kernel, NominalKernel):
-        units: Array = X / kernel.length_scale
-        return units
+        return X / kernel.length_scale
     units = X / kernel.kernel.length_scale
     units[:, kernel.columns] = 0.0
     return units
@@ -271,8 +269,7 @@ def fit_length_scale(
         stays: many starts are compared before a few are climbed.
     """
     if not len(likelihood.z):
-        first: Array = np.clip(starts[0], *bounds)
-        return first
+        return np.clip(starts[0], *bounds)
     # Of small integer types the logarithm would be one of few digits.
     low, high = (np.log(bound, dtype=float) for bound in bounds)
     points = [np.clip(np.log(start), low, high) for start in starts]
@@ -291,8 +288,7 @@ def fit_length_scale(
         if best is None or result.fun < best.fun:
             best = result
     # The logarithms' bounds may be off by a rounding error.
-    theta: Array = np.clip(np.exp(best.x), *bounds)
-    return theta
+    return np.clip(np.exp(best.x), *bounds)
 
 
 def longest_tied(
@@ -324,7 +320,7 @@ def strong_noise(
     evidence: float,
     start: tuple[Array, float] | None = None,
 ) -> tuple[Array, float] | None:
-    """Return length scales and noise that are far more probable; see `Fits`.
+    """Return length scales and noise that are far more probable; see `Models`.
 
     The likelihood is one that fits the noise; its own is the one assumed.
     """

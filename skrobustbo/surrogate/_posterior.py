@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo.kernels import diag_gradient, kernel_and_slopes, length_scales
+from skrobustbo.kernels import (
+    by_differences,
+    diag_gradient,
+    kernel_and_slopes,
+    length_scales,
+)
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._gpr import IncrementalGPR
 
@@ -23,7 +28,6 @@ Indices = NDArray[np.intp]
 #: Covariances per block of a prediction: larger blocks fall out of the processor's
 #: cache, and each of their temporary arrays comes fresh from the operating system.
 _BLOCK = 2**15
-_STEP = 1e-6
 _MIN_VARIANCE = 1e-20
 
 
@@ -256,8 +260,7 @@ class Posterior:
         n = self.n_told
         inverse, _ = dtrtri(self._factor.lower[:n, :n], lower=1)
         precision = np.einsum("ij,ij->j", inverse, inverse)
-        errors: Array = self._alpha[:n] / np.sqrt(precision)
-        return errors
+        return self._alpha[:n] / np.sqrt(precision)
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point, shape (n_columns,), pending ones left out.
@@ -296,18 +299,9 @@ class Posterior:
         d_variance = diag_gradient(kernel, Z) - 2 * weighed(C.T)
         d_mu = weighed(self._alpha[None, :])
         if self.mean is not None:
-            d_mu += self._mean_gradient(self.mean, Z)
+            d_mu += by_differences(self.mean, Z)
         mu = self._shifted(self._w @ V, Z)
         return mu, sigma, d_mu, d_variance / (2 * sigma[:, None])
-
-    @staticmethod
-    def _mean_gradient(mean: Callable[[Array], Array], Z: Array) -> Array:
-        gradient = np.zeros_like(Z)
-        for j in range(Z.shape[1]):
-            step = np.zeros(Z.shape[1])
-            step[j] = _STEP
-            gradient[:, j] = (mean(Z + step) - mean(Z - step)) / (2 * _STEP)
-        return gradient
 
     @property
     def log_marginal_likelihood(self) -> float:

@@ -26,11 +26,9 @@ class Prior(Protocol):
 
     def log_density(self, log_theta: Array) -> tuple[float, Array]:
         """Return the log density (up to a constant) and its gradient in log theta."""
-        ...
 
     def log_density_of_log(self, log_theta: Array) -> float:
         """Return the log density with respect to log theta (up to a constant)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from skrobustbo._names import count, printable
-from skrobustbo.model_selection import LoadedSearch
+from skrobustbo._text import clipped, duration
+from skrobustbo.model_selection import LoadedSearch, last_initial
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200
-#: Seconds that no fold and no search takes: some centuries.
-_FAR = 1e10
 #: The status of candidates that have no score, and those of which there is a count.
 _PARTIAL = ("stopped", "partial")
 _KINDS = ("failed", *_PARTIAL)
 #: The latest candidates shown, and the most frequent causes of failures.
 _LATEST, _CAUSES = 6, 2
+
+#: What the columns of `rows` are.
+HEADS = ("candidate", "score", "fit time", "parameters")
 
 _REASONS = {
     "n_iter": "all candidates are done",
@@ -37,28 +39,7 @@ def clean(value: Any, most: int = _LONG) -> str:
     """
     if isinstance(value, float):
         return f"{value:.5g}"
-    text = printable(str(value))
-    return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    >>> duration(0.021), duration(3.21), duration(75), duration(7384)
-    ('21 ms', '3.2 s', '1 min 15 s', '2 h 3 min')
-    >>> duration(float("nan"))  # of a fold that never came back
-    'unknown'
-    """
-    if not seconds < _FAR:
-        return "unknown"
-    if seconds < 0.1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+    return clipped(printable(str(value)), most)
 
 
 def title(found: LoadedSearch) -> str:
@@ -134,16 +115,11 @@ def failures(found: LoadedSearch) -> list[str]:
     return [f"{n} x {clean(cause, _CAUSE)}" for cause, n in causes.most_common(_CAUSES)]
 
 
-def curve_scores(found: LoadedSearch) -> list[float]:
-    """Return the scores of the candidates in order; partial ones have none."""
-    return [t["score"] for t in found.trials if t["status"] not in _PARTIAL]
+def curve_data(found: LoadedSearch) -> tuple[list[float], int]:
+    """Return the scores of the candidates in order, and where their design ends.
 
-
-def n_initial(found: LoadedSearch) -> int:
-    """Return how many of these scores belong to the initial design."""
-    of_design = [
-        trial["model_label"] == "initial"
-        for trial in found.trials
-        if trial["status"] not in _PARTIAL
-    ]
-    return max((i for i, is_one in enumerate(of_design, 1) if is_one), default=0)
+    Partial ones have none.
+    """
+    trials = [trial for trial in found.trials if trial["status"] not in _PARTIAL]
+    n_initial = last_initial(trial["model_label"] for trial in trials)
+    return [trial["score"] for trial in trials], n_initial

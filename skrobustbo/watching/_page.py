@@ -57,11 +57,11 @@ def _best(found: LoadedSearch) -> str:
 
 
 def _curve(found: LoadedSearch) -> str:
-    scores = np.array(facts.curve_scores(found))
-    if not len(scores):
+    scores, n_initial = facts.curve_data(found)
+    if not scores:
         return ""
-    name = facts.score_name(found)
-    return f"<div>{curve(scores, facts.n_initial(found), name)}</div>\n"
+    picture = curve(np.array(scores), n_initial, facts.score_name(found))
+    return f"<div>{picture}</div>\n"
 
 
 def _failures(found: LoadedSearch) -> str:
@@ -70,9 +70,7 @@ def _failures(found: LoadedSearch) -> str:
 
 
 def _latest(found: LoadedSearch) -> str:
-    heads = "".join(
-        f"<th>{name}</th>" for name in ("candidate", "score", "fit time", "parameters")
-    )
+    heads = "".join(f"<th>{name}</th>" for name in facts.HEADS)
     lines = [
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
         for row in facts.rows(found)

@@ -12,7 +12,6 @@ from skrobustbo.model_selection import LoadedSearch, limits
 from skrobustbo.watching import _facts as facts
 
 _HEIGHT, _WIDEST = 6, 60
-_HEADS = ("candidate", "score", "fit time", "parameters")
 
 
 def screen(found: LoadedSearch, width: int, height: int | None = None) -> str:
@@ -59,7 +58,7 @@ def _latest(found: LoadedSearch) -> Iterator[str]:
     if not rows:
         return
     yield ""
-    table = [_HEADS, *rows]
+    table = [facts.HEADS, *rows]
     widths = [max(len(row[i]) for row in table) for i in range(3)]
     for row in table:
         numbers = [text.rjust(n) for text, n in zip(row, widths, strict=False)]
@@ -70,7 +69,7 @@ def _latest(found: LoadedSearch) -> Iterator[str]:
 
 
 def _curve(found: LoadedSearch, width: int) -> Iterator[str]:
-    scores = facts.curve_scores(found)
+    scores, _ = facts.curve_data(found)
     if not any(map(math.isfinite, scores)):
         return
     yield ""

@@ -13,6 +13,7 @@ import tracemalloc
 import warnings
 import zlib
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,18 +22,21 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
 from skrobustbo import Categorical, Real, RobustBayesSearchCV, load_checkpoint
+from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.checkpoint._lock import LOCK, NEW
 from skrobustbo.checkpoint._records import (
+    Asked,
     FoldReader,
     Malformed,
+    dumps,
+    loads,
     max_split,
     read_fold,
-    read_number,
     read_rounds,
     read_split,
+    write_candidate,
     write_fold,
-    write_number,
     write_split,
 )
 from skrobustbo.checkpoint._store import APPLICATION_ID, TABLES, VERSION, Store, _digest
@@ -316,6 +320,11 @@ BAD_CANDIDATES = [
     {"params": [1, 2]},
     {"params": None},
     {"params": "'; DROP TABLE fold; --"},
+    {"branch": 1},
+    {"branch": -1},
+    {"branch": False},
+    {"resource": "1"},
+    {"resource": True},
     {"model_label": 3},
     {"model_label": None},
     {"model_mean": "0"},
@@ -341,8 +350,9 @@ BAD_FOLDS = [
     {"test_scores": [1]},
     {"test_scores": {}},
     {"test_scores": {"a": 1.0}},
-    {"test_scores": 10**400},
-    {"train_scores": 1.0},
+    {"test_scores": {SINGLE: "high"}},
+    {"test_scores": {SINGLE: 10**400}},
+    {"train_scores": {SINGLE: 1.0}},
     {"fit_time": -1.0},
     {"fit_time": "inf"},
     {"fit_time": None},
@@ -559,35 +569,27 @@ def test_huge_texts_are_refused_before_they_are_read(text, place, path):
 
 def test_numbers_round_trip():
     for value in (0.1, 1, True, 5e-324, np.float64(0.1), np.float32(0.1), np.int64(3)):
-        found = read_number(json.loads(json.dumps(write_number(value))))
+        found = loads(dumps({"": value}))[""]
         assert found == value
         assert type(found) in (bool, int, float)
     for value in (np.nan, np.inf, -np.inf):
-        np.testing.assert_equal(read_number(write_number(value)), value)
+        np.testing.assert_equal(loads(dumps({"": [value]}))[""], [value])
 
 
 def test_folds_round_trip_and_have_one_form():
-    good = {
-        "test_scores": {"a": 1.0, "b": np.nan},
-        "train_scores": {"a": 1, "b": -np.inf},
-        "fit_error": None,
-        "n_test_samples": 3,
-        "fit_time": 0.5,
-        "score_time": np.nan,
-    }
-    found = read_fold(write_fold(good))
-    assert str(found.pop("fit_error")) == "None"
-    np.testing.assert_equal(found, {k: v for k, v in good.items() if k in found})
-    failed = {
-        **good,
-        "test_scores": 0.0,
-        "train_scores": 0.0,
-        "fit_error": "E" * 200_000,
-    }
+    good = FoldResult(
+        test_scores={"a": 1.0, "b": np.nan},
+        train_scores={"a": 1, "b": -np.inf},
+        n_test_samples=3,
+        fit_time=0.5,
+    )
+    np.testing.assert_equal(vars(read_fold(write_fold(good))), vars(good))
+    alone = {SINGLE: 0.0}
+    failed = FoldResult(alone, alone, fit_error="E" * 200_000, fit_time=0.5)
     rows = [write_fold(fold) for fold in (good, failed)]
     for order in (rows, rows[::-1]):
         form = FoldReader(None, train=True)
-        errors = [form.read(row, 0)["fit_error"] for row in order]
+        errors = [form.read(row, 0).fit_error for row in order]
         assert sorted(len(error or "") for error in errors) == [0, 100_000]
     assert FoldReader(["b", "a"], train=True).read(rows[0], 0) is not None
     for metrics, train in ((None, False), (["a", "b"], True), ([], True)):
@@ -598,16 +600,18 @@ def test_folds_round_trip_and_have_one_form():
     form.read(rows[0], 0)
     for other in ({"a": 1.0}, {"a": 1.0, "c": 1.0}):
         with pytest.raises(Malformed, match="metrics"):
-            form.read(write_fold({**good, "test_scores": other}), 0)
+            form.read(write_fold(replace(good, test_scores=other)), 0)
 
 
 def test_rounds():
-    rows = [json.dumps({"round": k, "n": i}) for i, k in enumerate([0, 0, 1, 2, 2])]
-    assert read_rounds(rows) == [[{"n": 0}, {"n": 1}], [{"n": 2}], [{"n": 3}, {"n": 4}]]
+    said = {"label": "told", "mean": -np.inf, "std": 0.5}
+    asked = [Asked(0, {"a": i}, None, said) for i in range(5)]
+    rows = [write_candidate(*each) for each in zip([0, 0, 1, 2, 2], asked, strict=True)]
+    assert read_rounds(rows) == [asked[:2], asked[2:3], asked[3:]]
     assert read_rounds([]) == []
     for bad in ([1], [0, 2], [0, 1, 0]):
-        with pytest.raises(Malformed):
-            read_rounds([json.dumps({"round": k}) for k in bad])
+        with pytest.raises(Malformed, match="round"):
+            read_rounds([write_candidate(k, asked[0]) for k in bad])
 
 
 # A full disk --------------------------------------------------------------------------

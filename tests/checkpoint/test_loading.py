@@ -424,7 +424,6 @@ BAD_OUTLINES = [
     {"branches": [{"a": None, "n": None, "b": [{"$class": "os.system"}] * 5}]},
     {"branches": [{"a": None, "n": None, "b": [{"$float": "x"}] * 5}]},
     {"branches": [{"a": None, "n": None, "b": [DEEP] * 5}]},
-    {"branches": [{"a": None, "n": None, "b": None}] * 2},
     {"more": 1},
 ]
 

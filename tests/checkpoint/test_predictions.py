@@ -4,6 +4,7 @@ import base64
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
 from skrobustbo import Integer, RobustBayesSearchCV
+from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.checkpoint._records import FoldReader, Malformed, read_fold, write_fold
 from skrobustbo.checkpoint._store import _digest
@@ -48,7 +50,7 @@ def change(path, number, **predictions):
         (file_number,) = db.execute("SELECT number FROM header").fetchone()
         query = "SELECT body FROM fold WHERE number = ?"
         body = json.loads(db.execute(query, [number]).fetchone()[0])
-        body["predictions"] = {**body.get("predictions", {}), **predictions}
+        body["predictions"] = {**(body["predictions"] or {}), **predictions}
         text = json.dumps(body)
         db.execute(
             "UPDATE fold SET body = ?, digest = ? WHERE number = ?",
@@ -72,14 +74,13 @@ def test_resumed_is_unbroken(scoring, tmp_path):
     assert kinds <= ({"uint8"} if scoring is None else {"float32", "float64"})
 
 
-def test_without_it_rows_are_as_ever(tmp_path):
+def test_without_it_rows_have_no_predictions(tmp_path):
     paths = [tmp_path / name for name in ("off", "folds", "on")]
     for path, setting in zip(paths, (False, "folds", True), strict=True):
         make(path, honest_score=setting).fit(X, y)
     off, folds, on = ([json.loads(body) for _, body in rows_of(p)] for p in paths)
-    parts = ["test_scores", "n_test_samples", "fit_time", "score_time", "fit_error"]
-    assert all(list(row) == parts for row in off + folds)
-    assert all(list(row) == [*parts, "predictions"] for row in on)
+    assert all(row["predictions"] is None for row in off + folds)
+    assert all(row["predictions"] is not None for row in on)
     headers = [json.loads(rows_of(p, "header")[0][1])["search"] for p in paths]
     assert "honest_score" not in headers[0]["settings"]
     assert headers[0] == headers[1] != headers[2]
@@ -209,16 +210,16 @@ def test_predictions_where_there_are_none(tmp_path):
 
 
 def test_predictions_that_are_no_record(tmp_path):
-    row = {"test_scores": 0.5, "n_test_samples": 2, "fit_time": 0.1}
-    row |= {"score_time": 0.1, "fit_error": None}
-    for bad in (None, [], "uint8", 3, {}):
+    fold = FoldResult({SINGLE: 0.5}, None, 2, 0.1, 0.1)
+    row = write_fold(fold)
+    for bad in ([], "uint8", 3, {}):
         with pytest.raises(Malformed, match="predictions"):
-            read_fold(json.dumps({**row, "predictions": bad}))
-    FoldReader([], train=False).read(write_fold(row), 0)
-    codes = write_fold({**row, "predictions": np.zeros(2, dtype="u1")})
+            read_fold(json.dumps({**json.loads(row), "predictions": bad}))
+    FoldReader([], train=False).read(row, 0)
+    codes = write_fold(replace(fold, predictions=np.zeros(2, dtype="u1")))
     for n_classes, n_rows in ((None, [2]), (0, [2]), (1, [3])):
         form = FoldReader([], train=False, n_classes=n_classes, n_rows=n_rows)
         with pytest.raises(Malformed, match="predictions"):
             form.read(codes, 0)
     form = FoldReader([], train=False, n_classes=1, n_rows=[2])
-    assert len(form.read(codes, 0)["predictions"]) == 2
+    assert len(form.read(codes, 0).predictions) == 2

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +19,8 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 
 from skrobustbo import Integer, Real, RobustBayesSearchCV, load_checkpoint
-from skrobustbo.checkpoint import CheckpointError, open_journal
+from skrobustbo._trials import SINGLE, FoldResult
+from skrobustbo.checkpoint import Asked, CheckpointError, _records, open_journal
 from skrobustbo.space import Space
 from skrobustbo.watching import main
 
@@ -90,8 +92,8 @@ TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=[]), max_size=5),
 )
 SCORES = st.one_of(
-    NUMBERS,
     ODD,
+    NUMBERS.map(lambda number: {SINGLE: number}),
     st.dictionaries(st.sampled_from(["b", "a", "\x00", "\ud800", ""]), NUMBERS),
     st.dictionaries(TEXTS, NUMBERS | ODD, max_size=3),
 )
@@ -124,12 +126,12 @@ class Source:
         return [{"a": 0.5, "n": 2}] if self.n_asked == 1 else []
 
     def records(self, trials):
-        said = {"model_label": "initial", "model_mean": math.nan, "model_std": 0.0}
-        said |= {"model_mean": {"$float": "nan"}}
-        return [{"params": self.space.params_to_json(t), **said} for t in trials]
+        said = {"label": "initial", "mean": math.nan, "std": 0.0}
+        params = [self.space.params_to_json(trial) for trial in trials]
+        return [Asked(0, each, None, said) for each in params]
 
-    def read(self, record):
-        return self.space.params_from_json(record["params"])
+    def read(self, asked):
+        return self.space.params_from_json(asked.params)
 
     def resume(self, noted):
         return [self.read(record) for record in noted]
@@ -170,8 +172,9 @@ def equal(found, written):
 )
 def test_any_fold_is_read_as_it_was_written_or_lost_alone(folds, metrics, in_turn):
     """The first fold is as it should be, and is always kept."""
-    plain = {"a": 1.0, "b": -0.0} if metrics is None or metrics else 0.5
-    folds = [{**PLAIN, "test_scores": plain}, *folds]
+    plain = {"a": 1.0, "b": -0.0} if metrics is None or metrics else {SINGLE: 0.5}
+    whole = {**PLAIN, "test_scores": plain}
+    folds = [whole, *folds]
     folder = Path(tempfile.mkdtemp())
     try:
         path = folder / "search.ckpt"
@@ -181,26 +184,26 @@ def test_any_fold_is_read_as_it_was_written_or_lost_alone(folds, metrics, in_tur
             with opened as journal:
                 begin(journal).next_round(Source())
                 for split, fold in enumerate(folds):
-                    journal.record((0, split), fold, in_turn=in_turn)
+                    journal.record((0, split), FoldResult(**fold), in_turn=in_turn)
         caught = [w for w in caught if "could not be written" in str(w.message)]
         kept = load_checkpoint(path).n_folds
         opened, begin = journal_of(path, metrics, len(folds))
         with opened as journal:
             assert len(begin(journal).next_round(Source())) == 1
-            done = {split: fold for _, (_, split), fold in journal.folds_of(0)}
+            done = {split: fold for (_, split), fold in journal.folds_of(0)}
             assert len(done) == kept
             assert len(caught) == (kept < len(folds))
             for split in set(range(len(folds))) - set(done):
-                journal.record((0, split), {**PLAIN, "test_scores": plain})
+                journal.record((0, split), FoldResult(**whole))
         assert load_checkpoint(path).n_folds == len(folds)
     finally:
         shutil.rmtree(folder)
     assert 0 in done
     for split, fold in done.items():
-        assert equal(fold["test_scores"], folds[split]["test_scores"])
-        equal(fold["fit_time"], folds[split]["fit_time"])
+        assert equal(fold.test_scores, folds[split]["test_scores"])
+        equal(fold.fit_time, folds[split]["fit_time"])
         error = folds[split]["fit_error"]
-        assert fold["fit_error"] == (None if error is None else error)
+        assert fold.fit_error == (None if error is None else error)
 
 
 # Searches -----------------------------------------------------------------------------
@@ -347,17 +350,16 @@ def test_other_metrics_in_one_fold_do_not_spoil_the_file(path, capsys):
 
 
 def test_what_cannot_be_a_candidate_ends_the_writing_only(path, monkeypatch, capsys):
-    from skrobustbo.model_selection import _records
-
     with monkeypatch.context() as patch:
         n_written = [0]
 
-        def to_json(value):
+        def write_candidate(number, asked):
             n_written[0] += 1
-            return "odd" if n_written[0] > 5 else _to_json(value)
+            said = {**asked.said, "mean": "odd"} if n_written[0] > 2 else asked.said
+            return _write_candidate(number, replace(asked, said=said))
 
-        _to_json = _records.to_json
-        patch.setattr(_records, "to_json", to_json)
+        _write_candidate = _records.write_candidate
+        patch.setattr(_records, "write_candidate", write_candidate)
         with pytest.warns(
             UserWarning, match="A candidate could not be written"
         ) as said:

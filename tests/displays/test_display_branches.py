@@ -25,7 +25,7 @@ from skrobustbo.displays import (
     ResetDisplay,
     SensitivityDisplay,
 )
-from skrobustbo.displays._branches import branch_names
+from skrobustbo.displays._base import branch_names
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from joblib import parallel_config
+from joblib.externals.loky.process_executor import _ExecutorManagerThread
 
 from skrobustbo import Real, maximize, minimize
 
@@ -329,3 +330,30 @@ def test_exceptions_of_processes_carry_the_result_so_far(act):
             initial_params=[{"x": 0.0}, {"x": 0.1}, {"x": 0.95}],
         )
     assert caught.value.result.nfev >= 2
+
+
+@pytest.mark.process
+def test_loky_is_not_stopped_while_a_task_is_in_its_queue(monkeypatch):
+    # An exception in a thread of loky is a warning, which fails this test.
+    wait = _ExecutorManagerThread.wait_result_broken_or_wakeup
+    told, interrupted = threading.Event(), threading.Event()
+
+    def tell(intermediate_result):
+        told.set()
+
+    def slow_to_accept(manager):
+        found = wait(manager)
+        is_behind = told.is_set() and not manager.work_ids_queue.empty()
+        if is_behind and not interrupted.is_set():
+            interrupted.set()
+            time.sleep(0.2)  # the others of the round are submitted
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+        return found
+
+    monkeypatch.setattr(
+        _ExecutorManagerThread, "wait_result_broken_or_wakeup", slow_to_accept
+    )
+    result = run(n_jobs=2, batch_size=2, callback=tell)
+    assert interrupted.is_set()
+    assert not result.success

@@ -73,9 +73,9 @@ def test_a_tie_up_to_rounding(d):
     for i in range(1, 12):
         for g in (math.exp(1 / d) ** i, math.exp(i / d)):
             state = start(LBGPUCB(theta0=1.0, growth=lambda t, g=g: g), d=d)
-            assert state.n_introduced == i + 1
+            assert len(state.introduced) == i + 1
         state = start(LBGPUCB(theta0=1.0, growth=lambda t, g=g: g * (1 - 1e-6)), d=d)
-        assert state.n_introduced == i
+        assert len(state.introduced) == i
 
 
 def test_schedules_of_the_ladder_by_hand():
@@ -103,7 +103,7 @@ def test_candidates_enter_as_the_lower_bound_passes_them():
     counts = []
     for _ in range(22):
         step(policy, state, history, 0.0)
-        counts.append(state.n_introduced)
+        counts.append(len(state.introduced))
     entered = [t for t in range(2, 23) if counts[t - 1] > counts[t - 2]]
     assert entered == [3, 8, 21]  # ceil of e, e**2, e**3
     assert counts[0] == 1
@@ -126,7 +126,7 @@ def test_several_candidates_may_enter_at_once():
     assert state.alive == [0]
     step(policy, state, history, 0.0)
     step(policy, state, history, 0.0)
-    assert state.n_introduced == 4
+    assert len(state.introduced) == 4
 
 
 EXPECTED = [0, 1, 2, 0, 0, 0, 1, 0, 0, 0, 1]
@@ -395,9 +395,9 @@ def test_pairs_from_the_start():
 def test_exact_tie_admits_the_norm():
     for j in range(1, 9):
         state = start(pairs(1, norm_growth=lambda t, j=j: math.exp(j)))
-        assert state.n_introduced == j + 1
+        assert len(state.introduced) == j + 1
         state = start(pairs(1, norm_growth=lambda t, j=j: math.exp(j) - 1e-5))
-        assert state.n_introduced == j
+        assert len(state.introduced) == j
 
 
 def test_eliminated_pairs_do_not_come_back():
@@ -511,7 +511,7 @@ def test_candidates_enter_as_proposed(proposing):
     counts = []
     for _ in range(6):
         step(policy, state, history, 0.0)
-        counts.append(state.n_introduced)
+        counts.append(len(state.introduced))
     assert counts == [1, 2, 3, 3, 3, 3]
 
 
@@ -584,7 +584,7 @@ def test_balancing_the_same_candidates_is_lb(space, beta):
     asked, state = run(same, space, 0)
     assert asked == expected
     assert (state.members, state.alive) == (plain.members, plain.alive)
-    assert state.n_introduced == 3
+    assert len(state.introduced) == 3
     for i, model in enumerate(grid):
         assert model.kernel.length_scale == pytest.approx(0.7 * math.exp(-i / d))
         assert model.norm_bound == pytest.approx(math.exp(i / 2))
@@ -595,7 +595,7 @@ def test_growth_exponent_zero_and_one_candidate_never_grows():
     state, history = start(policy), Told()
     for _ in range(30):
         step(policy, state, history, 1.0)
-    assert state.n_introduced == 1
+    assert len(state.introduced) == 1
 
 
 def test_theta0_is_at_most_the_diameter():

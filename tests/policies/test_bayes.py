@@ -223,10 +223,13 @@ def test_finds_the_top():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_samples": 0}, "'n_samples' of MCMCGPUCB must be an integer >= 1. Got 0"),
-        ({"n_samples": 2.5}, "'n_samples' of MCMCGPUCB must be an integer"),
+        (
+            {"n_samples": 0},
+            "'n_samples' of MCMCGPUCB must be a positive integer. Got 0",
+        ),
+        ({"n_samples": 2.5}, "'n_samples' of MCMCGPUCB must be a positive integer"),
         ({"burn_in": -1}, "'burn_in' of MCMCGPUCB must be an integer >= 0. Got -1"),
-        ({"thin": True}, "'thin' of MCMCGPUCB must be an integer. Got True"),
+        ({"thin": True}, "'thin' of MCMCGPUCB must be a positive integer. Got True"),
         ({"prior": "gamma"}, "'prior' of MCMCGPUCB must be a prior, such as"),
         ({"beta": "wide"}, "'beta' of a policy must be"),
         ({"noise": 0.0}, "'noise' of a policy must be"),

@@ -55,7 +55,8 @@ def test_residuals_are_those_of_the_others_predictions(surprising, block):
 def test_a_posterior_of_other_targets_is_that_of_a_model_that_was_told_them(surprising):
     X, z = surprising
     models, posterior = modelled(X, z)
-    squared = models.seen_as(models.z**2, 0.0, 1.0)[posterior.candidate]
+    view = View(X, models.z**2, groups=SPACE.groups)
+    squared = Models(FactorCache(0.01), view)[posterior.candidate]
     other = posterior.of_targets(models.z**2)
     np.testing.assert_allclose(other.told_targets, models.z**2)
     np.testing.assert_allclose(other.predict(X + 0.1), squared.predict(X + 0.1))

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 import inside
 import runs
 from skrobustbo import Optimizer, Real, policies
-from skrobustbo.policies import GPUCB, MAPGPUCB, MLEGPUCB, RobustUCB
+from skrobustbo.policies import GPUCB, MAPGPUCB, MLEGPUCB, RobustUCB, _base
 from skrobustbo.policies._beta import (
     a_gp_beta,
     igp_beta,
@@ -133,6 +133,31 @@ def test_unknown_names_are_explained():
         policies.make_policy("robst")
     with pytest.raises(ValueError, match="or a policy object"):
         policies.make_policy(3)
+
+
+def test_a_name_of_another_policy_is_refused():
+    expected = (
+        "The 'name' of .*Mine must be a name that no other policy has. Got 'robust' "
+        "instead, the name of skrobustbo.policies._robust.RobustUCB; choose another"
+    )
+    before = policies.available()
+    for name in ("robust", "Robust"):
+        with pytest.raises(ValueError, match=expected):
+
+            class Mine(policies.RobustUCB, name=name):
+                """A policy that would take the place of the default one."""
+
+    assert policies.available() == before
+
+
+def test_a_class_may_be_declared_again(monkeypatch):
+    monkeypatch.setattr(_base, "NAMED", NAMED := dict(_base.NAMED))
+    for _ in range(2):
+
+        class Mine(policies.GPUCB, name="my_policy"):
+            """A policy of one's own."""
+
+        assert NAMED["my-policy"] is Mine
 
 
 def test_settings_are_changed_on_a_copy():

@@ -121,7 +121,7 @@ def test_igp_ucb_has_a_norm_bound():
     for norm in (0.5, 3.0):
         plain = GPUCB(kernel, noise=noise, beta=norm + noise * root)
         assert ask(IGPUCB(kernel, noise=noise, norm_bound=norm)) == ask(plain)
-    with pytest.raises(ValueError, match="'norm_bound' of IGPUCB must be positive"):
+    with pytest.raises(ValueError, match="'norm_bound' of IGPUCB must be a positive"):
         IGPUCB(norm_bound=0).check()
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from fake_estimators import Marked, marks_of, search_of, strike_once
 from fixed_source import FixedSource
-from skrobustbo._trials import Evaluation, Trial
+from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
 from skrobustbo.evaluation import _folds, run_search
 from skrobustbo.evaluation._folds import BatchPool, Fold, is_loss
 from skrobustbo.evaluation._stops import Stops
@@ -213,15 +213,15 @@ def test_the_folds_of_a_trial():
     trial = Evaluation(
         Trial({"a": 1}),
         folds=[
-            {"test_scores": {"m": 1.0, "n": 2}, "fit_error": None},
-            {"test_scores": 0.5, "fit_error": "Traceback ..."},
+            FoldResult({"m": 1.0, "n": 2}),
+            FoldResult({SINGLE: 0.5}, fit_error="Traceback ..."),
         ],
     )
     assert trial.metrics == ["m", "n"]
     assert trial.scores("m") == [1.0, 0.5]
     assert trial.mean_score("n") == 1.25
     assert trial.errors == ["Traceback ..."]
-    infinite = Evaluation(Trial({}), folds=[{"test_scores": math.inf}])
+    infinite = Evaluation(Trial({}), folds=[FoldResult({SINGLE: math.inf})])
     assert math.isnan(infinite.mean_score(None))
 
 

@@ -22,16 +22,12 @@ from sklearn.tree import DecisionTreeRegressor
 
 from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
-from skrobustbo._trials import Evaluation, Trial
-from skrobustbo.model_selection._bounds import (
-    has_settled,
-    largest_score,
-    left_to_gain,
-)
+from skrobustbo._text import with_error
+from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
+from skrobustbo.model_selection._bounds import largest_score
 from skrobustbo.model_selection._failures import Failure, Outcome
 from skrobustbo.model_selection._findings import Findings, _has_ends, _total_effects
 from skrobustbo.model_selection._limits import goes_on
-from skrobustbo.model_selection._text import with_error
 from skrobustbo.watching import main as watch
 
 TREE = DecisionTreeRegressor(random_state=0)
@@ -420,8 +416,8 @@ def test_notes_hold_no_tracebacks():
 
 
 def test_failures_are_counted_from_the_trials():
-    scored = {"test_scores": 0.5, "fit_error": None}
-    raised = {"test_scores": math.nan, "fit_error": "ValueError: no"}
+    scored = FoldResult({SINGLE: 0.5})
+    raised = FoldResult({SINGLE: math.nan}, fit_error="ValueError: no")
     trials = [
         Evaluation(Trial({}), folds=[scored, scored]),
         Evaluation(Trial({}), folds=[raised, raised]),
@@ -454,9 +450,8 @@ def test_scores_that_are_nan_are_no_errors():
 def test_folds_that_took_too_long_have_no_traceback():
     search = fitted(Shaped(fails="above"))
     for trial in search._notes.trials:
-        for fold in trial.folds:
-            if fold["fit_error"]:
-                fold["fit_error"] = "The fold took longer than fit_timeout=1.0 s."
+        late = "The fold took longer than fit_timeout=1.0 s."
+        trial.folds = [replace(f, fit_error=f.fit_error and late) for f in trial.folds]
     then = section(search.report(), "Next")
     assert "- look at the failures: make the fits cheaper" in then
     assert "error_score" not in then
@@ -526,7 +521,8 @@ def test_causes_that_are_left_out_are_counted():
     def failing(n):
         search = fitted(n_iter=8)
         for i, trial in enumerate(search._notes.trials[:n]):
-            trial.folds[0]["fit_error"] = f"ValueError: no {i}"
+            failed = replace(trial.folds[0], fit_error=f"ValueError: no {i}")
+            trial.folds = [failed, *trial.folds[1:]]
         return section(search.report(), "Failures")
 
     assert failing(6).endswith("and 1 other cause")
@@ -665,9 +661,9 @@ def test_a_bound_that_allows_more_than_was_gained_is_left_out():
 def test_a_search_has_settled_only_if_the_bound_is_within_the_error():
     error = Findings(*of(bounded(0.0))).standard_error
     assert error > 0
-    assert has_settled(Findings(*of(bounded(0.99 * error))))
-    assert not has_settled(Findings(*of(bounded(1.01 * error))))
-    assert not has_settled(Findings(*of(bounded(math.inf))))
+    assert Findings(*of(bounded(0.99 * error))).has_settled
+    assert not Findings(*of(bounded(1.01 * error))).has_settled
+    assert not Findings(*of(bounded(math.inf))).has_settled
     space = {"a": Real(0, 1), "b": Integer(0, 10)}
     calm = fitted(Shaped(kind="inside"), space, n_iter=25)
     assert "has settled" in section(bounded(0.0, calm).report(), "Next")
@@ -690,7 +686,7 @@ def test_no_more_is_left_than_the_metric_can_give():
     ).fit(rows, rows[:, 0])
     left = 1 - search.best_score_
     found = Findings(*of(bounded(1e6, search)))
-    assert left_to_gain(found) == pytest.approx(left)
+    assert found.left_to_gain == pytest.approx(left)
     assert f"at most {left:.2g} is left" in section(search.report(), "Model")
 
 
@@ -699,9 +695,9 @@ def test_what_a_score_of_ones_own_can_give_is_not_known():
         return estimator.score(X, y)
 
     search = fitted(Shaped(kind="inside"), scoring=scoring)
-    assert left_to_gain(Findings(*of(bounded(1e6, search)))) is None
+    assert Findings(*of(bounded(1e6, search))).left_to_gain is None
     own = bounded(1e6)  # an estimator with a score of its own
-    assert left_to_gain(Findings(*of(own))) is None
+    assert Findings(*of(own)).left_to_gain is None
 
 
 def test_a_finite_space_that_was_exhausted():
@@ -781,8 +777,8 @@ def test_units_of_the_scores_change_no_verdict(factor):
     plain, scaled = findings(1.0), findings(factor)
     assert scaled.params == plain.params
     assert scaled.standard_error == factor * plain.standard_error
-    assert has_settled(scaled) == has_settled(plain)
-    assert (left_to_gain(scaled) is None) == (left_to_gain(plain) is None)
+    assert scaled.has_settled == plain.has_settled
+    assert (scaled.left_to_gain is None) == (plain.left_to_gain is None)
 
 
 @pytest.mark.parametrize("factor", [2.0**-830, 2.0**830])
@@ -808,5 +804,5 @@ def test_small_differences_on_a_large_score_have_not_settled():
 
     for n_iter in (8, 15):
         search = fitted(Shaped(kind="inside"), n_iter=n_iter, scoring=scoring)
-        assert not has_settled(Findings(*of(search)))
+        assert not Findings(*of(search)).has_settled
     assert search.best_params_["a"] == pytest.approx(0.31, abs=0.02)

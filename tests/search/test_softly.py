@@ -57,15 +57,15 @@ def break_one(monkeypatch, where, error):
 #: What may fail at the end of fit: where, and which attributes are then nan.
 AFTER_THE_FOLDS = {
     "model_selection._search.honest": HONEST,
-    "model_selection._search.score_metric": HONEST,
+    "model_selection._honest._is_complete": HONEST,
     "model_selection._honest.fold_scores": HONEST,
-    "model_selection._honest.count_units": HONEST,
+    "model_selection._honest._units": HONEST,
     "model_selection._honest.bootstrapped": HONEST,
     "model_selection._honest.score_of_winner": HONEST,
     "model_selection._bootstrap.weighted": HONEST,
     "model_selection._shrinkage._interval": HONEST,
     "optimizer.Optimizer.predict": ["posterior_mean", "posterior_std"],
-    "model_selection._memory.MemoryJournal.note_data": [],
+    "model_selection._search.shape_of": [],
 }
 
 

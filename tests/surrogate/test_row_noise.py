@@ -118,7 +118,8 @@ def test_windows_and_units_carry_the_errors():
     gpr = reference(X[4:], z[4:], stds[4:])
     Z = np.random.default_rng(1).random((5, 2))
     assert later[Candidate(KERNEL)].predict(Z)[0] == pytest.approx(gpr.predict(Z))
-    doubled = models(X, z, stds).seen_as(2 * z, 0.0, SCALE / 2)
+    view = View(X, 2 * z, scale=SCALE / 2, value_stds=stds)
+    doubled = Models(FactorCache(NOISE), view)
     gpr = reference(X, 2 * z, 2 * stds)
     assert doubled[Candidate(KERNEL)].predict(Z)[0] == pytest.approx(gpr.predict(Z))
 

@@ -49,6 +49,7 @@ _MODULES: dict[str, str] = {
     "_gaussian": "rkhs",
     "_many": "many",
     "_mnist": "mnist-logistic",
+    "_ordinary": "ordinary",
     "_resources": "learning-curves",
     "_synthetic": "ackley20 ackley5 berkenkamp berkenkamp-trap branin branin-noisy "
     "hartmann6 hartmann6-noisy levy20 levy4 michalewicz5 rosenbrock20 rosenbrock4 "
@@ -118,8 +119,9 @@ def get(name: str, **settings: Any) -> Problem:
         ``"unknown-mean"``, ``seed``, ``epsilon`` and ``n_grid`` of
         ``"tv-within-model"``, ``d``, ``share``, ``kind``, ``seed`` and ``hidden`` of
         ``"trap"``, ``function``, ``d``, ``relevant`` and ``seed`` of ``"many"``,
-        ``n_choices``, ``k``, ``n_numbers`` and ``seed`` of ``"choices"``, ``d``,
-        ``kind``, ``threshold`` and ``seed`` of ``"learning-curves"``,
+        ``family``, ``d`` and ``seed`` of ``"ordinary"``, ``n_choices``, ``k``,
+        ``n_numbers`` and ``seed`` of ``"choices"``, ``d``, ``kind``, ``threshold`` and
+        ``seed`` of ``"learning-curves"``,
         ``data_home`` of problems based on a data set, ``changing`` and ``raw`` of
         ``"stocks"``, ``first_day`` of ``"temperature"``.
 

@@ -8,6 +8,9 @@ from typing import Any
 from skrobustbo._names import shown
 from skrobustbo._trials import rounding
 
+#: Seconds that no fold and no search takes: some centuries.
+_FAR = 1e10
+
 
 def with_error(value: float, error: float, *, both: bool = True) -> str:
     """Return a value to the digits that its error allows, with it if `both`."""
@@ -44,12 +47,20 @@ def clipped(text: str, most: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in a unit that suits it."""
-    if not math.isfinite(seconds):
+    """Return a time in a unit that suits it.
+
+    >>> duration(0.021), duration(3.21), duration(75), duration(7384)
+    ('21 ms', '3.21 s', '75 s', '2 h 3 min')
+    >>> duration(float("nan"))  # of a fold that never came back
+    'an unknown time'
+    """
+    if not seconds < _FAR:
         return "an unknown time"
-    if seconds < 1:
+    if 0 < seconds < 1:
         return f"{1000 * seconds:.3g} ms"
     if seconds < 120:
         return f"{seconds:.3g} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.3g} h"
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"
