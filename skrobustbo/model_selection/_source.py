@@ -265,8 +265,7 @@ class OptimizerSource:
                 return []
             if are_those(asked, read, self.optimizer.space):
                 for each, earlier in zip(asked, read, strict=True):
-                    for part in COLUMNS.values():  # as it was before the evaluation
-                        setattr(each, part, getattr(earlier, part))
+                    each.said = earlier.said
                 return self._take(asked)
             self._start_over()
         if self._diverged:
@@ -347,7 +346,7 @@ class OptimizerSource:
             what = "posterior_mean and posterior_std"
             with self._timed(), softly() as attempt:
                 mean, std = attempt(what, predict, (mean, std))
-        chosen = {c: [getattr(t, v) for t in self.trials] for c, v in COLUMNS.items()}
+        chosen = {c: [t.said[v] for t in self.trials] for c, v in COLUMNS.items()}
         columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
         columns |= self._race_columns() if self._search.racing else {}
         return columns | (self._resource_columns() if self.resource else {})
