@@ -26,8 +26,8 @@ _LARGEST = 1e300
 #: Values that differ by no more units in the last place than this differ by rounding.
 _ULPS = 16
 
-#: Columns of the results that are known when a candidate is asked, and the part of
-#: an evaluation that each is. Checkpoints have them, too.
+#: Columns of the results that are known when a candidate is asked, and the part of a
+#: trial that each is. Checkpoints have them, too.
 COLUMNS = {"model_label": "label", "model_mean": "mean", "model_std": "std"}
 
 
@@ -197,10 +197,9 @@ class Evaluation:
         What is evaluated.
     resource : float or None
         In a search with a resource, the amount of it; None if that is the full one.
-    label : str
-        The model that chose it.
-    mean, std : float
-        What was predicted before the evaluation, in units of the objective.
+    said : dict of str to object
+        What is known of it when it is asked: the parts of a trial in `COLUMNS`. Where
+        the trial was evaluated before, they are of this evaluation.
     number : int
         Its place among all the evaluations of a search, from 0; -1 before it has one.
     folds : list of FoldResult
@@ -212,9 +211,7 @@ class Evaluation:
 
     trial: Trial
     resource: float | None = None
-    label: str = "told"
-    mean: float = math.nan
-    std: float = math.nan
+    said: dict[str, Any] = field(default_factory=dict)
     number: int = -1
     folds: Sequence[FoldResult] = ()
     estimate: tuple[float, float] | None = None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._forms import Count, has_form
-from skrobustbo._trials import COLUMNS, SINGLE, Evaluation, FoldResult
+from skrobustbo._trials import COLUMNS, SINGLE, FoldResult, Trial
 
 Split = tuple[NDArray[Any], NDArray[Any]]
 
@@ -327,13 +327,13 @@ class Asked:
         return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
 
 
-_OF_EVALUATION = get_type_hints(Evaluation, include_extras=True)
+_OF_TRIAL = get_type_hints(Trial, include_extras=True)
 _CANDIDATE = {
     "round": Count,
     "branch": Count,
     "params": dict[str, Any],
     "resource": Count | None,
-    **{column: _OF_EVALUATION[part] for column, part in COLUMNS.items()},
+    **{column: _OF_TRIAL[part] for column, part in COLUMNS.items()},
 }
 
 

@@ -45,7 +45,7 @@ def record_of(trial: Evaluation, metric: str | None) -> Record:
         "fit_time": sum(fold.fit_time for fold in trial.folds),
         "score_time": sum(fold.score_time for fold in trial.folds),
         "failure": next(causes(trial, metric), None),
-        **{column: getattr(trial, part) for column, part in COLUMNS.items()},
+        **{column: trial.said[part] for column, part in COLUMNS.items()},
     }
 
 

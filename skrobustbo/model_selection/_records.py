@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from skrobustbo._trials import COLUMNS, SINGLE, Evaluation, Trial
+from skrobustbo._trials import SINGLE, Evaluation, Trial
 from skrobustbo.checkpoint import Asked, CheckpointError, Contents
 from skrobustbo.evaluation import take_folds
 from skrobustbo.space import Space, from_json
@@ -16,8 +16,7 @@ def asked_of(evaluation: Evaluation, space: Space) -> Asked:
     """Return what a journal keeps of a candidate just asked."""
     branch, _ = space.place(evaluation.params)
     params = space.branches[branch].params_to_json(evaluation.params)
-    said = {part: getattr(evaluation, part) for part in COLUMNS.values()}
-    return Asked(branch, params, evaluation.resource, said)
+    return Asked(branch, params, evaluation.resource, evaluation.said)
 
 
 def evaluation_of(asked: Asked, space: Space) -> Evaluation:
@@ -30,7 +29,7 @@ def evaluation_of(asked: Asked, space: Space) -> Evaluation:
     """
     branch = space.branches[asked.branch]
     params = branch.params_from_json(asked.params)
-    evaluation = Evaluation(Trial(params), asked.resource, **asked.said)
+    evaluation = Evaluation(Trial(params), asked.resource, asked.said)
     if asked_of(evaluation, space).point != asked.point:
         raise ValueError("not a point of the space")
     evaluation.trial.params = branch.own(params)
@@ -79,8 +78,7 @@ def trials_in(
         for number, asked in enumerate(chain(*contents.rounds)):
             params = _params(asked, contents.header["outline"]["branches"], choice)
             trial = Trial(params, branch=asked.branch)
-            resource, said = asked.resource, asked.said
-            trials.append(Evaluation(trial, resource, number=number, **said))
+            trials.append(Evaluation(trial, asked.resource, asked.said, number))
             take_folds(trials[-1], contents.folds.get(number, {}).values(), metrics)
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
         raise damaged(contents, "a candidate") from e

@@ -61,6 +61,8 @@ class OptimizerSource:
         What ends the candidates.
     trials : list of Evaluation
         Those told, with their folds.
+    n_used : float
+        What has been used of `n_iter`.
     near : str
         Says so where the tolerance is nearly reached, else "".
     resource : ResourceAxis or None
@@ -106,6 +108,7 @@ class OptimizerSource:
         self._best: tuple[float, Evaluation | None] = -math.inf, None
         #: These and those that are not told yet, in the order asked.
         self._asked: list[Evaluation] = []
+        self.n_used = 0.0
         self._diverged = False
 
     @contextmanager
@@ -139,7 +142,7 @@ class OptimizerSource:
         if self.reason == "tol" or (self._n_left and self._is_within_tol()):
             self.reason = "tol"
             return []
-        asked = self._ask(min(self._n_left, self._at_once))
+        asked = self._take(self._ask(min(self._n_left, self._at_once)))
         if not asked and not self._is_waiting:
             self._check_fits(last=True)
         return asked
@@ -157,12 +160,6 @@ class OptimizerSource:
         return int(min(self._n_iter, self.optimizer.space.size))
 
     @property
-    def n_used(self) -> float:
-        """What has been used of `n_iter`."""
-        rungs = self.optimizer._rungs
-        return sum(rungs.shares[rungs.rung_of(each.resource)] for each in self._asked)
-
-    @property
     def _n_left(self) -> int:
         return max(0, math.ceil(round(self._n_iter - self.n_used, 9)))
 
@@ -178,7 +175,14 @@ class OptimizerSource:
             while len(asked) < n:
                 asked.append(self.optimizer._propose())
             self.reason = "n_iter"
-        self._asked += asked
+        return asked
+
+    def _take(self, asked: list[Evaluation]) -> list[Evaluation]:
+        """Count evaluations as asked, and return them."""
+        rungs = self.optimizer._rungs
+        for each in asked:
+            self._asked.append(each)
+            self.n_used += rungs.shares[rungs.rung_of(each.resource)]
         return asked
 
     def _is_within_tol(self) -> bool:
@@ -261,15 +265,12 @@ class OptimizerSource:
                 return []
             if are_those(asked, read, self.optimizer.space):
                 for each, earlier in zip(asked, read, strict=True):
-                    for part in COLUMNS.values():  # as it was before the evaluation
-                        setattr(each, part, getattr(earlier, part))
-                return asked
-            del self._asked[len(self._asked) - len(asked) :]
+                    each.said = earlier.said
+                return self._take(asked)
             self._start_over()
         if self._diverged:
             self._adopt(read)
-        self._asked += read
-        return read
+        return self._take(read)
 
     def _find(self, read: Sequence[Evaluation]) -> None:
         """Find the trials of earlier candidates in the optimizer that continues."""
@@ -345,7 +346,7 @@ class OptimizerSource:
             what = "posterior_mean and posterior_std"
             with self._timed(), softly() as attempt:
                 mean, std = attempt(what, predict, (mean, std))
-        chosen = {c: [getattr(t, v) for t in self.trials] for c, v in COLUMNS.items()}
+        chosen = {c: [t.said[v] for t in self.trials] for c, v in COLUMNS.items()}
         columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
         columns |= self._race_columns() if self._search.racing else {}
         return columns | (self._resource_columns() if self.resource else {})

@@ -20,7 +20,7 @@ from skrobustbo._arguments import (
 )
 from skrobustbo._names import count
 from skrobustbo._threads import limited_threads
-from skrobustbo._trials import Evaluation, Trial, Trials
+from skrobustbo._trials import COLUMNS, Evaluation, Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.optimizer._balancer import BranchState
 from skrobustbo.optimizer._branch import Branch, forget
@@ -271,17 +271,17 @@ class Optimizer:
                     raise
             if trial.number < 0:
                 self._n_asked += 1
-            said = trial.label, trial.mean, trial.std
+            said = {part: getattr(trial, part) for part in COLUMNS.values()}
             if trial.value is not None:
-                said = PROMOTED, trial.value, trial.value_std
-            return self._begin(Evaluation(trial, self._rungs.resource_of(rung), *said))
+                expected = {"mean": trial.value, "std": trial.value_std}
+                said |= {"label": PROMOTED, **expected}
+            return self._begin(Evaluation(trial, self._rungs.resource_of(rung), said))
 
     def _adopt(self, evaluation: Evaluation) -> None:
         """Take over an evaluation of another optimizer as one that was asked here."""
         with self._lock:
             trial = self._place(evaluation.params)
-            said = evaluation.label, evaluation.mean, evaluation.std
-            trial.label, trial.mean, trial.std = said
+            vars(trial).update(evaluation.said)
             evaluation.trial = self._known(trial) if self._rungs.amounts else trial
             self._begin(evaluation)
 
