@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self, cast
@@ -32,10 +31,8 @@ from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import Asked, CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import (
     OutOfFold,
-    ResourceAxis,
-    Schedule,
+    SearchRun,
     Stops,
-    run_search,
 )
 from skrobustbo.model_selection._checks import keeps_predictions, score_metric
 from skrobustbo.model_selection._failures import Outcome
@@ -60,24 +57,6 @@ Params = dict[str, Any]
 
 
 _HONEST = ("honest_score_", "honest_interval_", "honest_optimism_")
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The parts of a run of `fit` or `resume`."""
-
-    source: OptimizerSource
-    stops: Stops
-    journal: Journal
-    on_start: Callable[[], None]
-    schedule: Schedule
-    predictions: OutOfFold | None
-    resource: ResourceAxis | None
-
-    @property
-    def settings(self) -> Params:
-        """Arguments of `run_search` other than the source and the data."""
-        return {name: value for name, value in vars(self).items() if name != "source"}
 
 
 class ContinuedSource(OptimizerSource):
@@ -503,10 +482,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         """
         data = {"X": X, "y": y, **params}
         with listening(self) as begin:
-            with self._set_up(data, begin) as run:
-                reason = run_search(self, run.source, X, y, params, **run.settings)
-                run.journal.end(reason or run.source.reason)
-            self._conclude(run, reason, data)
+            with self._set_up(data, begin) as (source, run):
+                reason = run.run()
+                run.journal.end(reason or source.reason)
+            self._conclude(source, run, reason, data)
         return self
 
     def get_params(self, deep: bool = True) -> Params:
@@ -722,10 +701,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             try:
                 data = {"X": X, "y": y, **params}
                 total = self._total(more)
-                with self._set_up(data, begin, total, resuming=True) as run:
-                    reason = run_search(self, run.source, X, y, params, **run.settings)
-                    run.journal.end(reason or run.source.reason)
-                self._conclude(run, reason, data)
+                with self._set_up(data, begin, total, resuming=True) as (source, run):
+                    reason = run.run()
+                    run.journal.end(reason or source.reason)
+                self._conclude(source, run, reason, data)
             except BaseException:
                 self._restore(before)
                 raise
@@ -769,8 +748,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         n_iter: int | None = None,
         *,
         resuming: bool = False,
-    ) -> Iterator[_Run]:
-        """Return the parts of a run as a context, after all checks that need no fit.
+    ) -> Iterator[tuple[OptimizerSource, SearchRun]]:
+        """Return the source and the run, after all checks that need no fit.
 
         `begin` is called with the identity of the search right before the first fit.
         """
@@ -785,12 +764,25 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                     self._forget(source)
                 begin(journal.identity)
 
-            how = source.schedule(), kept, source.resource
-            yield _Run(source, stops, journal, on_start, *how)
+            run = SearchRun(
+                self,
+                source,
+                data["X"],
+                data["y"],
+                {k: v for k, v in data.items() if k not in ("X", "y")},
+                stops=stops,
+                journal=journal,
+                on_start=on_start,
+                schedule=source.schedule(),
+                predictions=kept or OutOfFold(),
+                resource=source.resource,
+            )
+            yield source, run
 
-    def _conclude(self, run: _Run, reason: str, data: Params) -> None:
-        """Set the fitted attributes that `run_search` does not."""
-        source = run.source
+    def _conclude(
+        self, source: OptimizerSource, run: SearchRun, reason: str, data: Params
+    ) -> None:
+        """Set the fitted attributes that a run does not."""
         self._memory = run.journal if run.journal.path is None else None
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
