@@ -4,9 +4,8 @@ from skrobustbo.checkpoint._compare import Parts as Parts
 from skrobustbo.checkpoint._describe import describe, describe_data, shortened
 from skrobustbo.checkpoint._header import TEXT
 from skrobustbo.checkpoint._journal import Done as Done
-from skrobustbo.checkpoint._journal import Journal
+from skrobustbo.checkpoint._journal import Journal, open_journal
 from skrobustbo.checkpoint._lock import CheckpointError, NotBegun
-from skrobustbo.checkpoint._open import open_journal
 from skrobustbo.checkpoint._reader import Contents, read_contents
 from skrobustbo.checkpoint._records import Asked
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from warnings import warn
 
-from skrobustbo._names import be, count, printable
+from skrobustbo._names import printable
 
 #: For each part of a search, its items and their descriptions.
 Parts = Mapping[str, Mapping[str, str]]
@@ -71,25 +71,6 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
         for name, value in now.items()
         if before.get(name, value) != value
     ]
-
-
-def resumption(
-    path: str,
-    n_candidates: int,
-    n_folds: int,
-    n_failed: int,
-    changed: Sequence[str],
-    *,
-    again: bool,
-    n_lost: int = 0,
-) -> str:
-    """Return in words what a run goes on from, and what differs from the last call."""
-    held = f"{count(n_candidates, 'candidate')}, {count(n_folds, 'fold')}"
-    held += f", {n_failed} of them failed" if n_failed else ""
-    held += f" and {be(n_failed)} fitted again" if again else ""
-    if n_lost:
-        held += f", {n_lost} more were not written and are fitted again"
-    return "; ".join([f"Resumed from the checkpoint {path!r}: {held}", *changed])
 
 
 # Versions -----------------------------------------------------------------------------

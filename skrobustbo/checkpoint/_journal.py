@@ -6,12 +6,13 @@ import math
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from skrobustbo._names import be, count
 from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
@@ -20,11 +21,10 @@ from skrobustbo.checkpoint._compare import (
     Parts,
     compare_versions,
     difference,
-    resumption,
     versions_here,
 )
 from skrobustbo.checkpoint._header import Outline, parse_header
-from skrobustbo.checkpoint._lock import CheckpointError
+from skrobustbo.checkpoint._lock import CheckpointError, locked
 from skrobustbo.checkpoint._reader import contents_of
 
 #: A finished fold, and its result.
@@ -399,12 +399,13 @@ class FileJournal(Journal):
         self._n_turns = max((fold.turn for _, fold in folds), default=0)
         failed = {key for key, fold in folds if fold.has_failed}
         again = failed if self._retry_failed else set()
-        self.resumed = resumption(
-            self.path,
-            *(self.n_asked[1], len(folds), len(failed), self.changed),
-            again=bool(again),
-            n_lost=len(self._lost),
-        )
+        held = f"{count(self.n_asked[1], 'candidate')}, {count(len(folds), 'fold')}"
+        held += f", {len(failed)} of them failed" if failed else ""
+        held += f" and {be(len(again))} fitted again" if again else ""
+        if self._lost:
+            held += f", {len(self._lost)} more were not written and are fitted again"
+        resumed = f"Resumed from the checkpoint {self.path!r}: {held}"
+        self.resumed = "; ".join([resumed, *self.changed])
         for candidate, split in again:
             del self._folds[candidate][split]
         self._again = again | self._lost
@@ -478,3 +479,24 @@ class FileJournal(Journal):
         if self._store is None:
             raise RuntimeError("Expected the splits to be set before the first fold.")
         return self._store
+
+
+@contextmanager
+def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[FileJournal]:
+    """Return a context that gives the journal at a path, locked until it ends.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    retry_failed : bool, default=False
+        Whether folds that failed are fitted again.
+    """
+    name = store.real_path(path)  # one lock for all names of a file
+    store.exists(name)  # looked at before anything is put beside it
+    with locked(name), closing(FileJournal(name, retry_failed=retry_failed)) as journal:
+        try:
+            yield journal
+        except BaseException:
+            journal.fail()
+            raise

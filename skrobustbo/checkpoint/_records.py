@@ -38,53 +38,30 @@ def require(condition: bool, what: str) -> None:
 
 def dumps(value: Any) -> str:
     """Return JSON text, the same for the same value; numbers exactly."""
-    return json.dumps(_written(value), allow_nan=False, separators=(",", ":"))
+    return json.dumps(value, default=_number, separators=(",", ":"))
 
 
-def _written(value: Any) -> Any:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): _written(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_written(item) for item in value]
+def _number(value: Any) -> Any:
+    """Return a number of another type than those of Python as one of these."""
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, bool | int):
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else {_FLOAT: str(number)}
-
-
-_FLOAT = "$float"
-_NAMED = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+    return value if isinstance(value, bool | int) else float(value)
 
 
 def loads(body: str) -> dict[str, Any]:
     """Return the JSON object of a text; Malformed if it is none."""
     try:
-        value = json.loads(body, parse_constant=_refuse, object_hook=_read)
+        value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise Malformed("not JSON") from error
     require(isinstance(value, dict), "not a JSON object")
     return value
 
 
-def _refuse(constant: str) -> Any:
-    raise Malformed(f"{constant} is not JSON")
-
-
-def _read(found: dict[str, Any]) -> Any:
-    """Return a dict as it is, or the number that it is written for."""
-    if found.keys() == {_FLOAT} and isinstance(found[_FLOAT], str):
-        return _NAMED.get(found[_FLOAT], found)
-    return found
-
-
 def check_parts(record: Mapping[str, Any], forms: Mapping[str, Any], what: str) -> None:
     """Raise Malformed unless a record has parts of these names and forms."""
     require(record.keys() == forms.keys(), f"the parts of {what}")
-    for name, form in forms.items():
-        require(has_form(record[name], form), f"the {name} of {what}")
+    wrong = [name for name, form in forms.items() if not has_form(record[name], form)]
+    require(not wrong, f"{', '.join(wrong)} of {what}")
 
 
 def is_count(value: Any, most: int = _COUNT) -> bool:

@@ -12,7 +12,7 @@ from skrobustbo.evaluation._predictions import Recorder, flat
 from skrobustbo.evaluation._progress import counter
 from skrobustbo.evaluation._racing import Racing
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
-from skrobustbo.evaluation._run import run_search
+from skrobustbo.evaluation._run import SearchRun
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
@@ -23,10 +23,10 @@ __all__ = [
     "Recorder",
     "ResourceAxis",
     "Schedule",
+    "SearchRun",
     "Source",
     "Stops",
     "counter",
     "flat",
-    "run_search",
     "take_folds",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.base import clone, is_classifier
@@ -47,85 +47,47 @@ from skrobustbo.evaluation._stops import Stops
 from skrobustbo.evaluation._warm import WarmModels
 
 
-def run_search(
-    search: BaseSearchCV,
-    source: Source,
-    X: Any,
-    y: Any = None,
-    params: Mapping[str, Any] | None = None,
-    stops: Stops | None = None,
-    journal: Journal | None = None,
-    on_start: Callable[[], None] | None = None,
-    schedule: Schedule | None = None,
-    predictions: OutOfFold | None = None,
-    resource: ResourceAxis | None = None,
-) -> str:
-    """Evaluate the candidates of `source` and set the fitted attributes of `search`.
+@dataclass
+class SearchRun:
+    """One call of `fit` of a search, for any source of candidates.
+
+    Everything that needs no fit is checked when it is made.
 
     Parameters
     ----------
-    search : BaseSearchCV
+    estimator : BaseSearchCV
         The search with its settings. It gets the fitted attributes of `GridSearchCV`.
     source : Source
         Where candidates come from.
     X, y : array-like
         The data.
-    params : dict, default=None
+    params : dict, default={}
         Further arguments of `fit`: for the estimator, the scorer and the splitter.
-    stops : Stops, default=None
-        What may end the search early. None: nothing does.
-    journal : Journal, default=None
+    stops : Stops
+        What may end the search early. Default: nothing does.
+    journal : Journal
         Records the results, and returns those of an earlier run.
     on_start : callable, default=None
         Called before the first fit, after all checks that need no fit.
-    schedule : Schedule, default=None
+    schedule : Schedule
         When to ask for candidates and tell their values. Default: in rounds.
-    predictions : OutOfFold, default=None
+    predictions : OutOfFold
         Collects the predictions of all candidates for the test rows of their folds.
     resource : ResourceAxis, default=None
         The resource, if candidates are evaluated with a part of it.
-
-    Returns
-    -------
-    reason : str
-        "callback" if a callback asked to stop, "" if the source has no more candidates,
-        and otherwise the reason of `stops`.
-
-    Raises
-    ------
-    TimeoutError, KeyboardInterrupt
-        If `stops` ended the search before any candidate was finished.
     """
-    stops = stops or Stops()
-    settings = dict(params or {}), stops, schedule or Schedule()
-    kept = journal or Journal(), predictions or OutOfFold()
-    fit = _Fit(search, source, X, y, *settings, *kept, resource)
-    if on_start is not None:
-        on_start()
-    with stops.watched():
-        stopped = fit.search()
-        fit.conclude()
-    stops.warn(len(source.trials), source.n_planned)
-    if search.refit:
-        fit.refit()
-    fit.root.call_on_fit_task_end(**fit.callback_arguments())
-    return stops.reason or ("callback" if stopped else "")
-
-
-@dataclass
-class _Fit:
-    """One call of `fit`."""
 
     estimator: BaseSearchCV
     source: Source
     X: Any
-    y: Any
-    params: dict[str, Any]
-    stops: Stops
-    schedule: Schedule
-    journal: Journal
-    predictions: OutOfFold
-    resource: ResourceAxis | None
+    y: Any = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    stops: Stops = field(default_factory=Stops)
+    journal: Journal = field(default_factory=Journal)
+    on_start: Callable[[], None] | None = None
+    schedule: Schedule = field(default_factory=Schedule)
+    predictions: OutOfFold = field(default_factory=OutOfFold)
+    resource: ResourceAxis | None = None
 
     def __post_init__(self) -> None:
         search = self.estimator
@@ -154,6 +116,31 @@ class _Fit:
         self.predictions.job = self.job
         self.models, self.n_asked = WarmModels(), 0
         search.n_splits_ = len(self.job.splits)
+
+    def run(self) -> str:
+        """Evaluate the candidates and set the fitted attributes of the search.
+
+        Returns
+        -------
+        reason : str
+            "callback" if a callback asked to stop, "" if the source has no more
+            candidates, and otherwise the reason of `stops`.
+
+        Raises
+        ------
+        TimeoutError, KeyboardInterrupt
+            If `stops` ended the search before any candidate was finished.
+        """
+        if self.on_start is not None:
+            self.on_start()
+        with self.stops.watched():
+            stopped = self.search()
+            self.conclude()
+        self.stops.warn(len(self.source.trials), self.source.n_planned)
+        if self.estimator.refit:
+            self.refit()
+        self.root.call_on_fit_task_end(**self.callback_arguments())
+        return self.stops.reason or ("callback" if stopped else "")
 
     def callback_arguments(self, **more: Any) -> dict[str, Any]:
         """Return the arguments of callbacks for tasks that concern all the data."""

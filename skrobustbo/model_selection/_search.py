@@ -30,8 +30,8 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import (
     OutOfFold,
+    SearchRun,
     Stops,
-    run_search,
 )
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
@@ -722,7 +722,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                     self.optimizer_ = source.optimizer
                 begin(journal.identity)
 
-            reason = run_search(
+            run = SearchRun(
                 self,
                 source,
                 X,
@@ -732,9 +732,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 journal=journal,
                 on_start=on_start,
                 schedule=source.schedule(),
-                predictions=kept,
+                predictions=kept or OutOfFold(),
                 resource=source.resource,
             )
+            reason = run.run()
             journal.end(reason or source.reason)
         self._memory = journal if journal.path is None else None
         self._conclude(source, reason or source.reason, kept, data)
@@ -753,7 +754,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         predictions: OutOfFold | None,
         data: Params,
     ) -> None:
-        """Set the fitted attributes that `run_search` does not."""
+        """Set the fitted attributes that a run does not."""
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
         if source.resource is not None:

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 
 from fixed_source import FixedSource
 from skrobustbo._sklearn_compat import fit_context
-from skrobustbo.evaluation import run_search
+from skrobustbo.evaluation import SearchRun
 
 
 def _grid(search):
@@ -32,7 +32,7 @@ def _sample(search):
 
 def _fit_with(candidates, batch_size):
     def fit(self, X, y=None, **params):
-        run_search(self, FixedSource(candidates(self), batch_size), X, y, params)
+        SearchRun(self, FixedSource(candidates(self), batch_size), X, y, params).run()
         return self
 
     fit.__doc__ = GridSearchCV.fit.__doc__

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from skrobustbo.evaluation import run_search
+from skrobustbo.evaluation import SearchRun
 
 sys.path.append(str(Path(__file__).parents[1] / "helpers"))
 from fixed_source import FixedSource
@@ -53,7 +53,7 @@ def killed_search(batch_size=4):
     search = GridSearchCV(Deadly(), {"number": [0]}, cv=3, refit=False)
     with warnings.catch_warnings(), parallel_config(backend="dask"):
         warnings.simplefilter("ignore")
-        run_search(search, FixedSource(candidates, batch_size), X, y)
+        SearchRun(search, FixedSource(candidates, batch_size), X, y).run()
     return np.isfinite(search.cv_results_["mean_test_score"])
 
 

@@ -24,10 +24,10 @@ from fake_estimators import (
 from fixed_source import FixedSource
 from skrobustbo import Integer, RobustBayesSearchCV
 from skrobustbo.evaluation import (
+    SearchRun,
     Stops,
     _dask,
     _dask_workers,
-    run_search,
 )
 
 distributed = pytest.importorskip("distributed")
@@ -47,7 +47,7 @@ def listed(estimator, values, batch_size=None, cv=3, stops=None):
     grid = GridSearchCV(estimator, {"a": [0.0]}, cv=cv, refit=False)
     source = FixedSource([{"a": a} for a in values], batch_size)
     with parallel_config(backend="dask"):
-        run_search(grid, source, X, y, stops=stops)
+        SearchRun(grid, source, X, y, stops=stops).run()
     return grid.cv_results_["mean_test_score"]
 
 

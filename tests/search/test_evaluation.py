@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from fake_estimators import Marked, marks_of, search_of, strike_once
 from fixed_source import FixedSource
 from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
-from skrobustbo.evaluation import _folds, run_search
+from skrobustbo.evaluation import SearchRun, _folds
 from skrobustbo.evaluation._folds import BatchPool, Fold, is_loss
 from skrobustbo.evaluation._stops import Stops
 
@@ -33,7 +33,7 @@ def test_a_fixed_list_gives_the_results_of_a_grid(batch_size):
     grid = [{"a": a} for a in (0.1, 0.2, 0.9, 0.35)]
     theirs = GridSearchCV(Marked(), {"a": [0.1, 0.2, 0.9, 0.35]}, cv=3).fit(X, y)
     ours = GridSearchCV(Marked(), {"a": [0.1, 0.2, 0.9, 0.35]}, cv=3)
-    assert run_search(ours, FixedSource(grid, batch_size), X, y) == ""
+    assert SearchRun(ours, FixedSource(grid, batch_size), X, y).run() == ""
     assert list(ours.cv_results_) == list(theirs.cv_results_)
     for key, expected in theirs.cv_results_.items():
         if "time" not in key:

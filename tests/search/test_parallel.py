@@ -35,7 +35,7 @@ from fake_estimators import (
 )
 from fixed_source import FixedSource
 from skrobustbo import Real
-from skrobustbo.evaluation import run_search
+from skrobustbo.evaluation import SearchRun
 
 X, y = load_iris(return_X_y=True)
 
@@ -579,6 +579,6 @@ def test_fits_that_kill_their_workers_on_ray_cost_their_candidates_only(ray_clus
     grid = GridSearchCV(Deadly(), {"number": [0]}, cv=3, refit=False)
     candidates = FixedSource([{"number": i} for i in range(7)], 4)
     with parallel_config(backend="ray", n_jobs=-1):
-        run_search(grid, candidates, X, y)
+        SearchRun(grid, candidates, X, y).run()
     failed = np.isnan(grid.cv_results_["mean_test_score"])
     assert np.flatnonzero(failed).tolist() == [3, 4]

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 
-from skrobustbo.evaluation import Stops, run_search
+from skrobustbo.evaluation import SearchRun, Stops
 
 sys.path.append(str(Path(__file__).parents[1] / "helpers"))
 from fixed_source import FixedSource
@@ -48,7 +48,7 @@ def wall(durations, n_jobs, limit):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         stops = Stops(fit_timeout=limit)
-        run_search(search, FixedSource(candidates, None), X, y, stops=stops)
+        SearchRun(search, FixedSource(candidates, None), X, y, stops=stops).run()
     return time.perf_counter() - start
 
 

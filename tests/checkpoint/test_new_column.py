@@ -1,0 +1,79 @@
+"""A new column that is known when a candidate is asked: what changes for it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import skrobustbo
+
+ROOT = Path(skrobustbo.__file__).parent
+
+#: The change: a field of a trial, and its column. All in one file.
+CHANGES = {
+    'COLUMNS = {"model_label"': 'COLUMNS = {"asked_at": "asked_at", "model_label"',
+    "    reset: bool = False\n": (
+        "    reset: bool = False\n"
+        "    asked_at: float = field(default_factory=__import__('time').time)\n"
+    ),
+}
+
+USE = """
+import sys
+import numpy as np
+from sklearn.datasets import load_iris
+from sklearn.neighbors import KNeighborsClassifier
+from skrobustbo import Integer, Optimizer, RobustBayesSearchCV, load_checkpoint
+from skrobustbo.watching import main
+
+X, y = load_iris(return_X_y=True)
+path = sys.argv[1]
+
+
+def make(n_iter, **settings):
+    space = {"n_neighbors": Integer(1, 30)}
+    settings = {"n_iter": n_iter, "n_initial_points": 3, "random_state": 0, **settings}
+    return RobustBayesSearchCV(KNeighborsClassifier(), space, **settings)
+
+
+def column(search):
+    return list(search.cv_results_["asked_at"])
+
+
+told = []
+first = column(make(4, checkpoint=path, on_trial=told.append).fit(X, y))
+assert len(set(first)) == 4
+assert [record["asked_at"] for record in told] == first
+again = make(6, checkpoint=path).fit(X, y)
+assert column(again)[:4] == first
+loaded = load_checkpoint(path)
+assert [record["asked_at"] for record in loaded.trials] == column(again)
+assert list(loaded.trials_dataframe()["asked_at"]) == column(again)
+for racing in (None, "confident"):
+    search = make(4, racing=racing).fit(X, y)
+    first = column(search)
+    assert column(search.resume(X, y, n_iter=2))[:4] == first
+assert len(column(make(4, previous=path).fit(X, y))) == 4
+optimizer = Optimizer.from_dict(again.optimizer_.to_dict())
+assert len(optimizer.history_) == 6
+assert main(["watch", path]) == 0
+"""
+
+
+def test_a_new_column_takes_a_change_of_one_file(tmp_path):
+    """Checkpoints, `resume`, `load_checkpoint`, `watch` and `previous` know it then."""
+    shutil.copytree(ROOT, tmp_path / "skrobustbo")
+    trials = tmp_path / "skrobustbo" / "_trials.py"
+    text = trials.read_text(encoding="utf-8")
+    for before, after in CHANGES.items():
+        assert text.count(before) == 1
+        text = text.replace(before, after)
+    trials.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", USE, str(tmp_path / "search.ckpt")],
+        cwd=tmp_path,  # before what is installed
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
