@@ -288,18 +288,18 @@ BUDGET = {
     "_trials": 200,
     "acquisition": 630,
     "checkpoint": 1520,
-    "displays": 2680,
+    "displays": 2520,
     "evaluation": 2540,
     "functional": 250,
     "integrations": 1010,
     "kernels": 700,
-    "model_selection": 3870,
+    "model_selection": 3740,
     "optimizer": 1860,
     "policies": 2970,
     "previous": 110,
     "space": 1860,
     "surrogate": 1250,
-    "watching": 380,
+    "watching": 360,
 }
 
 
