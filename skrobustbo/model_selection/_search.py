@@ -29,11 +29,7 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo._trials import Trial
 from skrobustbo.checkpoint import CheckpointError, NoJournal, open_journal
-from skrobustbo.evaluation import (
-    OutOfFold,
-    Stops,
-    run_search,
-)
+from skrobustbo.evaluation import OutOfFold, Stops, run_search
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
