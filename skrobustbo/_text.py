@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
     """Return a time in a unit that suits it.
 
     >>> duration(0.021), duration(3.21), duration(75), duration(7384)
-    ('21 ms', '3.21 s', '75 s', '2 h 3 min')
+    ('21 ms', '3.21 s', '75 s', '2.05 h')
     >>> duration(float("nan"))  # of a fold that never came back
     'an unknown time'
     """
@@ -61,6 +61,4 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.3g} h"

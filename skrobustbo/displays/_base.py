@@ -60,7 +60,7 @@ class Drawing:
 
     def _height(self, look: Look) -> float:
         """Return the height of a new figure, in shares of its width."""
-        raise NotImplementedError
+        return 0.6
 
     def _draw_key(self, look: Look, figure: Any) -> None:
         """Explain the marks in a figure of its own, where the panels have no legend."""

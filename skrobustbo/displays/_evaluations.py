@@ -60,7 +60,7 @@ class EvaluationsDisplay(Display):
     Attributes
     ----------
     axes_ : array of matplotlib axes, shape (n_names, n_names)
-        Those above the diagonal are None; the corner has the key.
+        Those above the diagonal are None; their place has the key.
     figure_ : matplotlib figure
 
     Examples
@@ -182,7 +182,7 @@ class EvaluationsDisplay(Display):
         return 72 * 0.7 * look.width / len(self.names)
 
     def _draw_corner(self, look: Look) -> None:
-        """Explain colours and marks in the corner above the diagonal."""
+        """Explain colours in the corner, and marks below it, above the diagonal."""
         n = len(self.names)
         for unused in self.axes_[np.triu_indices(n, 1)]:
             unused.set_axis_off()
@@ -190,16 +190,16 @@ class EvaluationsDisplay(Display):
         if n == 1:
             colour_bar(colours, look, self.value_name, self.axes_[0, 0])
             return
-        corner = self.axes_[0, n - 1]
-        corner.legend(
+        # As far below the colour bar, whose label may be long, as there is room.
+        self.axes_[min(2, n - 2), n - 1].legend(
             handles=self._key(look),
-            loc="upper right",
-            bbox_to_anchor=(1.0, 0.85 - 4.2 * look.size / self._cell(look)),
+            loc="upper right" if n > 2 else "lower right",
             frameon=False,
             fontsize=0.9 * look.size,
         ).set_in_layout(False)
         if not np.isfinite(self.values).any():
             return
+        corner = self.axes_[0, n - 1]
         left = -1.0 if n > 3 else 0.05
         right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
         bar = corner.inset_axes((left, 0.85, right - left, 0.1))

@@ -129,9 +129,6 @@ class LengthScaleDisplay(Display):
             eliminated_at=eliminated,
         )
 
-    def _height(self, look: Look) -> float:
-        return 0.6
-
     def _draw(self, look: Look, ax: Any) -> None:
         height = self._height(look)
         self.figure_, axes = panels(

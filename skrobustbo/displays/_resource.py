@@ -9,12 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import (
-    Array,
-    Display,
-    computed,
-    told_records,
-)
+from skrobustbo.displays._base import Array, Display, computed, told_records
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
 from skrobustbo.displays._style import Look, Ticks, legend_above, panels
 

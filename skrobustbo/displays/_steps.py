@@ -504,9 +504,6 @@ class ResetDisplay(Display):
             value_name=value_name,
         )
 
-    def _height(self, look: Look) -> float:
-        return 0.6
-
     def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
         self.ax_ = axes[0, 0]

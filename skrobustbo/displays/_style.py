@@ -119,7 +119,8 @@ class Look:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
         ax.set_axisbelow(True)
-        self.parts += [axis_label(ax.xaxis), axis_label(ax.yaxis)]
+        # Beside a label below there may be another.
+        self.parts += [axis_label(ax.xaxis, 1.05), axis_label(ax.yaxis)]
         ax.grid(False)  # also what the user's style may have drawn
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
@@ -360,7 +361,7 @@ class Label:
 
     text: Any
     place: Any
-    share: float = 1.2
+    share: float
     upright: bool = False
     whole: str = ""
     shown: str = ""
@@ -371,21 +372,22 @@ class Label:
     def loosen(self) -> bool:
         """Break the text, and make it smaller, until it is as long as its place."""
         text = self.text.get_text()
-        # A formula, such as a unit, is not divided.
-        if not text or _FORMULA.search(text) or not self._too_long():
-            return False
         if text != self.shown:
             self.whole = text
-        word = min(longest_word(self.whole), len(self.whole))
+        name, *unit = re.split(r" (?=\(\$)", self.whole, maxsplit=1)
+        # A formula is not divided.
+        if not name or _FORMULA.search(name) or not self._too_long():
+            return False
+        word = min(longest_word(name), len(name))
         plans = [
             (share, most)
             for share in (1.0, 0.85, 0.7, _SMALL)
-            for most in range(len(self.whole), word - 1, -1)
+            for most in range(len(name), word - 1, -1)
         ]
         # Words are divided only where smaller letters do not help.
         plans += [(_SMALL, most) for most in range(word - 1, _LEAST, -1)]
         for share, most in plans:
-            self.shown = broken(self.whole, most)
+            self.shown = "\n".join([broken(name, most), *unit])
             self.text.set(text=self.shown, fontsize=share * self.size)
             if not self._too_long():
                 break
@@ -393,14 +395,17 @@ class Label:
 
     def _too_long(self) -> bool:
         box, room = self.text.get_window_extent(), self.place.bbox
+        edge = self.place.figure.figure.bbox
         if self.upright:
-            return bool(box.height > self.share * room.height)
-        return bool(box.width > self.share * room.width)
+            is_outside = box.y0 < edge.y0 or box.y1 > edge.y1
+            return bool(is_outside or box.height > self.share * room.height)
+        is_outside = box.x0 < edge.x0 or box.x1 > edge.x1
+        return bool(is_outside or box.width > self.share * room.width)
 
 
-def axis_label(axis: Any) -> Label:
+def axis_label(axis: Any, share: float = 1.2) -> Label:
     """Return the label of an axis as a part to be fitted in."""
-    return Label(axis.label, axis.axes, upright=axis.axis_name == "y")
+    return Label(axis.label, axis.axes, share, upright=axis.axis_name == "y")
 
 
 def title(figure: Any, text: str, size: float) -> Label:

@@ -14,11 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.evaluation import ROWS, ResourceAxis, flat
-from skrobustbo.model_selection._parameters import (
-    first_refusal,
-    present_values,
-    slips,
-)
+from skrobustbo.model_selection._parameters import first_refusal, present_values, slips
 from skrobustbo.space import Space
 
 #: Rungs below the full resource, where `min_resources` does not say otherwise.

@@ -28,11 +28,7 @@ from skrobustbo._sklearn_compat import (
     nested_params,
 )
 from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
-from skrobustbo.evaluation import (
-    OutOfFold,
-    SearchRun,
-    Stops,
-)
+from skrobustbo.evaluation import OutOfFold, SearchRun, Stops
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from picture_texts import collisions, outside
+from picture_texts import collisions, outside, overlap
 from skrobustbo import Candidate, Integer, Optimizer, Real, Space, displays, policies
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -211,6 +211,32 @@ def test_a_long_metric_is_whole_on_the_axis(run_of):
         texts = [ax.get_ylabel().replace("\n", "") for ax in axes]
         assert name in texts
         assert outside(display.figure_) == []
+
+
+METRIC = "neg_mean_absolute_percentage_error"
+
+
+@pytest.mark.parametrize("cls", [cls for cls in DISPLAYS if cls.shows_values])
+def test_a_long_metric_with_a_unit_is_not_cut_off(cls, run_of):
+    """The values are millions, which stands in the label."""
+    with plt.rc_context({"figure.figsize": (4.0, 3.0)}):
+        figure = cls.from_optimizer(run_of("many categories"), value_name=METRIC)
+    assert outside(figure.figure_) == []
+
+
+@pytest.mark.parametrize("case", ["long names", "many categories", "one value"])
+def test_the_key_is_clear_of_a_long_metric(case, run_of):
+    with plt.rc_context({"figure.figsize": (4.0, 3.0)}):
+        display = displays.EvaluationsDisplay.from_optimizer(
+            run_of(case), value_name=METRIC
+        )
+    axes = display.figure_.axes
+    display.figure_.canvas.draw()
+    (key,) = [ax.get_legend() for ax in axes if ax.get_legend() is not None]
+    (bar,) = [inset for ax in axes for inset in ax.child_axes]
+    label = bar.xaxis.label.get_window_extent()
+    assert "".join(bar.get_xlabel().split()).startswith(METRIC)
+    assert not any(overlap(label, t.get_window_extent()) for t in key.get_texts())
 
 
 TRANSPARENT = {"figure.facecolor": "none", "axes.facecolor": "none"}
