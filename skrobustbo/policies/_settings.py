@@ -147,7 +147,8 @@ _PLACE = re.compile(r"^\{(\w+)\}$", flags=re.MULTILINE)
 def settings(cls: type[Class]) -> type[Class]:
     """Make the constructor of a policy from its annotated attributes.
 
-    Settings are inherited. A subclass that redeclares one changes its default; with
+    An annotation says which values are allowed, as `check_kinds` reads it. Settings are
+    inherited. A subclass that redeclares one changes its default; with
     ``field(kw_only=False)`` it may be given by position; with ``field(init=False)`` it
     is a constant and no setting any more. What belongs to the class and never was a
     setting is a ``ClassVar``. Nothing but the attributes is generated: representation,
