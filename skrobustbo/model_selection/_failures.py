@@ -138,8 +138,8 @@ def check_fits(
     """
     error_score = search.error_score
     goes_on = not isinstance(error_score, str) and not math.isnan(error_score)
-    errors = [error for trial in trials for error in trial.errors]
-    if goes_on or not errors or len(errors) < sum(len(t.folds) for t in trials):
+    errors = [fold.fit_error or "" for trial in trials for fold in trial.folds]
+    if goes_on or not errors or "" in errors:
         return
     same = len({exception_line(error) for error in errors}) == 1
     # One that took too long, or took its worker down, has raised nothing.

@@ -273,8 +273,7 @@ class Optimizer:
                 self._n_asked += 1
             said = {part: getattr(trial, part) for part in COLUMNS.values()}
             if trial.value is not None:
-                expected = {"mean": trial.value, "std": trial.value_std}
-                said |= {"label": PROMOTED, **expected}
+                said |= {"label": PROMOTED, "mean": trial.value, "std": trial.value_std}
             return self._begin(Evaluation(trial, self._rungs.resource_of(rung), said))
 
     def _adopt(self, evaluation: Evaluation) -> None:
@@ -820,8 +819,7 @@ def _check_restored(optimizer: Optimizer) -> None:
     """Raise a ValueError unless the restored parts fit together."""
     for branch in optimizer._branches:
         if not branch.is_consistent:
-            policy = type(branch.policy).__name__
-            raise ValueError(f"a state of {policy} out of place")
+            raise ValueError(f"a state of {type(branch.policy).__name__} out of place")
     n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
     if n > 1 and not balancer.consistent(n, len(optimizer._trials)):
         raise ValueError("a state of the balancer out of place")

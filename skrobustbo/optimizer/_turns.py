@@ -77,8 +77,8 @@ class Turns:
 
     # The initial design ---------------------------------------------------------------
 
-    def next_trial(self, n_asked: int) -> Trial:
-        """Return the next new point; SpaceExhausted if none is left.
+    def _of_design(self, n_asked: int) -> Trial | None:
+        """Return the next point of the design, None if the design is over.
 
         The design continues until there is a finite value.
         """
@@ -88,7 +88,7 @@ class Turns:
                 return branch.trial(given.x, "initial", params=dict(given.params))
         over = len(self._trials.trials) >= self.n_points and self._filled
         if over and self._trials.best is not None:
-            return self._propose(n_asked)
+            return None
         return self._from_sequence(n_asked)
 
     @property
@@ -132,8 +132,13 @@ class Turns:
 
     # The branches by turns ------------------------------------------------------------
 
-    def _propose(self, n_asked: int) -> Trial:
-        """Return what the branch whose turn it is asks; SpaceExhausted at the end."""
+    def next_trial(self, n_asked: int) -> Trial:
+        """Return the next new point; SpaceExhausted if none is left.
+
+        After the design, it is what the branch asks whose turn it is.
+        """
+        if (given := self._of_design(n_asked)) is not None:
+            return given
         if len(self._branches) == 1:
             return self._branches[0].propose(n_asked)
         left = [i for i, branch in enumerate(self._branches) if not branch.is_empty]

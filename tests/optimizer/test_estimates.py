@@ -8,6 +8,7 @@ import pytest
 import inside
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import BOHO, HEStableOpt, StableOpt, available
+from skrobustbo.policies._boho import BOHOState
 
 SPACE = {"x": Real(0, 1)}
 
@@ -59,8 +60,14 @@ def test_boho_improves_on_a_value_that_was_measured_in_full():
         inside.tell(optimizer, {"x": x}, value, std)
     models = inside.models(optimizer)
     assert models.best * models.scale + models.shift == pytest.approx(2.0)
-    incumbent = optimizer.policy._incumbent(None, models, None)
-    assert incumbent == models.best == models.z[2]
+    asked = []
+
+    def argmax(acq):
+        asked.append(acq)
+        return models.X[0], 0.0
+
+    optimizer.policy.suggest(BOHOState([1.0]), models, argmax, [])
+    assert asked[0].incumbent == models.best == models.z[2]
 
 
 def test_the_best_of_estimates_alone_is_the_best_of_all():
