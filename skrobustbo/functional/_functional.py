@@ -15,13 +15,12 @@ from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._names import be, count, every
-from skrobustbo._trials import FoldId, RawResult, Trial
+from skrobustbo._trials import Done, FoldId, RawResult, Trial
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import (
     Flight,
     Fold,
     JoblibPool,
-    KnownResult,
     Running,
     Schedule,
     Stops,
@@ -364,7 +363,7 @@ class _Calls:
         """Return the one evaluation of a point."""
         return [Fold(trial.number, 0, trial.params, {})]
 
-    def known(self, trial: Trial) -> list[KnownResult]:
+    def known(self, trial: Trial) -> list[Done]:
         """Return nothing: there is no earlier run."""
         return []
 

@@ -34,7 +34,12 @@ from skrobustbo.evaluation import (
     SearchRun,
     Stops,
 )
-from skrobustbo.model_selection._checks import keeps_predictions, score_metric
+from skrobustbo.model_selection._checks import (
+    check_shape,
+    keeps_predictions,
+    score_metric,
+    shape_of,
+)
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
@@ -44,7 +49,6 @@ from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._rung_source import RungSource
-from skrobustbo.model_selection._shape import check_shape, shape_of
 from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
