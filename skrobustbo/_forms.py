@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from types import NoneType, UnionType
 from typing import (
@@ -28,25 +28,18 @@ Positive = Annotated[float, lambda value: 1 / _LARGEST <= value <= _LARGEST]
 #: A number that is not negative, such as a standard deviation that may be zero.
 NotNegative = Annotated[float, lambda value: 0 <= value < math.inf]
 
-_PLAIN: dict[Any, Callable[[Any], bool]] = {
-    Any: lambda value: True,
-    bool: lambda value: type(value) is bool,
-    int: lambda value: type(value) is int,
-    float: lambda value: (
-        type(value) is float or (type(value) is int and abs(value) <= 2**53)
-    ),
-    str: lambda value: type(value) is str,
-    NoneType: lambda value: value is None,
-}
-
 
 def has_form(value: Any, form: Any) -> bool:
     """Return whether a value is of a type, down to the items of lists and dicts.
 
     Types other than those of JSON, and dicts of them, are not looked into.
     """
-    if form in _PLAIN:
-        return _PLAIN[form](value)
+    if form is Any:
+        return True
+    if form in (bool, int, str, NoneType):
+        return type(value) is form
+    if form is float:
+        return type(value) is float or (type(value) is int and abs(value) <= 2**53)
     origin, args = get_origin(form), get_args(form)
     if origin is Annotated:
         return has_form(value, args[0]) and all(holds(value) for holds in args[1:])
