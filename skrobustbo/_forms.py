@@ -47,17 +47,6 @@ Positive = Annotated[float, lambda value: 1 / _LARGEST <= value <= _LARGEST]
 #: A number that is not negative, such as a standard deviation that may be zero.
 NotNegative = Annotated[float, lambda value: 0 <= value < math.inf]
 
-_PLAIN: dict[Any, Callable[[Any], bool]] = {
-    Any: lambda value: True,
-    bool: lambda value: type(value) is bool,
-    int: lambda value: type(value) is int,
-    float: lambda value: (
-        type(value) is float or (type(value) is int and abs(value) <= 2**53)
-    ),
-    str: lambda value: type(value) is str,
-    NoneType: lambda value: value is None,
-}
-
 
 def has_form(value: Any, form: Any, at: Any = None) -> bool:
     """Return whether a value is of a type, down to the items of lists and dicts.
@@ -65,8 +54,12 @@ def has_form(value: Any, form: Any, at: Any = None) -> bool:
     Types other than those of JSON, and dicts of them, are not looked into. `at` is what
     values marked with `Consistent` have to fit; None: they may be any.
     """
-    if form in _PLAIN:
-        return _PLAIN[form](value)
+    if form is Any:
+        return True
+    if form in (bool, int, str, NoneType):
+        return type(value) is form
+    if form is float:
+        return type(value) is float or (type(value) is int and abs(value) <= 2**53)
     origin, args = get_origin(form), get_args(form)
     if origin is Annotated:
         return has_form(value, args[0], at) and all(

@@ -104,6 +104,10 @@ class FoldResult:
         return bool(self.fit_error) or not finite
 
 
+#: A finished fold, and its result.
+Done = tuple[FoldId, FoldResult]
+
+
 @dataclass(eq=False)
 class Trial:
     """One point, from the ask to the tell.

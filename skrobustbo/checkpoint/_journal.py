@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._names import be, count
-from skrobustbo._trials import Evaluation, FoldId, FoldResult
+from skrobustbo._trials import Done, Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
@@ -26,9 +26,6 @@ from skrobustbo.checkpoint._compare import (
 from skrobustbo.checkpoint._header import Outline, parse_header
 from skrobustbo.checkpoint._lock import CheckpointError, locked
 from skrobustbo.checkpoint._reader import contents_of
-
-#: A finished fold, and its result.
-Done = tuple[FoldId, FoldResult]
 
 #: Splits that a checkpoint may have.
 _MAX_SPLITS = 1_000_000

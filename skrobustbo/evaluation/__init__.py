@@ -2,7 +2,6 @@
 
 from skrobustbo.evaluation._checks import take_folds
 from skrobustbo.evaluation._flight import Flight as Flight
-from skrobustbo.evaluation._flight import KnownResult as KnownResult
 from skrobustbo.evaluation._flight import Running as Running
 from skrobustbo.evaluation._flight import Schedule
 from skrobustbo.evaluation._folds import Fold as Fold

@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from skrobustbo._trials import Evaluation, FoldId, FoldResult
+from skrobustbo._trials import Done, Evaluation, FoldId
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._racing import Estimate, Race, Racing
-
-#: A result of an earlier run, and its fold.
-KnownResult = tuple[FoldId, FoldResult]
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class Hooks(Protocol):
         """Return the folds of a candidate."""
         ...
 
-    def known(self, trial: Evaluation) -> list[KnownResult]:
+    def known(self, trial: Evaluation) -> list[Done]:
         """Return the results that an earlier run has of a candidate."""
         ...
 
@@ -154,7 +151,7 @@ class Flight:
         self.is_stopped = self._is_last = False
         self._batches: list[Batch] = []
         self._candidates: dict[int, Running] = {}
-        self._known: list[KnownResult] = []
+        self._known: list[Done] = []
 
     def fill(self) -> bool:
         """Tell finished batches and ask for new ones; return whether any are in flight.

@@ -23,7 +23,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import Evaluation, FoldId, FoldResult
+from skrobustbo._trials import Done, Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._checks import (
     check_same,
@@ -34,7 +34,7 @@ from skrobustbo.evaluation._checks import (
     returned,
     take_folds,
 )
-from skrobustbo.evaluation._flight import Flight, KnownResult, Running, Schedule
+from skrobustbo.evaluation._flight import Flight, Running, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
 from skrobustbo.evaluation._out_of_fold import OutOfFold
@@ -260,7 +260,7 @@ class SearchRun:
         told = self.callback_arguments(**self.source.progress())
         return bool(task.call_on_fit_task_end(**told))
 
-    def known(self, trial: Evaluation) -> list[KnownResult]:
+    def known(self, trial: Evaluation) -> list[Done]:
         """Return the results that an earlier run has of a candidate."""
         known = self.journal.folds_of(trial.number)
         for _, result in known:

@@ -15,13 +15,12 @@ from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._names import be, count, every
-from skrobustbo._trials import Evaluation, FoldId, RawResult
+from skrobustbo._trials import Done, Evaluation, FoldId, RawResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import (
     Flight,
     Fold,
     JoblibPool,
-    KnownResult,
     Running,
     Schedule,
     Stops,
@@ -363,7 +362,7 @@ class _Calls:
         """Return the one evaluation of a point."""
         return [Fold(trial.number, 0, trial.params, {})]
 
-    def known(self, trial: Evaluation) -> list[KnownResult]:
+    def known(self, trial: Evaluation) -> list[Done]:
         """Return nothing: there is no earlier run."""
         return []
 

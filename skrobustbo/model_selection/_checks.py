@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from skrobustbo._names import canonical, shown
+from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.checkpoint import describe
 from skrobustbo.model_selection._parameters import settings_in
 from skrobustbo.policies import Policy, RobustUCB, make_policy
@@ -207,3 +210,34 @@ def _in_branch(
         present = settings_in(branch, listed, given)
     own = {name: present[name] for name in branch.names if name in present}
     return {**own, **params}
+
+
+# The shape of the data, which are not kept -------------------------------------------
+
+Shape = tuple[int, int | None]
+
+
+def shape_of(X: Any) -> Shape:
+    """Return the number of rows and of columns, None where there are no columns."""
+    shape: Sequence[int] = (
+        np.shape(X[:1]) if isinstance(X, list) else getattr(X, "shape", ())
+    )
+    return num_samples(X), int(shape[1]) if len(shape) > 1 else None
+
+
+def check_shape(X: Any, before: Shape | None) -> None:
+    """Raise a ValueError if the data of `resume` have another shape than before."""
+    now = shape_of(X)
+    if now != before:
+        raise ValueError(
+            "The 'X' of RobustBayesSearchCV.resume must be that of fit, with "
+            f"{_shown(before)}. Got {_shown(now)} instead; call fit for other data, "
+            "with previous= to make use of this search."
+        )
+
+
+def _shown(shape: Shape | None) -> str:
+    if shape is None:
+        return "rows that are not known"
+    n_rows, n_columns = shape
+    return f"{n_rows} rows" + ("" if n_columns is None else f" of {n_columns} columns")

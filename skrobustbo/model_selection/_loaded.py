@@ -12,9 +12,9 @@ from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from skrobustbo._trials import Evaluation
-from skrobustbo.checkpoint import TEXT, Contents, read_contents
+from skrobustbo.checkpoint import TEXT, Contents, damaged, read_contents
 from skrobustbo.model_selection._listening import record_of, table_of
-from skrobustbo.model_selection._records import damaged, trials_in
+from skrobustbo.model_selection._records import trials_in
 from skrobustbo.space import from_json
 
 Record = dict[str, Any]
@@ -205,7 +205,7 @@ def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
         return metric if metrics else None
     if metric is None and len(metrics) == 1:
         return metrics[0]
-    raise damaged(contents, "its metric")
+    raise damaged(contents.path, "its metric")
 
 
 # How far it is ------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def _space(contents: Contents) -> list[Branch]:
             for branch in contents.header["outline"]["branches"]
         ]
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
-        raise damaged(contents, "its choices") from e
+        raise damaged(contents.path, "its choices") from e
 
 
 def _choices(choices: Sequence[Any] | None) -> list[Any] | None:

@@ -22,11 +22,11 @@ from skrobustbo.model_selection._checks import (
     metric_of,
     missing,
     not_listed,
+    shape_of,
 )
 from skrobustbo.model_selection._parameters import first_refusal, settings_in
 from skrobustbo.model_selection._preparing import of_dimension
 from skrobustbo.model_selection._records import trials_in
-from skrobustbo.model_selection._shape import shape_of
 from skrobustbo.previous import PreviousCandidates, from_cv_results
 from skrobustbo.space import Constraint, Space, constants, same
 

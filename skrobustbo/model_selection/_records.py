@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from skrobustbo._trials import SINGLE, Evaluation, Trial
-from skrobustbo.checkpoint import Asked, CheckpointError, Contents
+from skrobustbo.checkpoint import Asked, Contents, damaged
 from skrobustbo.evaluation import take_folds
 from skrobustbo.space import Space, from_json
 
@@ -81,7 +81,7 @@ def trials_in(
             trials.append(Evaluation(trial, asked.resource, asked.said, number))
             take_folds(trials[-1], contents.folds.get(number, {}).values(), metrics)
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
-        raise damaged(contents, "a candidate") from e
+        raise damaged(contents.path, "a candidate") from e
     return trials, metrics
 
 
@@ -105,10 +105,3 @@ def _params(
                 raise TypeError("a choice that is no index")
             params[name] = choice(asked.branch, name, value)
     return params
-
-
-def damaged(contents: Contents, what: str) -> CheckpointError:
-    """Return the error of a checkpoint that is not as it was written."""
-    return CheckpointError(
-        f"The checkpoint {contents.path!r} is damaged ({what}): restore it from a copy."
-    )

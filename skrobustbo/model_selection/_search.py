@@ -29,6 +29,7 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import OutOfFold, SearchRun, Stops
+from skrobustbo.model_selection._checks import check_shape, shape_of
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
@@ -37,7 +38,6 @@ from skrobustbo.model_selection._listening import listening, record_of, table_of
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._report import report
-from skrobustbo.model_selection._shape import check_shape, shape_of
 from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
