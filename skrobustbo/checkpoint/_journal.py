@@ -82,8 +82,7 @@ class Journal:
     @property
     def described(self) -> Parts:
         """What the first run described the search by; nothing before `begin`."""
-        found: Parts = self._header.get("search", {})
-        return found
+        return self._header.get("search", {})
 
     @property
     def n_asked(self) -> tuple[int, int]:
@@ -193,8 +192,7 @@ class Journal:
     def _replayed(
         self, source: Any, noted: Sequence[records.Asked]
     ) -> list[Evaluation]:
-        trials: list[Evaluation] = source.resume(noted)
-        return trials
+        return source.resume(noted)
 
     def _note(self, source: Any, trials: Sequence[Evaluation]) -> None:
         self._rounds.append(source.records(trials))

@@ -109,8 +109,7 @@ class Display(Drawing):
         if cls.shows_values:
             options.setdefault("value_name", metric_name(search))
         make: Any = cls  # every display has a from_optimizer with options of its own
-        display: Self = make.from_optimizer(optimizer, ax=ax, **options)
-        return display
+        return make.from_optimizer(optimizer, ax=ax, **options)
 
 
 def optimizer_of(search: Any) -> Any:
@@ -159,8 +158,7 @@ def recommended(optimizer: Any, branch: int | None = None) -> dict[str, Any]:
             f"Expected a branch with at least one finite value, got branch {branch} "
             "without any; choose another."
         )
-    best: dict[str, Any] = points[int(np.argmax(optimizer.predict(points)))]
-    return best
+    return points[int(np.argmax(optimizer.predict(points)))]
 
 
 def values_of(records: Records) -> Array:

@@ -74,8 +74,7 @@ class Scale:
         """Return positions as shares of the axis, from 0 to 1."""
         low, high = self._evenly(self.limits)
         # Halves keep the difference finite, whatever the ends.
-        shares: Array = (self._evenly(positions) / 2 - low / 2) / (high / 2 - low / 2)
-        return shares
+        return (self._evenly(positions) / 2 - low / 2) / (high / 2 - low / 2)
 
     def _evenly(self, positions: Any) -> Array:
         """Return positions where equal distances look equal."""

@@ -164,8 +164,7 @@ class _DaskSlot:
             self.task = self.fold = None
         if isinstance(result, BaseException):
             raise result
-        taken: tuple[FoldId, RawResult, float] = result
-        return taken
+        return result
 
     def _loss(self, error: Exception) -> Exception:
         """Return what to say of a fold that has no result.

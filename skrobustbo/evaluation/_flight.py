@@ -102,27 +102,21 @@ class Hooks(Protocol):
 
     def ask(self) -> list[Evaluation]:
         """Return the next candidates; an empty list at the end of the search."""
-        ...
 
     def begin(self, trials: Sequence[Evaluation]) -> Any:
         """Begin the callback task of a batch, and return it."""
-        ...
 
     def folds(self, trial: Evaluation, task: Any) -> list[Fold]:
         """Return the folds of a candidate."""
-        ...
 
     def known(self, trial: Evaluation) -> list[Done]:
         """Return the results that an earlier run has of a candidate."""
-        ...
 
     def tell(self, candidate: Running) -> None:
         """Tell the optimizer about a candidate that is over."""
-        ...
 
     def end(self, task: Any) -> bool:
         """End a callback task; return whether a callback asks to stop the search."""
-        ...
 
 
 class Flight:

@@ -82,15 +82,12 @@ class Work(Protocol):
 
     def fit(self, fold: Fold) -> tuple[FoldId, RawResult, float]:
         """Return the identity of a fold, its result and the seconds that it took."""
-        ...
 
     def failed(self, fold: Fold, reason: str) -> RawResult:
         """Return the result of a fold that never came back."""
-        ...
 
     def alone(self, fold: Fold) -> Work:
         """Return what a worker needs for one fold, to be sent to it."""
-        ...
 
 
 @dataclass
@@ -258,8 +255,7 @@ class BatchPool:
             self._wake()
             if found := self._survived([self._job.call(fold)]):
                 ((_, result, _),) = found
-                alone: RawResult = result
-                return alone
+                return result
         if self._job.settings["error_score"] == "raise":
             raise BrokenProcessPool(death(fold))
         return None

@@ -208,8 +208,7 @@ class _Slot:
             self._pool.lose()
         assert self.future is not None
         future, self.fold, self.future = self.future, None, None
-        result: tuple[FoldId, RawResult, float] = future.result()
-        return result
+        return future.result()
 
 
 def _settle(future: Future[Any], backend: Any, out: Any) -> None:

@@ -92,19 +92,15 @@ class SoloWorker(Protocol):
 
         With `alone`, no other fold may be in the same process meanwhile.
         """
-        ...
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
         """Start a fold."""
-        ...
 
     def is_done(self) -> bool:
         """Return whether something came of the fold."""
-        ...
 
     def take(self) -> tuple[FoldId, RawResult, float]:
         """Return what came of the fold, or raise one of the errors above."""
-        ...
 
 
 class WorkerPool:

@@ -33,7 +33,6 @@ class Source(Protocol):
     @property
     def n_planned(self) -> int:
         """Number of candidates there will be at most."""
-        ...
 
     def check(self, metrics: list[str]) -> None:
         """Raise a ValueError if the source cannot do with these metrics.
@@ -41,23 +40,18 @@ class Source(Protocol):
         There are none where a single one has no name. Called before the first fit, or
         after it if only then it is known what a callable scorer returns.
         """
-        ...
 
     def next_round(self) -> list[Evaluation]:
         """Return the candidates to evaluate side by side; none when it is over.
 
         They are numbered from 0 on.
         """
-        ...
 
     def tell(self, trial: Evaluation) -> None:
         """Take note of a candidate whose folds are known."""
-        ...
 
     def progress(self) -> Mapping[str, Any]:
         """Return what callbacks are told of the search so far."""
-        ...
 
     def columns(self) -> Mapping[str, Any]:
         """Return the columns to add to the table of results."""
-        ...

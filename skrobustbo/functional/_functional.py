@@ -17,14 +17,7 @@ from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._names import be, count, every
 from skrobustbo._trials import Done, Evaluation, FoldId, RawResult
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.evaluation import (
-    Flight,
-    Fold,
-    JoblibPool,
-    Running,
-    Schedule,
-    Stops,
-)
+from skrobustbo.evaluation import Flight, Fold, JoblibPool, Running, Schedule, Stops
 from skrobustbo.optimizer import Optimizer, checked_value
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space, fresh

@@ -204,5 +204,4 @@ def _means(folds: Sequence[FoldScores], draws: Array) -> Array:
     defined = np.isfinite(scores).any(axis=2)
     shares = np.where(defined, shares, 0.0)[:, :, None]
     scores = np.where(defined[:, :, None], scores, 0.0)
-    means: Array = (shares * scores).sum(axis=0) / shares.sum(axis=0)
-    return means
+    return (shares * scores).sum(axis=0) / shares.sum(axis=0)

@@ -139,8 +139,7 @@ class Findings:
     @cached_property
     def so_far(self) -> Array:
         """Best score up to each candidate, nan before the first."""
-        best: Array = np.fmax.accumulate(self.scores)
-        return best
+        return np.fmax.accumulate(self.scores)
 
     @cached_property
     def typical(self) -> float:
@@ -234,8 +233,7 @@ class Findings:
     @cached_property
     def branch(self) -> Space:
         """The branch of the best candidate."""
-        found: Space = self.notes.optimizer.space.branches[self._winner]
-        return found
+        return self.notes.optimizer.space.branches[self._winner]
 
     @cached_property
     def edges(self) -> list[Edge]:
@@ -419,8 +417,7 @@ def noise_of(folds: Array, n_initial: int) -> Noise:
 def _better(folds: Array) -> Array:
     """Return the better half of the candidates."""
     means = folds.mean(axis=1)
-    half: Array = folds[means >= np.median(means)]
-    return half
+    return folds[means >= np.median(means)]
 
 
 def _deviations(folds: Array) -> tuple[float, float]:

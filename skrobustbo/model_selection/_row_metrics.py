@@ -27,8 +27,7 @@ def _mean(values: Array) -> Weighted:
     """Return the mean of values of shape (m, n)."""
 
     def scores(weights: Array) -> Array:
-        mean: Array = weights @ values.T / weights.sum(axis=1, keepdims=True)
-        return mean
+        return weights @ values.T / weights.sum(axis=1, keepdims=True)
 
     return scores
 
@@ -42,8 +41,7 @@ def _accuracy(y: Array, predicted: Sequence[Array]) -> Weighted | None:
 
 def _total(weights: Array, column: Array) -> Array:
     """Return how many rows were drawn, shape (b,)."""
-    total: Array = weights.sum(axis=1)
-    return total
+    return weights.sum(axis=1)
 
 
 def _spread(weights: Array, column: Array) -> Array:
@@ -76,8 +74,7 @@ def _of_errors(
             weights @ each.T / of(weights, column)[:, None]
             for each, column in zip(losses, centred, strict=True)
         ]
-        mean: Array = np.mean(link(np.array(ratios)), axis=0)
-        return mean
+        return np.mean(link(np.array(ratios)), axis=0)
 
     return scores
 
@@ -120,8 +117,7 @@ def _area(positive: Array, predicted: Array) -> Weighted:
         below = np.add.reduceat(drawn * (1 - positive), starts, axis=1)
         ahead = np.cumsum(below, axis=1) - below / 2
         n_pairs = above.sum(axis=1) * below.sum(axis=1)
-        found: Array = (above * ahead).sum(axis=1) / n_pairs
-        return found
+        return (above * ahead).sum(axis=1) / n_pairs
 
     return area
 
@@ -162,8 +158,7 @@ def _by_label(
             "recall": n_true > 0,
         }
         share = shares.get(str(average), np.ones_like(ratios)).astype(float)
-        mean: Array = (share * ratios).sum(axis=1) / share.sum(axis=1)
-        return mean
+        return (share * ratios).sum(axis=1) / share.sum(axis=1)
 
     def scores(weights: Array) -> Array:
         drawn = weights.sum(axis=1, keepdims=True) > 0

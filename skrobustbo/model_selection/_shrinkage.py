@@ -79,8 +79,7 @@ def score_of_winner(of_all: Array, bags: Array, n_units: int) -> Honest:
 def _first_best(scores: Array) -> Array:
     """Return for each line of scores the first that is as good as the best."""
     best = scores.max(axis=1, keepdims=True)
-    first: Array = np.argmax(scores >= best - _ROUNDING * np.abs(best), axis=1)
-    return first
+    return np.argmax(scores >= best - _ROUNDING * np.abs(best), axis=1)
 
 
 def _expected_noise(
@@ -132,8 +131,7 @@ def _spread(values: Array) -> Array:
     """Return the standard deviations of columns, however large or small they are."""
     size = np.abs(values).max(axis=0)
     size = np.where(size > 0, size, 1.0)
-    spread: Array = size * (values / size).std(axis=0)
-    return spread
+    return size * (values / size).std(axis=0)
 
 
 def _shown_worse(m: int) -> float:

@@ -200,8 +200,7 @@ def _scores(cv_results: Any, name: str) -> NDArray[np.float64]:
             f"Expected the column {name!r} of the results to hold numbers, got "
             f"{cv_results[name]!r}; give 'cv_results_' as the search left it."
         ) from None
-    scores: NDArray[np.float64] = np.ma.filled(column, np.nan)
-    return scores
+    return np.ma.filled(column, np.nan)
 
 
 def _params(cv_results: Any, names: list[str]) -> list[Params]:

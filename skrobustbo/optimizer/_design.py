@@ -51,13 +51,11 @@ class Design:
         """Return the feasible point at a position; IndexError if none is found."""
         if not self.space.constrained:
             U = self._sobol(position + 1)
-            x: Array = self.space.from_uniform(U)[-1]
-            return x
+            return self.space.from_uniform(U)[-1]
         if not len(self.pool):  # which has the start of the sequence to itself
             raise IndexError("no feasible point")
         self._find(position + 1)
-        found: Array = self._found[position]
-        return found
+        return self._found[position]
 
     def _sobol(self, n: int) -> Array:
         return sobol(n, self.space.n_uniform, self._stream(0))
@@ -102,5 +100,4 @@ class Design:
 def _distinct(X: Array) -> Array:
     """Return the rows, each once, in the order of their first appearance."""
     first = np.sort(np.unique(X, axis=0, return_index=True)[1])
-    rows: Array = X[first]
-    return rows
+    return X[first]

@@ -52,12 +52,7 @@ from skrobustbo.optimizer._state import (
     trial_to_dict,
 )
 from skrobustbo.optimizer._turns import Turns, check_feasible, check_first
-from skrobustbo.policies import (
-    Policy,
-    make_policy,
-    policy_from_dict,
-    policy_to_dict,
-)
+from skrobustbo.policies import Policy, make_policy, policy_from_dict, policy_to_dict
 from skrobustbo.space import Constraint, Space, fresh
 from skrobustbo.surrogate import IncrementalGPR
 

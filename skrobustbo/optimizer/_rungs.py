@@ -404,8 +404,7 @@ def _unit(values: Array) -> Array:
         return np.zeros_like(values)
     scaled = values / np.abs(values).max()
     away = scaled - scaled.mean()
-    unit: Array = away / np.linalg.norm(away)
-    return unit
+    return away / np.linalg.norm(away)
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -62,8 +62,7 @@ def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
         if not record[name]:
             del record[name]
     record["params"] = branches[trial.branch].params_to_json(trial.params)
-    written: dict[str, Any] = to_json_state(record)
-    return written
+    return to_json_state(record)
 
 
 def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
@@ -73,8 +72,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
     params = space.own(space.params_from_json(record["params"]))
     rest = {"value_std": 0.0, "rungs": [], **rest}
     others = {"x": space.encode(params), "number": -1}
-    found: Trial = built(Trial, rest, params=params, **others)
-    return found
+    return built(Trial, rest, params=params, **others)
 
 
 def or_none(write: Callable[[], Any]) -> Any:

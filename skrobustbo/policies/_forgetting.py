@@ -18,12 +18,7 @@ from skrobustbo._forms import Consistent, Finite, NotNegative
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
-from skrobustbo.policies._interface import (
-    Array,
-    Metadata,
-    Setup,
-    Told,
-)
+from skrobustbo.policies._interface import Array, Metadata, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import settings

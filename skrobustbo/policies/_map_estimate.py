@@ -16,12 +16,7 @@ from skrobustbo.policies._models import (
     length_scale_candidate,
     map_length_scales,
 )
-from skrobustbo.policies._robust_state import (
-    Estimate,
-    RobustState,
-    fenced,
-    winsorized,
-)
+from skrobustbo.policies._robust_state import Estimate, RobustState, fenced, winsorized
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
