@@ -137,9 +137,9 @@ def _figures_closed():
 @pytest.fixture(scope="module")
 def one_blas():
     """One BLAS thread for a module: small matrices are faster, to the same bits."""
-    from skrobustbo.optimizer._determinism import one_blas_thread
+    from skrobustbo._threads import limited_threads
 
-    with one_blas_thread():
+    with limited_threads():
         yield
 
 
