@@ -79,8 +79,12 @@ def committed(setup, folder):
         folds = [number for (number,) in db.execute("SELECT number FROM fold")]
         bodies = dict(db.execute("SELECT number, body FROM candidate"))
         db.close()
-    read = space_of(setup).params_from_json
-    asked = {n: read(json.loads(body)["params"]) for n, body in bodies.items()}
+    branches = space_of(setup).branches
+    rows = {number: json.loads(body) for number, body in bodies.items()}
+    asked = {
+        number: branches[row["branch"]].params_from_json(row["params"])
+        for number, row in rows.items()
+    }
     return {fold_key(asked[n // N_SPLITS], _ROWS[n % N_SPLITS]) for n in folds}
 
 

@@ -47,7 +47,7 @@ def listed(estimator, values, batch_size=None, cv=3, stops=None):
     grid = GridSearchCV(estimator, {"a": [0.0]}, cv=cv, refit=False)
     source = FixedSource([{"a": a} for a in values], batch_size)
     with parallel_config(backend="dask"):
-        SearchRun(grid, source, X, y, stops=stops).run()
+        SearchRun(grid, source, X, y, stops=stops or Stops()).run()
     return grid.cv_results_["mean_test_score"]
 
 
