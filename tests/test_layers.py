@@ -287,7 +287,7 @@ BUDGET = {
     "_threads": 70,
     "_trials": 190,
     "acquisition": 610,
-    "checkpoint": 1490,
+    "checkpoint": 1480,
     "displays": 2510,
     "evaluation": 2470,
     "functional": 240,

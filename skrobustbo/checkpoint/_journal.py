@@ -67,7 +67,6 @@ class Journal:
         self._header: dict[str, Any] = {}
         self._splits: list[str] = []
         self._rounds: list[list[records.Asked]] = []
-        self._n_candidates = 0
         #: The finished folds of each candidate, by split. Keys are no tuples, as skops
         #: writes JSON.
         self._folds: dict[int, dict[int, FoldResult]] = {}
@@ -88,7 +87,7 @@ class Journal:
     @property
     def n_asked(self) -> tuple[int, int]:
         """Rounds that have been asked so far, and the candidates in them."""
-        return len(self._rounds), self._n_candidates
+        return len(self._rounds), sum(map(len, self._rounds))
 
     @property
     def n_read(self) -> int:
@@ -197,7 +196,6 @@ class Journal:
 
     def _note(self, source: Any, trials: Sequence[Evaluation]) -> None:
         self._rounds.append(source.records(trials))
-        self._n_candidates += len(trials)
 
     def folds_of(self, candidate: int) -> list[Done]:
         """Return the finished folds of a candidate."""
@@ -211,7 +209,8 @@ class Journal:
         With `in_turn` its turn is kept, too: that of folds of which the search depends
         on which came first.
         """
-        if key[0] >= self._n_candidates:  # not kept either
+        # As long as candidates are noted, every one is.
+        if not self._is_noting and key[0] >= self.n_asked[1]:
             return
         if in_turn:
             self._n_turns += 1
@@ -293,7 +292,6 @@ class FileJournal(Journal):
         if self._store is not None:
             found = contents_of(self._store)
             self._header, self._rounds = found.header, found.rounds
-            self._n_candidates = sum(map(len, found.rounds))
             self._folds, self._lost = found.folds, found.lost
             self._run.earlier = found.runs
         begun = super().begin(lambda: parts, n_iter=n_iter, **seeds)
@@ -434,7 +432,6 @@ class FileJournal(Journal):
         self._run.begin(self._file)
         self._file.add("candidate", enumerate(bodies, n_candidates))
         self._rounds.append(noted)
-        self._n_candidates += len(noted)
 
     def _warn(self, what: str, error: Exception, then: str) -> None:
         """Warn once that something could not be written."""
