@@ -62,15 +62,18 @@ class _Held:
 
 
 def _set(numbers: Mapping[Any, int]) -> None:
-    """Set the number of threads of each library, from any thread.
+    """Set the number of threads of each library that has another, from any thread.
 
     threadpoolctl from 3.8 on lets only the first thread that sets one set any again,
     and ignores the others. Here it is under a lock, and counted.
     """
-    frees = (getattr(one, "clear_controlling_thread", None) for one in numbers)
+    others = {one: n for one, n in numbers.items() if one.num_threads != n}
+    if not others:
+        return
+    frees = (getattr(one, "clear_controlling_thread", None) for one in others)
     free = next(filter(None, frees), lambda force: None)
     free(force=True)
-    for library, n_threads in numbers.items():
+    for library, n_threads in others.items():
         library.set_num_threads(n_threads)
     free(force=True)
 

@@ -235,8 +235,9 @@ _TYPES = {"int64": np.dtype("<i8"), "bool": np.dtype("?")}
 def _write_rows(rows: Any) -> dict[str, Any]:
     array = np.asarray(rows)
     kind = "bool" if array.dtype.kind == "b" else "int64"
-    # Neighbours differ by little, which packs well.
-    values = array if kind == "bool" else np.diff(array.astype("<i8"), prepend=0)
+    values = array.astype(_TYPES[kind])
+    if kind == "int64":  # neighbours differ by little, which packs well
+        values[1:] = np.diff(values)
     data = base64.b64encode(zlib.compress(values.tobytes(), 1)).decode("ascii")
     return {"type": kind, "length": len(array), "data": data}
 

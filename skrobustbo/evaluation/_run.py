@@ -307,11 +307,11 @@ class SearchRun:
     def folds(self, trial: Evaluation, task: Any) -> list[Fold]:
         """Return the folds of a candidate, each with its callback task."""
         task = task if self._watched([trial]) else None
-        n, amount = trial.number, trial.resource
+        n, n_planned, amount = trial.number, self.source.n_planned, trial.resource
         params = {**trial.params, **self._full(amount)}
         models = self.models.take(trial, len(self.job.splits))
         return [
-            Fold(n, k, params, self._progress(n, k, task), amount, model)
+            Fold(n, k, params, self._progress((n, n_planned), k, task), amount, model)
             for k, model in enumerate(models)
         ]
 
@@ -329,17 +329,18 @@ class SearchRun:
         values = [value for trial in trials for value in trial.params.values()]
         return any(map(has_callbacks, [self.estimator, self.job.estimator, *values]))
 
-    def _progress(self, number: int, split: int, task: Any) -> dict[str, Any]:
+    def _progress(
+        self, candidate: tuple[int, int], split: int, task: Any
+    ) -> dict[str, Any]:
         """Return what scikit-learn needs to print a fold and to call callbacks."""
         n_splits = len(self.job.splits)
-        progress = {
-            "split_progress": (split, n_splits),
-            "candidate_progress": (number, self.source.n_planned),
-        }
+        split_progress = split, n_splits
+        progress = {"split_progress": split_progress, "candidate_progress": candidate}
         if task is None:
             return progress
         leaf = task.subcontext(
-            task_name="candidate-split-evaluation", task_id=number * n_splits + split
+            task_name="candidate-split-evaluation",
+            task_id=candidate[0] * n_splits + split,
         )
         return {**progress, "caller": self.estimator, "callback_ctx": leaf}
 

@@ -145,8 +145,11 @@ class Stops:
         """
         try:
             while True:
-                with self._may_raise():
-                    result = next(results, None)
+                self._raising = True
+                if self._n_signals:  # one that came just before
+                    raise KeyboardInterrupt
+                result = next(results, None)
+                self._raising = False
                 # Or somebody below has caught the signal.
                 if self._n_signals or result is None:
                     return
@@ -155,17 +158,8 @@ class Stops:
             if self._n_signals != 1:
                 raise
         finally:
-            _close(results)
-
-    @contextmanager
-    def _may_raise(self) -> Iterator[None]:
-        self._raising = True
-        try:
-            if self._n_signals:  # one that came just before
-                raise KeyboardInterrupt
-            yield
-        finally:
             self._raising = False
+            _close(results)
 
     # Time -----------------------------------------------------------------------------
 
