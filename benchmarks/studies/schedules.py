@@ -22,8 +22,8 @@ from comparison import holm
 from lines import completed
 from skrobustbo import Optimizer
 from skrobustbo.evaluation import Schedule
-from skrobustbo.evaluation._flight import Flight
 from skrobustbo.evaluation._folds import Fold
+from skrobustbo.evaluation._plan import Batch, Plan, Running
 from skrobustbo_benchmarks import problems
 from skrobustbo_benchmarks._args import positive_int, seed_list
 from skrobustbo_benchmarks._report import table
@@ -79,16 +79,16 @@ class Simulated:
 
     def run(self, until=math.inf):
         """Simulate the workers until there is nothing to do, or it is time."""
-        flight = Flight(self, self._schedule, self._n_splits)
+        plan = Plan(self._schedule, self._n_splits, self._ask, self._tell)
         busy = []
-        while flight.fill() and self._now <= until:
-            while flight.waiting and len(busy) < N_WORKERS:
-                fold = flight.waiting.popleft()
+        while plan.fill() and self._now <= until:
+            while plan.waiting and len(busy) < N_WORKERS:
+                fold = plan.waiting.popleft()
                 seconds = self._seconds(fold)
                 self.fits.append((fold.candidate, self._now, seconds))
                 heapq.heappush(busy, (self._now + seconds, fold.key))
             self._now, key = heapq.heappop(busy)
-            flight.take(key, {})
+            plan.take(key, {})
         return self
 
     @property
@@ -106,34 +106,25 @@ class Simulated:
         share = crc32(repr(sorted(fold.params.items())).encode()) / 2**32
         return 0.1 * 10**share
 
-    # The hooks that the flight calls.
-
-    def ask(self):
-        """Return the next candidates."""
+    def _ask(self):
+        """Return the next candidates with their folds; None if there are no more."""
         n = min(self._at_once, self._left)
         self._left -= n
-        return [self._optimizer._propose() for _ in range(n)]
+        asked = [self._optimizer._propose() for _ in range(n)]
+        return (
+            Batch([Running(each, self._folds(each)) for each in asked]) if n else None
+        )
 
-    def begin(self, trials):
-        """Do nothing: nobody listens."""
-
-    def folds(self, trial, task):
+    def _folds(self, trial):
         """Return the folds of a candidate."""
         return [Fold(trial.number, k, trial.params, {}) for k in range(self._n_splits)]
 
-    def known(self, trial):
-        """Return nothing: there is no earlier run."""
-        return []
-
-    def tell(self, candidate):
-        """Tell the value, and note the time."""
-        value = self._problem.func(candidate.trial.params)
-        self._optimizer._record(candidate.trial, value)
-        self.told.append((self._now, value))
-
-    def end(self, task):
-        """Never ask to stop."""
-        return False
+    def _tell(self, batch):
+        """Tell the values, and note the time."""
+        for candidate in batch.over:
+            value = self._problem.func(candidate.trial.params)
+            self._optimizer._record(candidate.trial, value)
+            self.told.append((self._now, value))
 
 
 def run_one(key):

@@ -1,12 +1,13 @@
 """Running candidates: folds on joblib, failures, callbacks, one table of results."""
 
 from skrobustbo.evaluation._checks import take_folds
-from skrobustbo.evaluation._flight import Flight as Flight
-from skrobustbo.evaluation._flight import Running as Running
-from skrobustbo.evaluation._flight import Schedule
 from skrobustbo.evaluation._folds import Fold as Fold
 from skrobustbo.evaluation._joblib_pool import JoblibPool as JoblibPool
 from skrobustbo.evaluation._out_of_fold import OutOfFold
+from skrobustbo.evaluation._plan import Batch as Batch
+from skrobustbo.evaluation._plan import Plan as Plan
+from skrobustbo.evaluation._plan import Running as Running
+from skrobustbo.evaluation._plan import Schedule
 from skrobustbo.evaluation._predictions import Recorder, flat
 from skrobustbo.evaluation._progress import counter
 from skrobustbo.evaluation._racing import Racing

@@ -23,7 +23,7 @@ from skrobustbo._sklearn_compat import (
     root_task,
     warn_or_raise_about_fit_failures,
 )
-from skrobustbo._trials import Done, Evaluation, FoldId, FoldResult
+from skrobustbo._trials import Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation._checks import (
     check_same,
@@ -34,10 +34,10 @@ from skrobustbo.evaluation._checks import (
     returned,
     take_folds,
 )
-from skrobustbo.evaluation._flight import Flight, Running, Schedule
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
 from skrobustbo.evaluation._out_of_fold import OutOfFold
+from skrobustbo.evaluation._plan import Batch, Plan, Running, Schedule
 from skrobustbo.evaluation._pools import pool_of
 from skrobustbo.evaluation._progress import Progress, announce
 from skrobustbo.evaluation._resource import ResourceAxis
@@ -114,7 +114,7 @@ class SearchRun:
         what = clone(search.estimator), self.X, self.y, splits, self._settings()
         self.job = Job(*what, resource=self.resource)
         self.predictions.job = self.job
-        self.models, self.n_asked = WarmModels(), 0
+        self.models, self.n_asked, self.is_stopped = WarmModels(), 0, False
         search.n_splits_ = len(self.job.splits)
 
     def run(self) -> str:
@@ -201,22 +201,22 @@ class SearchRun:
             # Candidates that are evaluated at the same time share the workers.
             beside = min(self.schedule.n_in_flight, pool.n_workers)
             self.stops.plan(n_splits * beside, pool.n_workers)
-            flight = Flight(self, self.schedule, n_splits)
-            while flight.fill():
-                ran = pool.run(flight.waiting, flight.needs)
+            plan = Plan(self.schedule, n_splits, self.ask, self.tell)
+            while plan.fill():
+                ran = pool.run(plan.waiting, plan.needs)
                 line.begin()
                 for key, result in self.stops.guard(ran):
                     raised = isinstance(result, Exception)
-                    flight.take(key, result if raised else self._keep(key, result))
-                    flight.fill()
+                    plan.take(key, result if raised else self._keep(key, result))
+                    plan.fill()
                     line.show()
                 if self.stops.reason:
                     break
-            flight.finish()
+            plan.finish()
         if not source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
         self.task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
-        return flight.is_stopped
+        return self.is_stopped
 
     def _keep(self, key: FoldId, raw: Any) -> FoldResult:
         """Check the result of a fold, record it in the journal, and return it."""
@@ -231,17 +231,22 @@ class SearchRun:
         """Whether the search proceeds in rounds."""
         return self.source.n_rounds is not None and self.schedule.n_in_flight == 1
 
-    # What the flight of candidates calls ----------------------------------------------
+    # Batches --------------------------------------------------------------------------
 
-    def ask(self) -> list[Evaluation]:
-        """Return the next candidates; an empty list at the end of the search."""
+    def ask(self) -> Batch | None:
+        """Return the next candidates, or None if there are none to evaluate now."""
+        if self.is_stopped:
+            return None
         if self.n_asked < self.source.n_planned and self.stops.over():
-            return []
+            return None
         trials = self.journal.next_round(self.source)
         self.n_asked += len(trials)
-        return trials
+        if not trials:
+            return None
+        task = self._begun(trials)
+        return Batch([self._running(trial, task) for trial in trials], task)
 
-    def begin(self, trials: Sequence[Evaluation]) -> Any:
+    def _begun(self, trials: Sequence[Evaluation]) -> Any:
         """Begin the callback task of a batch, and return it."""
         if self.source.n_rounds is None:
             return self.task
@@ -253,29 +258,30 @@ class SearchRun:
             sequential_subtasks=False,
         ).call_on_fit_task_begin(**self.callback_arguments(**self.source.progress()))
 
-    def end(self, task: Any) -> bool:
-        """End a callback task; return whether a callback asks to stop the search."""
-        if self.source.n_rounds is None:
-            return False
-        told = self.callback_arguments(**self.source.progress())
-        return bool(task.call_on_fit_task_end(**told))
-
-    def known(self, trial: Evaluation) -> list[Done]:
-        """Return the results that an earlier run has of a candidate."""
+    def _running(self, trial: Evaluation, task: Any) -> Running:
+        """Return a candidate with what is known of it and the folds to be fitted."""
         known = self.journal.folds_of(trial.number)
         for _, result in known:
             self.learn_metrics(result)
-        return known
+        keys = {key for key, _ in known}
+        folds = [fold for fold in self._folds(trial, task) if fold.key not in keys]
+        return Running(trial, folds, known)
 
-    def tell(self, candidate: Running) -> None:
-        """Tell the source about a candidate that is over."""
-        trial, complete = candidate.trial, candidate.n_used == len(self.job.splits)
-        complete = complete and trial.resource is None
-        if complete:
-            self.predictions.take(trial.number, candidate.folds)
+    def tell(self, batch: Batch) -> None:
+        """Tell the source about the candidates of a batch that are over."""
+        for candidate in batch.over:
+            self._tell(candidate)
+        if self.source.n_rounds is not None:
+            told = self.callback_arguments(**self.source.progress())
+            self.is_stopped |= bool(batch.task.call_on_fit_task_end(**told))
+
+    def _tell(self, candidate: Running) -> None:
+        trial, folds = candidate.trial, candidate.used
+        if len(folds) == len(self.job.splits) and trial.resource is None:
+            self.predictions.take(trial.number, folds)
         if callable(self.estimator.scoring):
-            self._check_returned(candidate.folds)
-        take_folds(trial, candidate.folds, self.metrics or ())
+            self._check_returned(folds)
+        take_folds(trial, folds, self.metrics or ())
         trial.estimate = candidate.estimate
         self.source.tell(trial)
 
@@ -304,7 +310,7 @@ class SearchRun:
         self.source.check(metrics)
         self.metrics = metrics
 
-    def folds(self, trial: Evaluation, task: Any) -> list[Fold]:
+    def _folds(self, trial: Evaluation, task: Any) -> list[Fold]:
         """Return the folds of a candidate, each with its callback task."""
         task = task if self._watched([trial]) else None
         n, n_planned, amount = trial.number, self.source.n_planned, trial.resource

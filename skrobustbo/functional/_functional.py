@@ -15,9 +15,17 @@ from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
 from skrobustbo._names import be, count, every
-from skrobustbo._trials import Done, Evaluation, FoldId, RawResult
+from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.evaluation import Flight, Fold, JoblibPool, Running, Schedule, Stops
+from skrobustbo.evaluation import (
+    Batch,
+    Fold,
+    JoblibPool,
+    Plan,
+    Running,
+    Schedule,
+    Stops,
+)
 from skrobustbo.optimizer import Optimizer, checked_value
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space, fresh
@@ -204,17 +212,17 @@ def _run(
         n_in_flight=1 if in_rounds else n_at_once,
         in_order=workers["schedule"] != "free",
     )
-    flight, stops = Flight(run, flown, n_splits=1), Stops(interruptible=True)
+    plan, stops = Plan(flown, 1, run.ask, run.tell), Stops(interruptible=True)
     pool = JoblibPool(_Evaluation(func), workers["n_jobs"], stops)
     with stops.watched(), pool:
         try:
-            _evaluate(run, flight, pool, stops)
+            _evaluate(run, plan, pool, stops)
         except BaseException as error:
             run.stop(error)
         for key, result in pool.finished():
             if "error" not in result:
-                flight.take(key, result)
-        flight.finish()
+                plan.take(key, result)
+        plan.finish()
         found = _result(optimizer, sign, run.message)
         if run.error is None and stops.reason and found.nfev < n_iter:
             run.stop(KeyboardInterrupt())
@@ -224,14 +232,14 @@ def _run(
     return found if run.error is None else _cut_short(found, run.error, n_iter)
 
 
-def _evaluate(run: _Calls, flight: Flight, pool: JoblibPool, stops: Stops) -> None:
+def _evaluate(run: _Calls, plan: Plan, pool: JoblibPool, stops: Stops) -> None:
     """Evaluate points until there are no more, or something ends the run."""
-    while flight.fill() and not stops.reason:
-        for key, result in stops.guard(pool.run(flight.waiting, flight.needs)):
+    while plan.fill() and not stops.reason:
+        for key, result in stops.guard(pool.run(plan.waiting, plan.needs)):
             if not isinstance(result, Exception):
                 result = result.get("error", result)
-            flight.take(key, result)
-            flight.fill()
+            plan.take(key, result)
+            plan.fill()
             if run.error is not None:
                 return
 
@@ -336,49 +344,37 @@ class _Calls:
         made = be(n_iter, "was made", "were made")
         self.message = f"{every(n_iter, 'evaluation')} {made}."
 
-    def ask(self) -> list[Evaluation]:
-        """Return the next points; none when it is over."""
-        trials: list[Evaluation] = []
-        while len(trials) < min(self._n_at_once, self._n_left):
+    def ask(self) -> Batch | None:
+        """Return the next points; None when it is over."""
+        n = 0 if self._is_stopped else min(self._n_at_once, self._n_left)
+        points: list[Running] = []
+        while len(points) < n:
             try:
-                trials.append(self._optimizer._propose())
+                asked = self._optimizer._propose()
             except SpaceExhausted as stop:
                 self.message = str(stop)
                 break
-        self._n_left -= len(trials)
-        return trials
+            points.append(Running(asked, [Fold(asked.number, 0, asked.params, {})]))
+        self._n_left -= len(points)
+        return Batch(points) if points else None
 
-    def begin(self, trials: Sequence[Evaluation]) -> None:
-        """Do nothing: nobody listens to tasks."""
-
-    def folds(self, trial: Evaluation, task: None) -> list[Fold]:
-        """Return the one evaluation of a point."""
-        return [Fold(trial.number, 0, trial.params, {})]
-
-    def known(self, trial: Evaluation) -> list[Done]:
-        """Return nothing: there is no earlier run."""
-        return []
-
-    def tell(self, candidate: Running) -> None:
-        """Tell the optimizer a value, and the callback the result so far."""
-        (result,) = candidate.folds
-        self._optimizer._record(candidate.trial, self._sign * result["value"])
-        if self._callback is None or self._is_stopped:
-            return
-        try:
-            self._callback(_result(self._optimizer, self._sign, _UNDER_WAY))
-        except StopIteration:
-            self._is_stopped, self.message = True, "The callback ended the run."
-        except BaseException as error:
-            self.stop(error)  # once the points beside this one are told
+    def tell(self, batch: Batch) -> None:
+        """Tell the optimizer values, and the callback each time the result so far."""
+        for point in batch.over:
+            (result,) = point.used
+            self._optimizer._record(point.trial, self._sign * result["value"])
+            if self._callback is None or self._is_stopped:
+                continue
+            try:
+                self._callback(_result(self._optimizer, self._sign, _UNDER_WAY))
+            except StopIteration:
+                self._is_stopped, self.message = True, "The callback ended the run."
+            except BaseException as error:
+                self.stop(error)  # once the points beside this one are told
 
     def stop(self, error: BaseException) -> None:
         """End the run because of an exception; the first one counts."""
         self._is_stopped, self.error = True, self.error or error
-
-    def end(self, task: None) -> bool:
-        """Return whether the callback asked to stop."""
-        return self._is_stopped
 
 
 def _result(optimizer: Optimizer, sign: float, message: str) -> OptimizeResult:

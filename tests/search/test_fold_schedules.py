@@ -24,8 +24,8 @@ from runs import assert_same
 from skrobustbo import Optimizer
 from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.evaluation import Racing, Stops
-from skrobustbo.evaluation._flight import Flight, Schedule
 from skrobustbo.evaluation._folds import Fold
+from skrobustbo.evaluation._plan import Batch, Plan, Running, Schedule
 
 X, y = load_iris(return_X_y=True)
 
@@ -38,7 +38,7 @@ def search(estimator=None, schedule="window", **settings):
 # The order of asking and telling ------------------------------------------------------
 
 
-class Hooks:
+class Log:
     """Candidates without an optimizer; notes what is asked and told."""
 
     def __init__(self, n, per_group=1):
@@ -47,34 +47,30 @@ class Hooks:
     def ask(self):
         numbers, self.left = self.left[: self.per_group], self.left[self.per_group :]
         self.said += [f"ask {i}" for i in numbers]
-        return [Evaluation(Trial({}), number=i) for i in numbers]
+        return Batch([running(i) for i in numbers]) if numbers else None
 
-    def begin(self, trials):
-        return None
+    def tell(self, batch):
+        self.said += [f"tell {candidate.trial.number}" for candidate in batch.over]
 
-    def folds(self, trial, task):
-        return [Fold(trial.number, split, {}, {}) for split in range(2)]
+    def plan(self, **schedule):
+        return Plan(Schedule(**schedule), 2, self.ask, self.tell)
 
-    def known(self, trial):
-        return []
 
-    def tell(self, candidate):
-        self.said.append(f"tell {candidate.trial.number}")
-
-    def end(self, task):
-        return False
+def running(number):
+    folds = [Fold(number, split, {}, {}) for split in range(2)]
+    return Running(Evaluation(Trial({}), number=number), folds)
 
 
 def flown(order, n=4, per_group=1, **schedule):
     """Return what was asked and told when folds finish in an order of candidates."""
-    hooks = Hooks(n, per_group)
-    flight = Flight(hooks, Schedule(**schedule), n_splits=2)
-    flight.fill()
+    log = Log(n, per_group)
+    plan = log.plan(**schedule)
+    plan.fill()
     for number in order:
         for split in range(2):
-            flight.take((number, split), {"test_scores": 0.0})
-            flight.fill()
-    return hooks.said
+            plan.take((number, split), {"test_scores": 0.0})
+            plan.fill()
+    return log.said
 
 
 def test_a_round_waits_for_its_last_candidate():
@@ -97,63 +93,63 @@ def test_a_free_schedule_tells_what_finishes():
 
 
 def test_what_is_over_at_the_end_is_told_and_the_rest_left():
-    hooks = Hooks(4)
-    flight = Flight(hooks, Schedule(n_in_flight=3), n_splits=2)
-    flight.fill()
+    log = Log(4)
+    plan = log.plan(n_in_flight=3)
+    plan.fill()
     for split in range(2):
-        flight.take((1, split), {"test_scores": 0.0})
-    flight.finish()
-    assert hooks.said == ["ask 0", "ask 1", "ask 2", "tell 1"]
+        plan.take((1, split), {"test_scores": 0.0})
+    plan.finish()
+    assert log.said == ["ask 0", "ask 1", "ask 2", "tell 1"]
 
 
 def raced():
-    """Return a flight of two candidates at a time, in a race."""
+    """Return a plan of two candidates at a time, in a race."""
     races = Racing(
         0.05, 0.25, 9, score=lambda fold: fold["test_scores"], beliefs=lambda trial: []
     )
-    flight = Flight(Hooks(4), Schedule(n_in_flight=2, racing=races), n_splits=2)
-    flight.fill()
-    return flight
+    plan = Log(4).plan(n_in_flight=2, racing=races)
+    plan.fill()
+    return plan
 
 
 FAILED, SCORED = {"test_scores": math.nan}, {"test_scores": 0.5}
 
 
 def test_in_a_race_the_error_of_a_fold_that_is_not_needed_is_not_raised():
-    flight = raced()
-    flight.take((0, 1), ZeroDivisionError())
-    flight.take((0, 0), FAILED)  # the end of candidate 0
-    flight.fill()
-    flight.take((0, 1), ZeroDivisionError())  # nor is one that comes later
+    plan = raced()
+    plan.take((0, 1), ZeroDivisionError())
+    plan.take((0, 0), FAILED)  # the end of candidate 0
+    plan.fill()
+    plan.take((0, 1), ZeroDivisionError())  # nor is one that comes later
 
 
 def test_in_a_race_an_error_is_raised_once_its_fold_is_needed():
-    flight = raced()
-    flight.take((0, 1), ZeroDivisionError())
-    flight.take((1, 0), SCORED)
+    plan = raced()
+    plan.take((0, 1), ZeroDivisionError())
+    plan.take((1, 0), SCORED)
     with pytest.raises(ZeroDivisionError):
-        flight.take((0, 0), SCORED)
+        plan.take((0, 0), SCORED)
     with pytest.raises(ZeroDivisionError):
         raced().take((1, 0), ZeroDivisionError())
 
 
 def test_without_a_race_an_error_is_raised_at_once():
-    flight = Flight(Hooks(4), Schedule(n_in_flight=2), n_splits=2)
-    flight.fill()
+    plan = Log(4).plan(n_in_flight=2)
+    plan.fill()
     with pytest.raises(ZeroDivisionError):
-        flight.take((1, 1), ZeroDivisionError())
+        plan.take((1, 1), ZeroDivisionError())
 
 
 def test_a_fold_that_comes_back_when_its_candidate_is_over_is_not_wanted():
-    flight = raced()
-    sent = {fold.key: fold for fold in flight.waiting if fold.key != (1, 1)}
+    plan = raced()
+    sent = {fold.key: fold for fold in plan.waiting if fold.key != (1, 1)}
     for fold in sent.values():
-        flight.waiting.remove(fold)
-    flight.take((0, 0), {"test_scores": math.nan})  # the end of candidate 0
-    flight.fill()
-    flight.waiting.appendleft(sent[0, 1])
-    flight.take((1, 0), {"test_scores": 0.5})
-    keys = [fold.key for fold in flight.waiting]
+        plan.waiting.remove(fold)
+    plan.take((0, 0), {"test_scores": math.nan})  # the end of candidate 0
+    plan.fill()
+    plan.waiting.appendleft(sent[0, 1])
+    plan.take((1, 0), {"test_scores": 0.5})
+    keys = [fold.key for fold in plan.waiting]
     assert keys == [(1, 1), (2, 0), (2, 1)]
 
 

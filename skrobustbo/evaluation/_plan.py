@@ -1,12 +1,12 @@
-"""Candidates in flight: which folds to fit next, and when to tell the optimizer."""
+"""The plan of a search: which fold is next, and when a candidate is over and told."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from skrobustbo._trials import Done, Evaluation, FoldId
 from skrobustbo.evaluation._folds import Fold
@@ -46,12 +46,16 @@ class Schedule:
 
 @dataclass(eq=False)
 class Running:
-    """A candidate in flight.
+    """A candidate that is evaluated.
 
     Attributes
     ----------
     trial : Evaluation
         The candidate.
+    folds : list of Fold
+        Its folds that have to be fitted.
+    known : list of (FoldId, FoldResult)
+        The results that an earlier run has of the others.
     race : Race or None
         Its race; None if all of its folds are fitted.
     results : dict of int to FoldResult
@@ -70,7 +74,9 @@ class Running:
     """
 
     trial: Evaluation
-    race: Race | None
+    folds: Sequence[Fold]
+    known: Sequence[Done] = ()
+    race: Race | None = None
     results: dict[int, Any] = field(default_factory=dict)
     errors: dict[int, Exception] = field(default_factory=dict)
     n_used: int = 0
@@ -79,7 +85,7 @@ class Running:
     estimate: Estimate | None = None
 
     @property
-    def folds(self) -> list[Any]:
+    def used(self) -> list[Any]:
         """The results of the folds used so far."""
         return [self.results[split] for split in range(self.n_used)]
 
@@ -89,116 +95,63 @@ class Batch:
     """The candidates of a single ask, and their task in scikit-learn's callbacks."""
 
     candidates: list[Running]
-    task: Any
+    task: Any = None
 
     @property
-    def is_over(self) -> bool:
-        """Whether all candidates are over."""
-        return all(candidate.is_over for candidate in self.candidates)
+    def over(self) -> list[Running]:
+        """The candidates that are over: a search may end before some are."""
+        return [candidate for candidate in self.candidates if candidate.is_over]
 
 
-class Hooks(Protocol):
-    """What a flight calls: where candidates come from, and who is told of them."""
-
-    def ask(self) -> list[Evaluation]:
-        """Return the next candidates; an empty list at the end of the search."""
-
-    def begin(self, trials: Sequence[Evaluation]) -> Any:
-        """Begin the callback task of a batch, and return it."""
-
-    def folds(self, trial: Evaluation, task: Any) -> list[Fold]:
-        """Return the folds of a candidate."""
-
-    def known(self, trial: Evaluation) -> list[Done]:
-        """Return the results that an earlier run has of a candidate."""
-
-    def tell(self, candidate: Running) -> None:
-        """Tell the optimizer about a candidate that is over."""
-
-    def end(self, task: Any) -> bool:
-        """End a callback task; return whether a callback asks to stop the search."""
-
-
-class Flight:
-    """The candidates in flight.
+class Plan:
+    """The candidates that are evaluated now, and the folds that wait for a worker.
 
     Parameters
     ----------
-    hooks : Hooks
-        Where candidates come from, and who is told of them.
     schedule : Schedule
         When to ask and when to tell.
     n_splits : int
         Number of folds of a candidate.
+    ask : callable
+        Returns the next batch; None if there is none to ask for now.
+    tell : callable
+        Called with each batch that is over.
 
     Attributes
     ----------
     waiting : deque of Fold
         Folds that still have to be fitted, the most urgent one first.
-    is_stopped : bool
-        Whether a callback asked to stop.
     """
 
-    def __init__(self, hooks: Hooks, schedule: Schedule, n_splits: int) -> None:
-        self._hooks, self._schedule, self._n_splits = hooks, schedule, n_splits
+    def __init__(
+        self,
+        schedule: Schedule,
+        n_splits: int,
+        ask: Callable[[], Batch | None],
+        tell: Callable[[Batch], None],
+    ) -> None:
+        self._schedule, self._n_splits = schedule, n_splits
+        self._ask, self._tell = ask, tell
         self.waiting: deque[Fold] = deque()
-        self.is_stopped = self._is_last = False
+        self._is_last = False
         self._batches: list[Batch] = []
         self._candidates: dict[int, Running] = {}
         self._known: list[Done] = []
 
     def fill(self) -> bool:
-        """Tell finished batches and ask for new ones; return whether any are in flight.
+        """Tell finished batches and ask for new ones; return whether any are left.
 
         After each batch that is told, the next one is asked for. So the candidates
         depend on the order of the batches, and not on which fold was faster.
         """
         while True:
-            if not self._is_full:
-                trials = self._hooks.ask()
-                self._is_last = not trials
-                self._add(trials)
-            elif not (self._tell_next() or self._take_known_result()):
+            if not self._is_last and len(self._batches) < self._schedule.n_in_flight:
+                batch = self._ask()
+                self._is_last = batch is None
+                if batch is not None:
+                    self._add(batch)
+            elif not (self._tell_next() or self._take_known()):
                 return bool(self._batches)
-
-    @property
-    def _is_full(self) -> bool:
-        ended = self.is_stopped or self._is_last
-        return ended or len(self._batches) >= self._schedule.n_in_flight
-
-    def _add(self, trials: Sequence[Evaluation]) -> None:
-        """Add a batch of new candidates, if there are any."""
-        if not trials:
-            return
-        task = self._hooks.begin(trials)
-        batch = Batch([Running(trial, self._race(trial)) for trial in trials], task)
-        self._batches.append(batch)
-        for candidate in batch.candidates:
-            trial = candidate.trial
-            self._candidates[trial.number] = candidate
-            known = self._hooks.known(trial)
-            self._known += known
-            keys = {key for key, _ in known}
-            folds = self._hooks.folds(trial, task)
-            self.waiting.extend(fold for fold in folds if fold.key not in keys)
-        self._sort()
-
-    def _take_known_result(self) -> bool:
-        """Use the next result of an earlier run; return whether there was one."""
-        if not self._known:
-            return False
-        first = min(self._known, key=lambda known: (known[1].turn, known[0]))
-        self._known.remove(first)
-        self.take(*first)
-        return True
-
-    def _race(self, trial: Evaluation) -> Race | None:
-        racing = self._racing_of(trial)
-        return None if racing is None else racing.race(trial)
-
-    def _racing_of(self, trial: Evaluation) -> Racing | None:
-        """Return the racing rules; None for evaluations with a part of the resource."""
-        return self._schedule.racing if trial.resource is None else None
 
     def take(self, key: FoldId, result: Any) -> None:
         """Take the result of a fold, or the exception that it raised.
@@ -222,13 +175,69 @@ class Flight:
             raise candidate.errors[candidate.n_used]
         self._sort()
 
+    def needs(self, fold: Fold) -> bool:
+        """Return whether the candidate of a fold still needs it."""
+        candidate = self._candidates.get(fold.candidate)
+        return candidate is not None and not candidate.is_over
+
+    def finish(self) -> None:
+        """End the search: tell the candidates that are over, and drop the others."""
+        while self._batches:
+            self._leave(self._batches[0])
+
+    # Candidates come and go -----------------------------------------------------------
+
+    def _add(self, batch: Batch) -> None:
+        self._batches.append(batch)
+        for candidate in batch.candidates:
+            if (racing := self._racing_of(candidate)) is not None:
+                candidate.race = racing.race(candidate.trial)
+            self._candidates[candidate.trial.number] = candidate
+            self._known += candidate.known
+            self.waiting.extend(candidate.folds)
+        self._sort()
+
+    def _take_known(self) -> bool:
+        """Use the next result of an earlier run; return whether there was one."""
+        if not self._known:
+            return False
+        first = min(self._known, key=lambda known: (known[1].turn, known[0]))
+        self._known.remove(first)
+        self.take(*first)
+        return True
+
+    def _tell_next(self) -> bool:
+        """Tell the next batch that is over; return whether there was one."""
+        in_turn = self._batches[:1] if self._schedule.in_order else self._batches
+        for batch in in_turn:
+            if len(batch.over) == len(batch.candidates):
+                self._leave(batch)
+                self._is_last = False  # there may be more to ask now
+                return True
+        return False
+
+    def _leave(self, batch: Batch) -> None:
+        self._batches.remove(batch)
+        for candidate in batch.candidates:
+            del self._candidates[candidate.trial.number]
+        for candidate in batch.over:
+            self._update_race(candidate)
+        self._tell(batch)
+
+    # Races ----------------------------------------------------------------------------
+
+    def _racing_of(self, candidate: Running) -> Racing | None:
+        """Return the racing rules; None for evaluations with a part of the resource."""
+        return self._schedule.racing if candidate.trial.resource is None else None
+
     def _use_folds(self, candidate: Running) -> None:
         """Use the folds of a candidate in their order, up to the first missing one."""
         while candidate.n_used in candidate.results:
             candidate.n_used += 1
             if self._is_over(candidate):
                 candidate.is_over = True
-                self._drop(candidate.trial.number)
+                number = candidate.trial.number
+                self._replace([f for f in self.waiting if f.candidate != number])
                 break
 
     def _is_over(self, candidate: Running) -> bool:
@@ -236,7 +245,7 @@ class Flight:
         racing, race = self._schedule.racing, candidate.race
         if racing is None or candidate.n_used == self._n_splits:
             return candidate.n_used == self._n_splits
-        scores = [racing.score(result) for result in candidate.folds]
+        scores = [racing.score(result) for result in candidate.used]
         if math.isnan(scores[-1]):  # it has failed
             return True
         if race is None:
@@ -247,15 +256,14 @@ class Flight:
             candidate.estimate = race.folds.estimate(scores)
         return loses
 
-    def _drop(self, number: int) -> None:
-        """Remove the waiting folds of a candidate."""
-        kept = [fold for fold in self.waiting if fold.candidate != number]
-        self._replace(kept)
-
-    def _replace(self, folds: Sequence[Fold]) -> None:
-        # In place, because the workers hold a reference to it.
-        self.waiting.clear()
-        self.waiting.extend(folds)
+    def _update_race(self, candidate: Running) -> None:
+        if (racing := self._racing_of(candidate)) is None:
+            return
+        if candidate.estimate is not None:
+            racing.stopped(candidate.race, candidate.chance)
+        else:
+            scores = [racing.score(result) for result in candidate.used]
+            racing.complete(candidate.race, scores)
 
     def _sort(self) -> None:
         """In races, sort the waiting folds by urgency; otherwise, keep their order.
@@ -270,48 +278,12 @@ class Flight:
         needed = [fold for fold in self.waiting if self.needs(fold)]
         self._replace(sorted(needed, key=self._rank))
 
-    def needs(self, fold: Fold) -> bool:
-        """Return whether the candidate of a fold still needs it."""
-        candidate = self._candidates.get(fold.candidate)
-        return candidate is not None and not candidate.is_over
-
     def _rank(self, fold: Fold) -> tuple[int, bool, float, int]:
         candidate = self._candidates[fold.candidate]
         ahead, is_new = fold.split - candidate.n_used, not candidate.n_used
         return ahead, is_new, -candidate.chance, fold.candidate
 
-    # Telling --------------------------------------------------------------------------
-
-    def _tell_next(self) -> bool:
-        """Tell the next batch that is over; return whether there was one."""
-        in_turn = self._batches[:1] if self._schedule.in_order else self._batches
-        batch = next((batch for batch in in_turn if batch.is_over), None)
-        if batch is None:
-            return False
-        self._batches.remove(batch)
-        self._tell(batch)
-        self._is_last = False  # there may be more to ask now
-        return True
-
-    def _tell(self, batch: Batch) -> None:
-        for candidate in batch.candidates:
-            if candidate.is_over:  # the search may end before it is
-                self._update_race(candidate)
-                self._hooks.tell(candidate)
-            del self._candidates[candidate.trial.number]
-        self.is_stopped |= self._hooks.end(batch.task)
-
-    def _update_race(self, candidate: Running) -> None:
-        if (racing := self._racing_of(candidate.trial)) is None:
-            return
-        if candidate.estimate is not None:
-            racing.stopped(candidate.race, candidate.chance)
-        else:
-            scores = [racing.score(result) for result in candidate.folds]
-            racing.complete(candidate.race, scores)
-
-    def finish(self) -> None:
-        """End the search: tell the candidates that are over, and drop the others."""
-        batches, self._batches = self._batches, []
-        for batch in batches:
-            self._tell(batch)
+    def _replace(self, folds: Sequence[Fold]) -> None:
+        # In place, because the workers hold a reference to it.
+        self.waiting.clear()
+        self.waiting.extend(folds)
