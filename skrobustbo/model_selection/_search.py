@@ -795,20 +795,4 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         data = data or {}
         known = partial(known_before, self, data)
         made = prepared(self, journal, data, n, known)
-        goes_on = n_iter is not None and self._can_continue_in_place(journal)
-        return OptimizerSource(self, made[0], journal, n, *made[1:], continues=goes_on)
-
-    def _can_continue_in_place(self, journal: Journal) -> bool:
-        """Return whether `resume` can continue with the optimizer as it is.
-
-        It can if the search proceeds in rounds, so that no candidate was proposed while
-        another one was pending, and if nobody has used the optimizer since.
-        """
-        if journal.path is not None or self.racing or self.resource:
-            return False
-        trials, n_told = self.optimizer_._trials, len(self._notes.trials)
-        n = trials.n_before
-        same = (
-            len(trials.trials) == journal.n_asked[1] + n and len(trials) == n_told + n
-        )
-        return self.schedule == "rounds" and same
+        return OptimizerSource(self, made[0], journal, n, *made[1:])

@@ -46,8 +46,6 @@ class OptimizerSource:
         What is known of an earlier search.
     resource : ResourceAxis or None, default=None
         What evaluations get a part of, if they do. `n_iter` then counts full ones.
-    continues : bool, default=False
-        Whether to go on with the optimizer of the fitted search as it is.
 
     Attributes
     ----------
@@ -77,12 +75,9 @@ class OptimizerSource:
         n_iter: int,
         before: Any = None,
         resource: ResourceAxis | None = None,
-        *,
-        continues: bool = False,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
-        self._continues, self.resource = continues, resource
-        self.optimizer = search.optimizer_ if continues else fresh()
+        self.resource, self.optimizer = resource, fresh()
         if search.tol is not None and not self.optimizer.policy.seeks_maximum:
             raise ValueError(
                 "The 'tol' of RobustBayesSearchCV must be None for policies whose "
@@ -101,8 +96,7 @@ class OptimizerSource:
             least = self.optimizer._rungs.shares[0]
             self.n_rounds = math.ceil(self._n_iter / least) + 1
         self.metric = metric_of(search)
-        self.seconds = search.tuner_time_ if continues else 0.0
-        self.reason, self.near = "n_iter", ""
+        self.seconds, self.reason, self.near = 0.0, "n_iter", ""
         self.trials: list[Evaluation] = []
         #: The highest mean score of these, and the first that has it.
         self._best: tuple[float, Evaluation | None] = -math.inf, None
@@ -248,8 +242,7 @@ class OptimizerSource:
         that its state need not be stored. If it proposes other candidates, as another
         version of a package may, the recorded ones are used: a new optimizer takes them
         over. None are returned if the space is used up until a candidate in flight is
-        told, as it then was in the earlier run. An optimizer that continues has all of
-        them.
+        told, as it then was in the earlier run.
 
         Raises
         ------
@@ -257,9 +250,7 @@ class OptimizerSource:
             If the records are not what `records` wrote, for this space.
         """
         read = [self.read(record) for record in noted]
-        if self._continues:
-            self._find(read)
-        elif not self._diverged:
+        if not self._diverged:
             asked = self._ask(len(noted))
             if not asked and self._is_waiting:
                 return []
@@ -271,12 +262,6 @@ class OptimizerSource:
         if self._diverged:
             self._adopt(read)
         return self._take(read)
-
-    def _find(self, read: Sequence[Evaluation]) -> None:
-        """Find the trials of earlier candidates in the optimizer that continues."""
-        every = self.optimizer._trials
-        for number, each in enumerate(read, len(self._asked)):
-            each.number, each.trial = number, every.trials[every.n_before + number]
 
     def _adopt(self, earlier: Sequence[Evaluation]) -> None:
         for each in earlier:
@@ -303,9 +288,8 @@ class OptimizerSource:
     def tell(self, evaluation: Evaluation) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
         self.trials.append(evaluation)
-        if evaluation.trial.pending or not self._continues:
-            with self._timed():
-                self._record(evaluation)
+        with self._timed():
+            self._record(evaluation)
         score = evaluation.mean_score(self.metric)
         if score > self._best[0]:
             self._best = score, evaluation
