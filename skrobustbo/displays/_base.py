@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import wraps
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skrobustbo._names import shown
-from skrobustbo.displays._scales import Scale, pooled, scale_of
+from skrobustbo.displays._scales import Scale, pooled
 from skrobustbo.displays._style import Look, look_of, pyplot, settle, title
 from skrobustbo.displays._text import is_estimator, short_names, unlike
 from skrobustbo.space import constants, is_number, plain
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 Records = list[dict[str, Any]]
 #: What stands for all branches.
 ALL = "all"
+Compute = TypeVar("Compute", bound=Callable[..., Any])
 
 
 class Drawing:
@@ -79,6 +81,8 @@ class Display(Drawing):
 
     #: Whether values are drawn, whose name stands on an axis.
     shows_values: ClassVar[bool] = True
+    #: Made by each display with options of its own.
+    from_optimizer: ClassVar[Any]
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, **options: Any) -> Self:
@@ -108,8 +112,7 @@ class Display(Drawing):
         optimizer = optimizer_of(search)
         if cls.shows_values:
             options.setdefault("value_name", metric_name(search))
-        make: Any = cls  # every display has a from_optimizer with options of its own
-        return make.from_optimizer(optimizer, ax=ax, **options)
+        return cls.from_optimizer(optimizer, ax=ax, **options)
 
 
 def optimizer_of(search: Any) -> Any:
@@ -125,112 +128,146 @@ def optimizer_of(search: Any) -> Any:
 
 def metric_name(search: Any) -> str:
     """Return the name of the metric that a search maximises, "score" if it has none."""
-    for name in (search.search_metric, search.refit, search.scoring):
-        if isinstance(name, str):
-            return name
-    return "score"
+    names = search.search_metric, search.refit, search.scoring
+    return next((name for name in names if isinstance(name, str)), "score")
 
 
-def told_records(optimizer: Any, branch: int | None = None) -> Records:
-    """Return the records of the evaluated points, in the order asked; of one branch."""
-    records = [r for r in optimizer.history_ if not r["pending"]]
-    if not records:
-        raise ValueError(
-            "Expected an optimizer that was told at least one value, got one without "
-            "any; tell one first."
-        )
-    if branch is None:
-        return records
-    owner = optimizer.space.owner
-    return [record for record in records if owner(record["params"]) == branch]
+def drawn_by_branch(compute: Compute) -> Compute:
+    """Draw what a `from_optimizer` computes; it gets the branch as its number.
 
+    For "all", it computes one display for each branch.
+    """
 
-def recommended(optimizer: Any, branch: int | None = None) -> dict[str, Any]:
-    """Return the recommended point; of a branch, the evaluated one of largest mean."""
-    params: dict[str, Any] = optimizer.recommend()
-    if branch is None or optimizer.space.owner(params) == branch:
-        return params
-    records = told_records(optimizer, branch)
-    known = np.isfinite(values_of(records))
-    points = [r["params"] for r, ok in zip(records, known, strict=True) if ok]
-    if not points:
-        raise ValueError(
-            f"Expected a branch with at least one finite value, got branch {branch} "
-            "without any; choose another."
-        )
-    return points[int(np.argmax(optimizer.predict(points)))]
-
-
-def values_of(records: Records) -> Array:
-    """Return the values, nan where an evaluation failed, shape (n,)."""
-    values = np.array([record["value"] for record in records], dtype=float)
-    return np.where(np.isfinite(values), values, math.nan)
-
-
-def space_of(optimizer: Any, branch: int | None) -> Any:
-    """Return the space that is drawn: all of it, or that of a branch."""
-    # A point that several branches contain is of the first of them only.
-    return optimizer.space if branch is None else optimizer.space.owned[branch]
-
-
-def varying(optimizer: Any, branch: int | None = None) -> list[str]:
-    """Return the names of the parameters that are not constant (all, if all are)."""
-    space = space_of(optimizer, branch)
-    names = [
-        name
-        for name in space.names
-        if any(dimension.size > 1 for dimension in _dimensions(space, name))
-    ]
-    return names or list(space.names)
-
-
-def differing(optimizer: Any, branch: int | None = None) -> list[str]:
-    """Return the same, and constants that differ between branches."""
-    space = space_of(optimizer, branch)
-    names = varying(optimizer, branch)
-    for name in space.names:
-        first, *others = _dimensions(space, name)
-        if name not in names and any(other != first for other in others):
-            names.append(name)
-    return [name for name in space.names if name in names]
-
-
-def _dimensions(space: Any, name: str) -> list[Any]:
-    """Return what each branch that has a parameter makes of it."""
-    spaces = [branch.dimensions for branch in space.branches]
-    return [dimensions[name] for dimensions in spaces if name in dimensions]
-
-
-def scales_of(
-    optimizer: Any, names: Sequence[str], branch: int | None = None
-) -> dict[str, Scale]:
-    """Return the axes of parameters by name, as a branch or as all have them."""
-    space, short = space_of(optimizer, branch), short_names(names)
-    scales = {}
-    for name in names:
-        dimensions = _dimensions(space, name)
-        if len(dimensions) == 1:
-            scales[name] = scale_of(name, short[name], dimensions[0])
-            continue
-        records = optimizer.history_
-        tried = [r["params"][name] for r in records if name in r["params"]]
-        scales[name] = pooled(name, short[name], dimensions, tried)
-    return scales
-
-
-def checked_names(
-    cls: str, optimizer: Any, names: Any, branch: int | None = None
-) -> list[str]:
-    """Return the parameters asked for; an error names the unknown ones."""
-    known = list(space_of(optimizer, branch).names)
-    listed = [names] if isinstance(names, str) else list(names)
-    for name in listed:
-        if name not in known:
+    @wraps(compute)
+    def from_optimizer(
+        cls: Any, optimizer: Any, *, ax: Any = None, branch: Any = None, **options: Any
+    ) -> Any:
+        chosen = checked_branch(cls.__name__, optimizer, branch)
+        names = branch_names(optimizer.space)
+        if chosen != ALL:
+            display = compute(cls, optimizer, branch=chosen, **options)
+            display.branch_name = "" if chosen is None else names[chosen]
+            return display.plot(ax=ax)
+        displays = {
+            name: compute(cls, optimizer, branch=i, **options)
+            for i, name in enumerate(names)
+            if np.isfinite(Tried(optimizer, i).values).any()
+        }
+        for name, display in displays.items():
+            display.branch_name = name
+        if not displays:
             raise ValueError(
-                f"The 'parameters' of {cls} must be among {known}. Got {name!r} "
-                "instead."
+                f"Expected a search with at least one finite value, got none, so that "
+                f"{cls.__name__} has nothing to draw; tell one first."
             )
-    return listed
+        return BranchesDisplay(displays=displays).plot(ax=ax)
+
+    return cast(Compute, from_optimizer)
+
+
+class Tried:
+    """The candidates that an optimizer was told the values of, in the order asked.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    branch : int or None, default=None
+        Number of the branch that they are of; None: all of them.
+
+    Attributes
+    ----------
+    space : Space
+        All of it, or the branch.
+    rows : list of int
+        Their places in the optimizer's history.
+    records, points : list of dict
+        What is known of each, and its params.
+    values : array of shape (n,)
+        Their values, nan where an evaluation failed.
+    """
+
+    def __init__(self, optimizer: Any, branch: int | None = None) -> None:
+        space = optimizer.space
+        self.optimizer, self.branch = optimizer, branch
+        # A point that several branches contain is of the first of them only.
+        self.space = space if branch is None else space.owned[branch]
+        history = optimizer.history_
+        told = [i for i, record in enumerate(history) if not record["pending"]]
+        if not told:
+            raise ValueError(
+                "Expected an optimizer that was told at least one value, got one "
+                "without any; tell one first."
+            )
+        self.rows = [
+            i
+            for i in told
+            if branch is None or space.owner(history[i]["params"]) == branch
+        ]
+        self.records = [history[i] for i in self.rows]
+        self.points = [record["params"] for record in self.records]
+        values = np.array([record["value"] for record in self.records], dtype=float)
+        self.values = np.where(np.isfinite(values), values, math.nan)
+
+    def recommended(self) -> dict[str, Any]:
+        """Return the recommended point; of a branch, the tried one of largest mean."""
+        params: dict[str, Any] = self.optimizer.recommend()
+        if self.branch in (None, self.optimizer.space.owner(params)):
+            return params
+        pairs = zip(self.points, self.values, strict=True)
+        points = [point for point, value in pairs if math.isfinite(value)]
+        if not points:
+            raise ValueError(
+                f"Expected a branch with at least one finite value, got branch "
+                f"{self.branch} without any; choose another."
+            )
+        return points[int(np.argmax(self.optimizer.predict(points)))]
+
+    def varying(self) -> list[str]:
+        """Return the parameters that are not constant (all, if all are)."""
+        names = list(self.space.names)
+        return [
+            name for name in names if any(d.size > 1 for d in self._dimensions(name))
+        ] or names
+
+    def differing(self) -> list[str]:
+        """Return the same, and constants that differ between branches."""
+        names = self.varying()
+        return [
+            name
+            for name in self.space.names
+            for first, *others in [self._dimensions(name)]
+            if name in names or any(other != first for other in others)
+        ]
+
+    def _dimensions(self, name: str) -> list[Any]:
+        """Return what each branch that has a parameter makes of it."""
+        spaces = [branch.dimensions for branch in self.space.branches]
+        return [dimensions[name] for dimensions in spaces if name in dimensions]
+
+    def scales(self, names: Sequence[str]) -> dict[str, Scale]:
+        """Return the axes of parameters by name, as a branch or as all have them."""
+        points = [record["params"] for record in self.optimizer.history_]
+        return {
+            name: pooled(
+                name,
+                short,
+                self._dimensions(name),
+                [point[name] for point in points if name in point],
+            )
+            for name, short in short_names(names).items()
+        }
+
+    def checked_names(self, cls: str, names: Any) -> list[str]:
+        """Return the parameters asked for; an error names the unknown ones."""
+        known = list(self.space.names)
+        listed = [names] if isinstance(names, str) else list(names)
+        for name in listed:
+            if name not in known:
+                raise ValueError(
+                    f"The 'parameters' of {cls} must be among {known}. Got {name!r} "
+                    "instead."
+                )
+        return listed
 
 
 # Branches -----------------------------------------------------------------------------
@@ -316,32 +353,9 @@ def _inside(ax: Any) -> Any:
     return ax.figure.add_subfigure(place)
 
 
-def computed(cls: Any, optimizer: Any, branch: Any, ax: Any, **options: Any) -> Any:
-    """Compute a display of all candidates, of a branch or of each, and draw it."""
-    told_records(optimizer)  # there must be some
-    chosen = checked_branch(cls.__name__, optimizer, branch)
-    names = branch_names(optimizer.space)
-    if chosen != ALL:
-        display = cls._of(optimizer, chosen, **options)
-        display.branch_name = "" if chosen is None else names[chosen]
-        return display.plot(ax=ax)
-    displays = {
-        name: cls._of(optimizer, i, **options)
-        for i, name in enumerate(names)
-        if np.isfinite(values_of(told_records(optimizer, i))).any()
-    }
-    for name, display in displays.items():
-        display.branch_name = name
-    if not displays:
-        raise ValueError(
-            f"Expected a search with at least one finite value, got none, so that "
-            f"{cls.__name__} has nothing to draw; tell one first."
-        )
-    return BranchesDisplay(displays=displays).plot(ax=ax)
-
-
 def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
     """Return the number of the branch asked for, None, or "all"."""
+    Tried(optimizer)  # there must be some
     if branch is None:
         return None
     names = branch_names(optimizer.space)
@@ -357,7 +371,7 @@ def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
             f"The 'branch' of {cls} must be 'all', one of {names}, or a number from 0 "
             f"to {len(names) - 1}. Got {branch!r} instead."
         )
-    if not told_records(optimizer, found):
+    if not Tried(optimizer, found).records:
         raise ValueError(
             f"The 'branch' of {cls} must be one with an evaluated candidate. Got "
             f"{branch!r}, which has none so far; evaluate one first."

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import (
-    Array,
-    Display,
-    checked_names,
-    computed,
-    differing,
-    scales_of,
-    told_records,
-    values_of,
-)
+from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._sensitivity import most_important
 from skrobustbo.displays._style import Look, Ticks, colour_bar, panels, value_colours
@@ -82,6 +73,7 @@ class EvaluationsDisplay(Display):
     measured: NDArray[np.bool_] | None = None
 
     @classmethod
+    @drawn_by_branch
     def from_optimizer(
         cls,
         optimizer: Any,
@@ -111,30 +103,24 @@ class EvaluationsDisplay(Display):
         -------
         display : EvaluationsDisplay, or BranchesDisplay for "all"
         """
-        options = {"parameters": parameters, "value_name": value_name}
-        return computed(cls, optimizer, branch, ax, **options)
-
-    @classmethod
-    def _of(
-        cls, optimizer: Any, branch: int | None, parameters: Any, value_name: str
-    ) -> Self:
-        records = told_records(optimizer, branch)
-        known = differing(optimizer, branch)
-        scales = scales_of(optimizer, known, branch)
+        tried = Tried(optimizer, branch)
+        known = tried.differing()
+        scales = tried.scales(known)
         if parameters is None:
-            names = most_important(optimizer, scales, _MOST, branch)
+            names = most_important(tried, scales, _MOST)
         else:
-            names = checked_names(cls.__name__, optimizer, parameters, branch)
-            scales = scales_of(optimizer, names, branch)
-        points = [record["params"] for record in records]
+            names = tried.checked_names(cls.__name__, parameters)
+            scales = tried.scales(names)
         return cls(
             names=names,
             left_out=[name for name in known if name not in names],
-            positions=np.stack([scales[n].positions(points) for n in names], axis=1),
-            values=values_of(records),
+            positions=np.stack(
+                [scales[name].positions(tried.points) for name in names], axis=1
+            ),
+            values=tried.values,
             scales={name: scales[name] for name in names},
             value_name=value_name,
-            measured=np.array([not record["value_std"] > 0 for record in records]),
+            measured=np.array([not one["value_std"] > 0 for one in tried.records]),
         )
 
     def _height(self, look: Look) -> float:

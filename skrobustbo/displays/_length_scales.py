@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import Array, Display, Records, computed, told_records
+from skrobustbo.displays._base import Array, Display, Records, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._style import Look, Ticks, legend_above, panels
 from skrobustbo.displays._text import plain_text
@@ -80,6 +80,7 @@ class LengthScaleDisplay(Display):
     eliminated_at: dict[str, int]
 
     @classmethod
+    @drawn_by_branch
     def from_optimizer(
         cls,
         optimizer: Any,
@@ -102,17 +103,9 @@ class LengthScaleDisplay(Display):
         -------
         display : LengthScaleDisplay, or BranchesDisplay for "all"
         """
-        return computed(cls, optimizer, branch, ax)
-
-    @classmethod
-    def _of(cls, optimizer: Any, branch: int | None) -> Self:
-        chosen = [
-            (i, record)
-            for i, record in enumerate(told_records(optimizer, branch), 1)
-            if record["kind"] == "model"
-        ]
-        numbers = [i for i, _ in chosen]
-        records = [record for _, record in chosen]
+        told = Tried(optimizer, branch).records
+        numbers = [i for i, one in enumerate(told, 1) if one["kind"] == "model"]
+        records = [told[i - 1] for i in numbers]
         labels = [record["model_label"] for record in records]
         axis = _axis(records)
         places = _places(records, axis)
@@ -140,7 +133,8 @@ class LengthScaleDisplay(Display):
         self._draw_lives(main, look, heights)
         places = [heights[label] for label in self.labels]
         label = "chosen by" if self.axis == "model" else "length scale used"
-        look.draw_dots(main, self.numbers, places, look.palette[0], label=label)
+        dots = {"color": look.palette[0], "ms": look.dot, "mew": 0, "label": label}
+        main.plot(self.numbers, places, "o", **dots)
         self._draw_shares(side, look, scale, heights)
         self._finish(look, scale)
 

@@ -6,22 +6,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from skrobustbo.displays._base import (
-    Array,
-    Display,
-    checked_names,
-    computed,
-    recommended,
-    scales_of,
-    space_of,
-    told_records,
-    values_of,
-    varying,
-)
+from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._plotly import objective
 from skrobustbo.displays._scales import (
     Scale,
@@ -99,6 +88,7 @@ class ObjectiveDisplay(Display):
     value_name: str = "score"
 
     @classmethod
+    @drawn_by_branch
     def from_optimizer(
         cls,
         optimizer: Any,
@@ -130,34 +120,23 @@ class ObjectiveDisplay(Display):
         -------
         display : ObjectiveDisplay, or BranchesDisplay for "all"
         """
-        options = {"parameters": parameters, "value_name": value_name}
-        return computed(cls, optimizer, branch, ax, **options)
-
-    @classmethod
-    def _of(
-        cls, optimizer: Any, branch: int | None, parameters: Any, value_name: str
-    ) -> Self:
-        params = recommended(optimizer, branch)
+        params = Tried(optimizer, branch).recommended()
+        # A slice lies in the branch of its point, also where none was chosen.
         several = len(optimizer.space.branches) > 1
-        # Where there is no choice, a slice lies in the branch of its point.
-        own = optimizer.space.owner(params) if several else None
-        records = told_records(optimizer, own)
-        asked = _asked(cls.__name__, optimizer, parameters, own)
-        names = (
-            varying(optimizer, own)
-            if asked is None
-            else [n for ns in asked for n in ns]
-        )
-        scales = scales_of(optimizer, list(dict.fromkeys(names)), own)
-        if asked is None:
-            most = most_important(optimizer, scales, _MOST, own)
-            asked = [(name,) for name in most]
-        trials = [record["params"] for record in records]
+        tried = Tried(optimizer, optimizer.space.owner(params) if several else None)
+        scales = tried.scales(tried.varying())
+        asked: list[tuple[str, ...]]
+        if parameters is None:
+            asked = [(name,) for name in most_important(tried, scales, _MOST)]
+        else:
+            asked = _asked(cls.__name__, tried, parameters)
+            named = [name for names in asked for name in names]
+            scales = tried.scales([*dict.fromkeys([*scales, *named])])
         return cls(
-            slices=slices_of(optimizer, params, asked, scales, trials, own),
+            slices=slices_of(tried, params, asked, scales),
             params=params,
-            trials=trials,
-            values=values_of(records),
+            trials=tried.points,
+            values=tried.values,
             scales=scales,
             value_name=value_name,
         )
@@ -175,78 +154,72 @@ class ObjectiveDisplay(Display):
         """
         return objective(self, self._limits())
 
-    def _grid(self, look: Look) -> tuple[int, int, list[int]]:
-        """Return the numbers of rows and columns, and the place of each slice."""
-        n = sum(len(one.names) for one in self.slices)
+    def _n_columns(self, look: Look) -> int:
         pairs = any(len(one.names) == 2 for one in self.slices)
+        n = sum(len(one.names) for one in self.slices)
         n_columns = min(n, 3 if look.width >= _WIDE and not pairs else 2)
-        labels = [self.scales[name].labels for s in self.slices for name in s.names]
         # Upright labels of many categories need a panel as wide as all of them.
-        most = max(map(len, labels)) * look.size / 72
-        while n_columns > 1 and most > 0.9 * look.width / n_columns:
-            n_columns -= 1
-        places, end = [], 0
+        most = max(len(scale.labels) for scale in self.scales.values())
+        room = int(0.9 * look.width * 72 / look.size / max(most, 1))
+        return max(1, min(n_columns, room))
+
+    def _rows(self, look: Look) -> list[list[tuple[Slice, int] | None]]:
+        """Return the panels by row: a slice, and which map of it; None for no panel."""
+        n_columns = self._n_columns(look)
+        panels: list[tuple[Slice, int] | None] = []
         for one in self.slices:
             if len(one.names) == 2:  # both maps in one row
-                end += end % n_columns
-            places.append(end)
-            end += len(one.names)
-        return math.ceil(end / n_columns), n_columns, places
+                panels += [None] * (len(panels) % n_columns)
+            panels += [(one, part) for part in range(len(one.names))]
+        panels += [None] * (-len(panels) % n_columns)
+        return [panels[i : i + n_columns] for i in range(0, len(panels), n_columns)]
 
     def _height(self, look: Look) -> float:
-        n_rows, n_columns, places = self._grid(look)
-        height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * n_rows
-        longest = [0] * n_rows  # characters of categories that may stand upright
-        for one, place in zip(self.slices, places, strict=True):
-            labels = self.scales[one.names[0]].labels
-            row = place // n_columns
-            longest[row] = max([longest[row], *map(len, labels)])
-        return height + look.lines(1.5 + 0.25 * sum(min(n, 26) for n in longest))
+        rows = self._rows(look)
+        n_columns = len(rows[0])
+        height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * len(rows)
+        # Characters of categories that may stand upright.
+        longest = [
+            max(len(text) for panel in row if panel for text in self._labels(panel[0]))
+            for row in rows
+        ]
+        return height + look.lines(2.5 + 0.25 * sum(min(n, 26) for n in longest))
+
+    def _labels(self, one: Slice) -> Sequence[str]:
+        return self.scales[one.names[0]].labels or ("",)
 
     def _draw(self, look: Look, ax: Any) -> None:
-        n_rows, n_columns, places = self._grid(look)
-        self.figure_, grid = panels(ax, n_rows, n_columns, height=self._height(look))
-        axes, limits = grid.ravel(), self._limits()
-        used: list[int] = []
-        for one, place in zip(self.slices, places, strict=True):
-            own = range(place, place + len(one.names))
-            left = [i % n_columns == 0 for i in own]
-            used += own
-            if len(one.names) == 2:
-                self._draw_pair(look, axes[own[0] : own[-1] + 1], one, left)
-            else:
-                self._draw_single(look, axes[place], one, limits, left[0])
-        for i in set(range(len(axes))).difference(used):
-            axes[i].set_axis_off()
-        self.axes_ = axes[used]
+        rows = self._rows(look)
+        shape = len(rows), len(rows[0])
+        self.figure_, grid = panels(ax, *shape, height=self._height(look))
+        limits = self._limits()
+        for row, line in zip(rows, grid, strict=True):
+            for column, (panel, place) in enumerate(zip(row, line, strict=True)):
+                if panel is None:
+                    place.set_axis_off()
+                elif len(panel[0].names) == 2:
+                    self._draw_map(look, place, *panel, column == 0)
+                else:
+                    self._draw_single(look, place, panel[0], limits, column == 0)
+        self.axes_ = grid[[[panel is not None for panel in row] for row in rows]]
 
     def _draw_key(self, look: Look, figure: Any) -> None:
-        from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
-
-        single = any(len(one.names) == 1 for one in self.slices)
-        mark: dict[str, Any] = {"ls": "none", "mew": 0, "ms": look.dot}
-        line = Line2D([], [], color=look.palette[0], lw=1.3 * look.line)
-        band = Patch(color=look.palette[0], alpha=0.2, lw=0)
-        dash = Line2D([], [], color=look.ink, ls="--", lw=0.7 * look.line)
-        star = Line2D([], [], color=look.palette[1], marker="*", **mark)
-        star.set_markersize(2 * look.dot)
-        cross = {**mark, "marker": "x", "mew": look.line}
-        key: dict[str, Any] = {
-            "a trial": Line2D([], [], marker="o", color=look.ink, **mark)
-        }
-        if single:
-            key = {"expected \N{PLUS-MINUS SIGN} 2 deviations": (band, line), **key}
-        key["recommended"] = dash if single else star
-        if single and any(len(one.names) == 2 for one in self.slices):
-            key["recommended"] = (dash, star)
-        values = drawable(self.values)
-        if single and (values < self._limits()[0]).any():
-            key["below the axis"] = Line2D([], [], marker="v", color=look.ink, **mark)
-        if np.isnan(values).any():
-            key["failed"] = Line2D([], [], color=look.failure, **cross)
         place = {"loc": "outside lower left", "fontsize": 0.9 * look.size}
-        look.parts.append(Legend(figure, key, place))
+        look.parts.append(Legend(figure, self.axes_, place))
+
+    @property
+    def _point(self) -> str:
+        """Name of the recommended point, which says where other parameters are."""
+        if len(self.scales) == 1:
+            return "recommended"
+        drawn = {name for one in self.slices for name in one.names}
+        others = [
+            f"{scale.short} = {scale.text(self.params)}"
+            for name, scale in self.scales.items()
+            if name not in drawn
+        ]
+        held = "recommended, where the others are held"
+        return f"{held}: {', '.join(others)}" if others else held
 
     def _limits(self) -> tuple[float, float]:
         """Return the range of values that all panels share."""
@@ -261,94 +234,63 @@ class ObjectiveDisplay(Display):
     ) -> None:
         """Draw the posterior along one parameter, and the trials."""
         scale = self.scales[one.names[0]]
-        at, mean, std = one.positions[0], drawable(one.mean), drawable(one.std)
-        colour, category = look.palette[0], scale.kind == "category"
-        if one.connected and not category:
-            ax.fill_between(
-                at, mean - 2 * std, mean + 2 * std, color=colour, alpha=0.2, lw=0
-            )
-            ax.plot(at, mean, color=colour, lw=1.3 * look.line)
+        at, mean, spread = one.positions[0], drawable(one.mean), 2 * drawable(one.std)
+        style = {
+            "color": look.palette[0],
+            "label": "expected \N{PLUS-MINUS SIGN} 2 deviations",
+        }
+        if one.connected and scale.kind != "category":
+            ax.fill_between(at, mean - spread, mean + spread, alpha=0.2, lw=0, **style)
+            ax.plot(at, mean, lw=1.3 * look.line, **style)
         else:
-            marker, size = ("_", 2.0) if category else ("o", 0.8)
-            dots = {"ls": "none", "marker": marker, "ms": size * look.dot}
+            dots = {"ls": "none", "marker": "o", "ms": 0.8 * look.dot}
             bars = {"elinewidth": look.line, "capsize": 0.4 * look.dot}
-            ax.errorbar(at, mean, 2 * std, color=colour, **dots, **bars)
-        if category:
-            ax.bar(at, mean - limits[0], 0.6, limits[0], color=colour, alpha=0.3)
-        self._draw_trials(look, ax, scale, limits[0])
-        place, width = scale.position(self.params), 0.7 * look.line
-        ax.axvline(place, color=look.ink, ls="--", lw=width)
+            ax.errorbar(at, mean, spread, **style, **dots, **bars)
+        places, values = scale.positions(self.trials), drawable(self.values)
+        dots = {"alpha": 0.55, "label": "a trial"}
+        look.draw_values(ax, places, values, limits[0], look.ink, **dots)
+        line = {"color": look.ink, "ls": "--", "lw": 0.7 * look.line}
+        ax.axvline(scale.position(self.params), label=self._point, **line)
         ax.set_ylim(limits)
         look.dress(ax, x=scale.short, y=self.value_name if left else "")
         ax.tick_params(axis="y", labelleft=left)
         look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _WRAP)]
 
-    def _draw_trials(self, look: Look, ax: Any, scale: Scale, floor: float) -> None:
-        """Draw the trials; those below the axis, and failures, on a rug."""
-        at, values = scale.positions(self.trials), drawable(self.values)
-        failed, below, size = np.isnan(values), values < floor, 0.75 * look.dot
-        shown = np.where(below, math.nan, values)
-        ax.plot(at, shown, "o", color=look.ink, alpha=0.55, mew=0, ms=size)
-        look.rug(ax, at[below], "v", look.ink, ms=size)
-        look.rug(ax, at[failed], "x", look.failure, ms=size)
-
-    def _draw_pair(
-        self, look: Look, axes: Any, one: Slice, lefts: Sequence[bool]
-    ) -> None:
-        """Draw maps of mean and deviation."""
+    def _draw_map(self, look: Look, ax: Any, one: Slice, part: int, left: bool) -> None:
+        """Draw the map of the mean, or of the deviation, and where trials were made."""
         across, up = (self.scales[name] for name in one.names)
-        edges = [
-            _edges(self.scales[n], at)
-            for n, at in zip(one.names, one.positions, strict=True)
-        ]
+        surface, label = ((one.mean, self.value_name), (one.std, "deviation"))[part]
         greys = "Greys_r" if look.dark else "Greys"
-        maps = (
-            (one.mean, self.value_name, look.colours),
-            (one.std, "deviation", greys),
-        )
-        for ax, left, (surface, label, cmap) in zip(axes, lefts, maps, strict=True):
-            norm = filled_range(surface)
-            mesh = ax.pcolormesh(
-                *edges,
-                drawable(surface).T,
-                rasterized=True,
-                cmap=cmap,
-                vmin=norm[0],
-                vmax=norm[1],
-            )
-            self._draw_places(look, ax, across, up)
-            look.dress(ax, x=across.short, y=up.short if left else "", grid="")
-            look.parts += [
-                Ticks(ax.xaxis, across, 5, _WRAP),
-                Ticks(ax.yaxis, up, 5, _WRAP),
-            ]
-            ax.tick_params(axis="y", labelleft=left)
-            colour_bar(mesh, look, label, ax)
-
-    def _draw_places(self, look: Look, ax: Any, across: Scale, up: Scale) -> None:
-        """Draw where trials were made, and a star for the recommended point."""
+        low, high = filled_range(surface)
+        colours = {"cmap": greys if part else look.colours, "vmin": low, "vmax": high}
+        values = drawable(surface).T
+        mesh = ax.pcolormesh(*one.positions, values, rasterized=True, **colours)
+        look.dress(ax, x=across.short, y=up.short if left else "", grid="")
+        ax.tick_params(axis="y", labelleft=left)
         x, y = across.positions(self.trials), up.positions(self.trials)
         failed = np.isnan(self.values)
         size, edge = look.dot**2, 0.5 * look.line
-        dot = {"color": "white", "edgecolor": "black", "lw": edge, "zorder": 3}
-        ax.scatter(x[~failed], y[~failed], s=0.64 * size, **dot)
-        cross = {"marker": "x", "color": look.failure, "lw": 2 * edge, "zorder": 3}
-        ax.scatter(x[failed], y[failed], s=size, **cross)
+        dot = {"color": "white", "edgecolor": "black", "lw": edge, "label": "a trial"}
+        ax.scatter(x[~failed], y[~failed], s=0.64 * size, zorder=3, **dot)
+        if failed.any():
+            cross = {"marker": "x", "color": look.failure, "label": "failed"}
+            ax.scatter(x[failed], y[failed], s=size, lw=2 * edge, zorder=3, **cross)
         star = {"marker": "*", "color": look.palette[1], "edgecolor": "white"}
         place = across.position(self.params), up.position(self.params)
-        ax.scatter(*place, s=5 * size, zorder=4, lw=edge, **star)
+        ax.scatter(*place, s=5 * size, lw=edge, zorder=4, label=self._point, **star)
+        look.parts += [
+            Ticks(axis, scale, 5, _WRAP)
+            for axis, scale in ((ax.xaxis, across), (ax.yaxis, up))
+        ]
+        colour_bar(mesh, look, label, ax)
 
 
-def _asked(
-    cls: str, optimizer: Any, parameters: Any, branch: int | None
-) -> list[tuple[str, ...]] | None:
+def _asked(cls: str, tried: Tried, parameters: Any) -> list[tuple[str, ...]]:
     """Return the parameters to go along, each a tuple of one or two."""
-    if parameters is None:
-        return None
     listed = [parameters] if isinstance(parameters, str) else list(parameters)
     asked = [(one,) if isinstance(one, str) else tuple(one) for one in listed]
     for names in asked:
-        checked_names(cls, optimizer, names, branch)
+        tried.checked_names(cls, names)
         if len(set(names)) not in (1, 2) or len(set(names)) < len(names):
             raise ValueError(
                 f"The 'parameters' of {cls} must be names and pairs of two names. "
@@ -357,17 +299,6 @@ def _asked(
     if not asked:
         raise ValueError(f"The 'parameters' of {cls} must name at least one. Got none.")
     return asked
-
-
-def _edges(scale: Scale, at: Array) -> Array:
-    """Return the borders of the cells around places on a scale."""
-    if scale.kind == "category" or len(at) == 1:
-        return np.append(at - 0.5, at[-1] + 0.5)
-    t = np.log(at) if scale.kind == "log" else at
-    middle = t[:-1] / 2 + t[1:] / 2
-    first, last = 2 * t[0] - middle[0], 2 * t[-1] - middle[-1]
-    edges = np.concatenate([[first], middle, [last]])
-    return np.exp(np.clip(edges, -700, 700)) if scale.kind == "log" else edges
 
 
 # Slices of the posterior along one or two parameters ----------------------------------
@@ -399,21 +330,18 @@ class Slice:
 
 
 def slices_of(
-    optimizer: Any,
+    tried: Tried,
     params: Mapping[str, Any],
     asked: Sequence[tuple[str, ...]],
     scales: Mapping[str, Scale],
-    trials: Sequence[Mapping[str, Any]],
-    branch: int | None,
 ) -> list[Slice]:
     """Return the slices through `params`, all predicted at once."""
-    space = space_of(optimizer, branch)
-    plans = [_plan(space, params, names, scales, trials) for names in asked]
+    plans = [_plan(tried, params, names, scales) for names in asked]
     points = [point for each, *_ in plans for point in each]
     known = np.array([point is not None for point in points])
     surfaces = np.full((2, len(points)), math.nan)
     flat = [point for point in points if point is not None]
-    surfaces[:, known] = optimizer.predict(flat, return_std=True)
+    surfaces[:, known] = tried.optimizer.predict(flat, return_std=True)
     parts = np.split(surfaces, np.cumsum([len(each) for each, *_ in plans]), axis=1)
     slices = []
     for names, (_, at, connected), part in zip(asked, plans, parts, strict=False):
@@ -423,13 +351,13 @@ def slices_of(
 
 
 def _plan(
-    space: Any,
+    tried: Tried,
     params: Mapping[str, Any],
     names: tuple[str, ...],
     scales: Mapping[str, Scale],
-    trials: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Any], tuple[Array, ...], bool]:
     """Return the points of a slice, None for infeasible ones, and their places."""
+    space = tried.space
     grids = [_grid(space.dimensions[name], len(names)) for name in names]
     points = [
         {**params, **dict(zip(names, values, strict=True))}
@@ -440,7 +368,7 @@ def _plan(
         pairs = zip(names, grids, strict=True)
         at = [scales[name].positions({name: v} for v in grid) for name, grid in pairs]
         return feasible, tuple(at), True
-    extra = [*map(dict, trials), *space.sample(_POINTS, random_state=0)]
+    extra = [*tried.points, *space.sample(_POINTS, random_state=0)]
     found = {space.encode(p).tobytes(): p for p in extra if names[0] in p}
     others = list(found.values())
     return others, (scales[names[0]].positions(others),), False

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from skrobustbo.displays._base import (
-    Array,
-    Display,
-    checked_names,
-    computed,
-    differing,
-    scales_of,
-    told_records,
-    values_of,
-)
+from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._plotly import parallel
 from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._style import (
@@ -86,6 +77,7 @@ class ParallelCoordinatesDisplay(Display):
     value_name: str = "score"
 
     @classmethod
+    @drawn_by_branch
     def from_optimizer(
         cls,
         optimizer: Any,
@@ -114,26 +106,20 @@ class ParallelCoordinatesDisplay(Display):
         -------
         display : ParallelCoordinatesDisplay, or BranchesDisplay for "all"
         """
-        options = {"parameters": parameters, "value_name": value_name}
-        return computed(cls, optimizer, branch, ax, **options)
-
-    @classmethod
-    def _of(
-        cls, optimizer: Any, branch: int | None, parameters: Any, value_name: str
-    ) -> Self:
-        records = told_records(optimizer, branch)
-        names = differing(optimizer, branch)
+        tried = Tried(optimizer, branch)
+        names = tried.differing()
         if parameters is not None:
-            names = checked_names(cls.__name__, optimizer, parameters, branch)
-        scales = scales_of(optimizer, names, branch)
-        points = [record["params"] for record in records]
-        columns = [scales[name].unit(scales[name].positions(points)) for name in names]
+            names = tried.checked_names(cls.__name__, parameters)
+        scales = tried.scales(names)
+        columns = [
+            scale.unit(scale.positions(tried.points)) for scale in scales.values()
+        ]
         return cls(
             names=names,
             positions=np.stack(columns, axis=1),
-            values=values_of(records),
+            values=tried.values,
             scales=scales,
-            params=points,
+            params=tried.points,
             value_name=value_name,
         )
 

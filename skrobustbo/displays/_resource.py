@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import Array, Display, computed, told_records
+from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
 from skrobustbo.displays._style import Look, Ticks, legend_above, panels
 
@@ -86,6 +86,7 @@ class ResourceDisplay(Display):
         return super().from_search(search, ax=ax, **options)
 
     @classmethod
+    @drawn_by_branch
     def from_optimizer(
         cls,
         optimizer: Any,
@@ -120,14 +121,7 @@ class ResourceDisplay(Display):
         ValueError
             If the optimizer has no resources.
         """
-        names = {"value_name": value_name, "resource_name": resource_name}
-        return computed(cls, optimizer, branch, ax, **names)
-
-    @classmethod
-    def _of(
-        cls, optimizer: Any, branch: int | None, value_name: str, resource_name: str
-    ) -> Self:
-        records = told_records(optimizer, branch)
+        records = Tried(optimizer, branch).records
         found = [record.get("resource_values", {}) for record in records]
         amounts = list(found[0])
         if not amounts:
@@ -154,7 +148,7 @@ class ResourceDisplay(Display):
         self.ax_ = axes[0, 0]
         self._draw_curves(look)
         at = np.flatnonzero(self.failed.any(axis=0))
-        look.rug(self.ax_, at, "x", look.failure, label="failed", zorder=4)
+        look.draw_rug(self.ax_, at, "x", color=look.failure, label="failed")
         labels = tuple(map(_shown, self.amounts))
         name, last = self.resource_name, len(labels) - 1.0
         scale = Scale(name, name, "category", 0.0, last, labels=labels)

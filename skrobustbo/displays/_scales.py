@@ -66,6 +66,13 @@ class Scale:
         except ValueError:  # a number that was never tried has no place
             return math.nan
 
+    def text(self, params: Mapping[str, Any]) -> str:
+        """Return what a point has on the axis, numbers to three digits."""
+        at = self.position(params)
+        if self.kind == "category":
+            return self.labels[int(at)]
+        return number_label(float(f"{at:.3g}"))
+
     def positions(self, points: Iterable[Mapping[str, Any]]) -> Array:
         """Return where several points lie, shape (n,)."""
         return np.array([self.position(params) for params in points], dtype=float)

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo.displays._base import (
-    Array,
-    Display,
-    computed,
-    recommended,
-    scales_of,
-    space_of,
-    told_records,
-    values_of,
-    varying,
-)
+from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._style import Look, Ticks, legend_above, panels, room
 from skrobustbo.displays._text import short_names
@@ -93,6 +83,7 @@ class SensitivityDisplay(Display):
     value_name: str = "score"
 
     @classmethod
+    @drawn_by_branch
     def from_optimizer(
         cls,
         optimizer: Any,
@@ -128,16 +119,8 @@ class SensitivityDisplay(Display):
                 "The 'max_eps' of SensitivityDisplay must be in (0, 1]. Got "
                 f"{max_eps!r} instead."
             )
-        return computed(
-            cls, optimizer, branch, ax, max_eps=max_eps, value_name=value_name
-        )
-
-    @classmethod
-    def _of(
-        cls, optimizer: Any, branch: int | None, max_eps: float, value_name: str
-    ) -> Self:
-        scales = scales_of(optimizer, varying(optimizer, branch), branch)
-        params = recommended(optimizer, branch)
+        tried = Tried(optimizer, branch)
+        params = tried.recommended()
         eps = np.linspace(0.0, max_eps, _STEPS + 1)
         worst, worst_of = _worst(optimizer, params, eps)
         return cls(
@@ -146,7 +129,7 @@ class SensitivityDisplay(Display):
             eps=eps,
             worst=worst,
             worst_of=worst_of,
-            importance=first_order(optimizer, scales, branch),
+            importance=first_order(tried, tried.scales(tried.varying())),
             value_name=value_name,
         )
 
@@ -236,9 +219,7 @@ def _ordered(space: Any) -> list[str]:
 # Importance ---------------------------------------------------------------------------
 
 
-def first_order(
-    optimizer: Any, scales: Mapping[str, Scale], branch: int | None = None
-) -> dict[str, float]:
+def first_order(tried: Tried, scales: Mapping[str, Scale]) -> dict[str, float]:
     """Return the first-order Sobol index of each parameter.
 
     It is Var(E[f | x_i]) / Var(f), the share of the variance that is gone once the
@@ -248,8 +229,8 @@ def first_order(
     vary hardly by chance: by thousandths of the variance, up to 0.03 where twenty
     parameters act only together. All are 0 where f is constant.
     """
-    points = space_of(optimizer, branch).sample(_POINTS, random_state=0)
-    mean = np.asarray(optimizer.predict(points), dtype=float)
+    points = tried.space.sample(_POINTS, random_state=0)
+    mean = np.asarray(tried.optimizer.predict(points), dtype=float)
     known = np.isfinite(mean)  # what has not overflowed
     size = float(np.abs(mean[known]).max(initial=0.0)) or 1.0
     f = mean[known] / size  # squares of the largest floats would overflow
@@ -277,13 +258,11 @@ def _groups(positions: Array) -> NDArray[np.intp]:
     return np.where(present, bins, _BINS).astype(np.intp)
 
 
-def most_important(
-    optimizer: Any, scales: Mapping[str, Scale], most: int, branch: int | None = None
-) -> list[str]:
+def most_important(tried: Tried, scales: Mapping[str, Scale], most: int) -> list[str]:
     """Return the parameters that matter most, at most so many, in their own order."""
     names = list(scales)
-    if len(names) <= most or np.isnan(values_of(told_records(optimizer))).all():
+    if len(names) <= most or np.isnan(tried.values).all():
         return names[:most]
-    shares = first_order(optimizer, scales, branch)
+    shares = first_order(tried, scales)
     chosen = sorted(names, key=lambda name: -shares[name])[:most]
     return [name for name in names if name in chosen]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import dropwhile
 from typing import Any, Self
 
 import numpy as np
@@ -15,27 +14,16 @@ from skrobustbo.displays._base import (
     ALL,
     Array,
     Display,
-    Records,
+    Tried,
     branch_names,
     checked_branch,
-    computed,
+    drawn_by_branch,
     metric_name,
     optimizer_of,
-    told_records,
-    values_of,
 )
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
-from skrobustbo.displays._style import (
-    BAND,
-    BEST,
-    EACH,
-    FIRST,
-    Look,
-    Ticks,
-    legend_above,
-    panels,
-)
+from skrobustbo.displays._style import GAIN, Look, Ticks, legend_above, panels
 from skrobustbo.displays._text import unlike
 from skrobustbo.model_selection import largest_of, last_initial
 
@@ -61,8 +49,8 @@ class Curve:
     value_stds : array of shape (n,)
         Standard deviations of the values' own errors: positive for candidates that were
         stopped early, and never the best; 0 for others.
-    steps : array of int, shape (n,), or None
-        Numbers of the candidates, from 1; None: all up to n.
+    numbers : array of int, shape (n,)
+        Numbers of the candidates, from 1.
     params : list of dict
         The candidates.
     """
@@ -73,13 +61,8 @@ class Curve:
     n_initial: int
     bound: float | None
     value_stds: Array
-    steps: NDArray[np.intp] | None = None
-    params: Sequence[dict[str, Any]] = field(default_factory=list, repr=False)
-
-    @property
-    def numbers(self) -> NDArray[np.intp]:
-        """Numbers of the candidates, from 1."""
-        return np.arange(1, len(self.values) + 1) if self.steps is None else self.steps
+    numbers: NDArray[np.intp]
+    params: Sequence[dict[str, Any]] = field(repr=False)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -196,22 +179,30 @@ class ConvergenceDisplay(Display):
         display : ConvergenceDisplay
         """
         optimizers, names = _named(optimizer, names)
-        if branch is not None:
-            curves = _curves_by_branch(cls.__name__, optimizers, names, branch)
-            display = cls(curves=curves, value_name=value_name)
-            display.branch_name = curves[0].name if branch != ALL else ""
-            return display.plot(ax=ax)
-        if names is None:
-            names = unlike([type(one.policy).__name__ for one in optimizers])
-        if len(names) != len(optimizers):
+        if branch is None:
+            labels = unlike([type(one.policy).__name__ for one in optimizers])
+            parts: list[tuple[Any, Any]]
+            parts, kind = [(one, None) for one in optimizers], "searches"
+        else:
+            parts = _branches(cls.__name__, optimizers, branch)
+            known = branch_names(optimizers[0].space)
+            labels, kind = [known[i] for _, i in parts], "branches"
+        if len(names or labels) != len(parts):
             raise ValueError(
-                f"The 'names' of ConvergenceDisplay must be one for each of the "
-                f"{len(optimizers)} searches. Got {names!r} instead."
+                f"The 'names' of {cls.__name__} must be one for each of the "
+                f"{len(parts)} {kind}. Got {names!r} instead."
             )
-        tops = largest if isinstance(largest, list) else [largest] * len(names)
-        given = zip(names, optimizers, tops, strict=True)
-        curves = [_curve_of_search(*one, earlier=earlier) for one in given]
-        return cls(curves=curves, value_name=value_name).plot(ax=ax)
+        tops = largest if isinstance(largest, list) else [largest] * len(parts)
+        display = cls(
+            curves=[
+                _curve(name, *part, top, earlier)
+                for name, part, top in zip(names or labels, parts, tops, strict=True)
+            ],
+            value_name=value_name,
+        )
+        if branch not in (None, ALL):
+            display.branch_name = display.curves[0].name
+        return display.plot(ax=ax)
 
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
@@ -235,26 +226,14 @@ class ConvergenceDisplay(Display):
         before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
         alone = before + len(self.curves) == 1
         low, high = self._limits(before > 0)
-        if not alone:
-            self._draw_marks(look, low)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
+        if not alone:  # colours say which search a line is of
+            line = {"color": look.ink, "lw": 1.3 * look.line}
+            self.ax_.plot([], [], label="line: best so far", **line)
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
         last = max(line.get_xdata()[-1] for line in lines)
         finish(self.ax_, look, last, (low, high), self.value_name)
-
-    def _draw_marks(self, look: Look, floor: float) -> None:
-        """Explain the marks where colours say of which search they are."""
-        mark = {"color": look.ink, "ls": "none", "mew": 0, "ms": look.dot}
-        self.ax_.plot([], [], color=look.ink, lw=1.3 * look.line, label=BEST)
-        self.ax_.plot([], [], "o", label=EACH, alpha=0.6, **mark)
-        if any(
-            math.isfinite(curve.bound or 0) and curve.bound for curve in self.curves
-        ):
-            shade = {"color": look.ink, "alpha": 0.15, "lw": 0}
-            self.ax_.fill_between([], [], label=BAND, **shade)
-        if any((drawable(curve.values) < floor).any() for curve in self.curves):
-            self.ax_.plot([], [], "v", label="below the axis", **mark)
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
@@ -281,48 +260,19 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
     return listed, [names] if isinstance(names, str) else names
 
 
-def _curves_by_branch(
-    cls: str, optimizers: Sequence[Any], names: Any, branch: Any
-) -> list[Curve]:
-    """Return a curve for each branch asked for of one search."""
+def _branches(
+    cls: str, optimizers: Sequence[Any], branch: Any
+) -> list[tuple[Any, int]]:
+    """Return the branches asked for of one search that were tried, with it."""
     if len(optimizers) > 1:
         raise ValueError(
             f"The 'branch' of {cls} must be None for several searches. Got {branch!r} "
             f"and {len(optimizers)} searches instead; draw one search at a time."
         )
     (optimizer,) = optimizers
-    told_records(optimizer)  # there must be some
     chosen = checked_branch(cls, optimizer, branch)
-    known = branch_names(optimizer.space)
-    shown = list(range(len(known))) if chosen in (ALL, None) else [chosen]
-    shown = [i for i in shown if told_records(optimizer, i)]
-    labels = [known[i] for i in shown] if names is None else names
-    if len(labels) != len(shown):
-        raise ValueError(
-            f"The 'names' of {cls} must be one for each of the {len(shown)} branches. "
-            f"Got {names!r} instead."
-        )
-    pairs = zip(labels, shown, strict=True)
-    return [_curve_of_branch(name, optimizer, i) for name, i in pairs]
-
-
-def _curve_of_branch(name: str, optimizer: Any, branch: int) -> Curve:
-    """Return the curve of a branch; the bound and the design are of the search."""
-    owner = optimizer.space.owner
-    records = told_records(optimizer)
-    own = [i for i, record in enumerate(records) if owner(record["params"]) == branch]
-    steps = np.array(own, dtype=np.intp) + 1
-    return _curve(name, [records[i] for i in own], None, steps)
-
-
-def _curve_of_search(
-    name: str, optimizer: Any, largest: float | None, *, earlier: bool
-) -> Curve:
-    records = told_records(optimizer)
-    if not earlier:
-        own = list(dropwhile(lambda record: record["kind"] == "told", records))
-        records = own or records
-    return _curve(name, records, _bound(optimizer, largest), None)
+    every = range(len(optimizer.space.branches)) if chosen in (ALL, None) else [chosen]
+    return [(optimizer, i) for i in every if Tried(optimizer, i).records]
 
 
 def _bound(optimizer: Any, largest: float | None) -> float | None:
@@ -336,62 +286,69 @@ def _bound(optimizer: Any, largest: float | None) -> float | None:
 
 
 def _curve(
-    name: str, records: Records, bound: float | None, steps: NDArray[np.intp] | None
+    name: str,
+    optimizer: Any,
+    branch: int | None,
+    largest: float | None,
+    earlier: bool,
 ) -> Curve:
-    values = values_of(records)
+    """Return the curve of a search, or of a branch of it."""
+    told, tried, is_whole = Tried(optimizer), Tried(optimizer, branch), branch is None
+    own = [i for i, one in enumerate(told.records) if one["kind"] != "told"]
+    start = own[0] if own and is_whole and not earlier else 0
+    records, values = tried.records[start:], tried.values[start:]
     stds = np.array([record["value_std"] for record in records])
-    best = np.fmax.accumulate(np.where(stds > 0, math.nan, values))
-    # Among branches the design is mixed; only that of a whole search is marked.
-    labels = [record["model_label"] for record in records if steps is None]
-    design = last_initial(labels)
-    params = [record["params"] for record in records]
-    return Curve(name, values, best, design, bound, stds, steps, params)
+    return Curve(
+        name=name,
+        values=values,
+        best=np.fmax.accumulate(np.where(stds > 0, math.nan, values)),
+        # Among branches the design is mixed, and the bound is of the whole search.
+        n_initial=last_initial([one["model_label"] for one in records if is_whole]),
+        bound=_bound(optimizer, largest) if is_whole else None,
+        value_stds=stds,
+        numbers=np.searchsorted(told.rows, tried.rows)[: len(values)] + 1,
+        params=tried.points[start:],
+    )
 
 
 def _draw(
     ax: Any, look: Look, curve: Curve, number: int, floor: float, alone: bool
 ) -> None:
     colour = look.palette[(0, 2, 3, 4, 5, 1)[number % 6]]
-    steps = curve.numbers
+    steps, values = curve.numbers, drawable(curve.values)
+    end = curve.n_initial + 0.5
     if curve.n_initial and alone:
-        ends = 0.5, curve.n_initial + 0.5
-        ax.axvspan(*ends, color=look.ink, alpha=0.08, lw=0, label="initial")
+        ax.axvspan(0.5, end, color=look.ink, alpha=0.08, lw=0, label="initial")
     elif curve.n_initial:  # of several searches, only the end is marked
-        ax.axvline(
-            curve.n_initial + 0.5, color=colour, alpha=0.6, lw=0.7, ls=":", label=FIRST
-        )
+        line = {"color": colour, "alpha": 0.6, "lw": 0.7, "ls": ":"}
+        ax.axvline(end, label="end of the initial design", **line)
     ax.plot(
         steps,
         drawable(curve.best),
         color=colour,
         lw=1.3 * look.line,
-        ls=("-", "--", "-.", ":")[number // 6 % 4],
+        ls=("-", "--", "-.", ":")[number % 4],  # equal lines do not hide each other
         drawstyle="steps-post",
-        label="best so far" if alone else curve.name,
+        label=f"{curve.name}: best so far" if alone else curve.name,
         gid=_BEST,
         zorder=3,
     )
     if curve.bound is not None and math.isfinite(curve.bound):
-        best = float(curve.best[-1])
-        band = ax.axhspan(best, best + curve.bound, color=colour, alpha=0.15)
-        band.set(lw=0, label="what may be left to gain" if alone else None)
-    values = drawable(curve.values)
-    alpha, label = (0.6, "each candidate") if alone else (0.4, None)
+        # From the candidate on that the bound is a distance from.
+        best = drawable(curve.best)
+        at = np.append(steps, steps[-1] + 0.5)[np.argmax(best == best[-1]) :]
+        band = {"color": colour, "alpha": 0.15, "lw": 0, "label": GAIN}
+        ax.fill_between(at, best[-1], best[-1] + curve.bound, **band)
+    alpha = 0.6 if alone else 0.4
     raced = curve.value_stds > 0
-    shown = np.where((values < floor) | raced, math.nan, values)
-    look.draw_dots(ax, steps, shown, colour, alpha=alpha, label=label)
+    dots = ~raced | (values < floor)
+    look.draw_values(ax, steps[dots], values[dots], floor, colour, alpha=alpha)
     if raced.any():
-        bars = ax.errorbar(
-            steps[raced],
-            values[raced],
-            2 * curve.value_stds[raced],
-            fmt="none",
-            color=colour,
-            alpha=alpha,
-            lw=look.line,
+        at, spread = steps[raced], 2 * curve.value_stds[raced]
+        line = {"color": colour, "alpha": alpha, "lw": look.line}
+        ax.errorbar(
+            at, values[raced], spread, fmt="none", label="stopped early", **line
         )
-        bars.set_label("stopped early" if alone else "_")
-    look.mark(ax, steps, values, floor, colour, "below the axis" if alone else None)
 
 
 def finish(
@@ -457,6 +414,7 @@ class ResetDisplay(Display):
     value_name: str = "score"
 
     @classmethod
+    @drawn_by_branch
     def from_optimizer(
         cls,
         optimizer: Any,
@@ -482,23 +440,13 @@ class ResetDisplay(Display):
         -------
         display : ResetDisplay, or BranchesDisplay for "all"
         """
-        return computed(cls, optimizer, branch, ax, value_name=value_name)
-
-    @classmethod
-    def _of(cls, optimizer: Any, branch: int | None, value_name: str) -> Self:
-        records = told_records(optimizer, branch)
-        kept = set(optimizer.remembered_)
-        told = [
-            i
-            for i, record in enumerate(optimizer.history_)
-            if not record["pending"]
-            and (branch is None or optimizer.space.owner(record["params"]) == branch)
-        ]
-        reset = [i for i, record in enumerate(records, 1) if record["reset"]]
+        tried = Tried(optimizer, branch)
+        records, kept = tried.records, set(optimizer.remembered_)
+        resets = [i for i, record in enumerate(records, 1) if record["reset"]]
         return cls(
-            values=values_of(records),
-            resets=np.array(reset, dtype=np.intp),
-            remembered=np.array([i in kept for i in told]),
+            values=tried.values,
+            resets=np.array(resets, dtype=np.intp),
+            remembered=np.array([i in kept for i in tried.rows]),
             expected=np.array([record["model_mean"] for record in records]),
             deviation=np.array([record["model_std"] for record in records]),
             value_name=value_name,
@@ -507,7 +455,9 @@ class ResetDisplay(Display):
     def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
         self.ax_ = axes[0, 0]
-        limits = padded(*value_range(self.values, cut=100.0), share=0.1)
+        spread = 2 * self.deviation
+        shown = [self.values, self.expected - spread, self.expected + spread]
+        limits = padded(*value_range(np.concatenate(shown), cut=100.0), share=0.1)
         self._draw_memory(look)
         self._draw_expected(look)
         self._draw_values(look, limits[0])
@@ -527,7 +477,8 @@ class ResetDisplay(Display):
             label="remembered" if self.remembered.any() else None,
         )
         for step in self.resets:
-            self.ax_.axvline(step - 0.5, color=look.ink, lw=look.line, label="reset")
+            line = {"color": look.ink, "lw": look.line, "clip_on": False}
+            self.ax_.axvline(step - 0.5, label="reset", **line)
 
     def _draw_expected(self, look: Look) -> None:
         steps = np.arange(1, len(self.values) + 1)
@@ -541,10 +492,10 @@ class ResetDisplay(Display):
     def _draw_values(self, look: Look, floor: float) -> None:
         values = drawable(self.values)
         steps = np.arange(1, len(values) + 1)
-        for kept, alpha in ((True, 1.0), (False, 0.5)):
-            chosen = (self.remembered == kept) & ~(values < floor)
-            label = ("value" if kept else "forgotten") if chosen.any() else None
-            colour = look.palette[0] if kept else look.ink
+        for kept, colour, alpha in (
+            (True, look.palette[0], 1.0),
+            (False, look.ink, 0.5),
+        ):
+            chosen = self.remembered == kept
             x, y = steps[chosen], values[chosen]
-            look.draw_dots(self.ax_, x, y, colour, alpha=alpha, label=label)
-        look.mark(self.ax_, steps, values, floor, look.ink, "below the axis")
+            look.draw_values(self.ax_, x, y, floor, colour, alpha=alpha)

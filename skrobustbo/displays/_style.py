@@ -6,7 +6,7 @@ Ticks, labels and legends are fitted into a figure once it is laid out.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -43,12 +43,19 @@ _LEAST, _MOST = 5, 26
 _SMALL = 0.6
 #: A dollar sign that begins a formula, not one of a name.
 _FORMULA = re.compile(r"(?<!\\)\$")
-#: What lines and dots are where their colours say of which search they are.
-FIRST = "end of the initial design"
-BEST, EACH = "line: best so far", "dot: a candidate"
-BAND = "band: what may be left to gain"
-#: Legend entries that come after all others, whatever was drawn last.
-LAST = (BEST, EACH, BAND, FIRST, "below the axis", "failed")
+#: Name of the band above the best value.
+GAIN = "what may be left to gain"
+#: Most entries of a legend, and which come last and may find no room in it.
+_ENTRIES = 4
+_LAST = (
+    GAIN,
+    "line: best so far",
+    "failed",
+    "stopped early",
+    "below the axis",
+    "end of the initial design",
+    "initial",
+)
 
 
 def pyplot() -> Any:
@@ -94,23 +101,21 @@ class Look:
         """Return the height of so many lines of text, in shares of the width."""
         return n * 1.7 * self.size / 72 / self.width
 
-    def draw_dots(self, ax: Any, x: Any, y: Any, colour: str, **more: Any) -> None:
-        """Draw dots without borders."""
-        ax.plot(x, y, "o", ms=self.dot, mew=0, color=colour, **more)
-
-    def rug(self, ax: Any, at: Any, marker: str, colour: str, **more: Any) -> None:
-        """Mark places along the bottom of an axes."""
-        if len(at):
-            more = {"ms": self.dot, "transform": ax.get_xaxis_transform(), **more}
-            ax.plot(at, np.full(len(at), 0.03), marker, color=colour, **more)
-
-    def mark(
-        self, ax: Any, steps: Any, values: Array, floor: float, colour: str, label: Any
+    def draw_values(
+        self, ax: Any, x: Any, values: Array, floor: float, colour: str, **dots: Any
     ) -> None:
-        """Mark at the bottom the steps that failed, or whose values lie below it."""
-        failed = np.isnan(values)
-        self.rug(ax, steps[values < floor], "v", colour, label=label, zorder=4)
-        self.rug(ax, steps[failed], "x", self.failure, label="failed", zorder=4)
+        """Draw values as dots; at the bottom, mark those below it and failures."""
+        below, failed = values < floor, np.isnan(values)
+        y = np.where(below, np.nan, values)
+        ax.plot(x, y, "o", ms=self.dot, mew=0, color=colour, **dots)
+        self.draw_rug(ax, x[below], "v", color=colour, label="below the axis")
+        self.draw_rug(ax, x[failed], "x", color=self.failure, label="failed")
+
+    def draw_rug(self, ax: Any, x: Any, marker: str, **more: Any) -> None:
+        """Mark places along the bottom of an axes."""
+        if len(x):
+            at = {"transform": ax.get_xaxis_transform(), "zorder": 4}
+            ax.plot(x, np.full(len(x), 0.03), marker, ms=self.dot, **at, **more)
 
     def dress(self, ax: Any, *, x: str = "", y: str = "", grid: str = "y") -> None:
         """Give an axes its labels, fonts and grid."""
@@ -420,18 +425,19 @@ class Legend:
     Attributes
     ----------
     owner : matplotlib axes or figure
-    entries : dict of str to handle
-        The handles by their labels.
+    axes : iterable of matplotlib axes
+        Those that it explains.
     text : dict
         Place and size.
     """
 
     owner: Any
-    entries: dict[str, Any]
+    axes: Iterable[Any]
     text: dict[str, Any]
     legend: Any = None
 
     def __post_init__(self) -> None:
+        self.entries = _entries(self.axes)
         self.n_columns = len(self.entries)
         self.wrap = max(map(len, self.entries), default=0)
         if self.entries:
@@ -463,7 +469,9 @@ class Legend:
             if self.n_columns > 1:
                 self.n_columns -= 1
             elif self.wrap > _LEAST:
-                self.wrap -= 1
+                # Long texts in large steps: each takes a new legend.
+                shorter = int(self.wrap * right / self.legend.get_window_extent().x1)
+                self.wrap = max(_LEAST, min(self.wrap - 1, shorter))
             else:
                 break
             self._apply()
@@ -473,12 +481,21 @@ class Legend:
 
 def legend_above(ax: Any, size: float) -> Legend:
     """Explain what was drawn in an axes, above it."""
-    handles, labels = ax.get_legend_handles_labels()
-    pairs = dict(zip(labels, handles, strict=True))
-    entries = {k: pairs[k] for k in sorted(pairs, key=lambda label: label in LAST)}
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
     pads = {"borderaxespad": 0.2, "borderpad": 0.2}
-    return Legend(ax, entries, {"fontsize": size, **place, **pads})
+    return Legend(ax, [ax], {"fontsize": size, **place, **pads})
+
+
+def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the labels of what was drawn, with a handle of each kind that has one."""
+    found: dict[str, dict[type, Any]] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, {})[type(handle)] = handle
+    names = [label for label in found if label not in _LAST]
+    order = [*names, *(label for label in _LAST if label in found)]
+    most = max(_ENTRIES, len(names))
+    return {label: tuple(found[label].values()) for label in order[:most]}
 
 
 def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) -> None:

@@ -195,6 +195,12 @@ class TestConvention:
         assert list(display.axes_) == list(axes)
 
 
+def band(display):
+    """Return what is drawn of what may be left to gain."""
+    label = "what may be left to gain"
+    return [one for one in display.ax_.collections if one.get_label() == label]
+
+
 class TestConvergence:
     def test_data(self):
         optimizer = told([1.0, math.nan, 3.0, -math.inf, 2.0])
@@ -253,10 +259,25 @@ class TestConvergence:
             return [label.replace("\n", "") for label in labels][2:]
 
         plain, low = told([1.0, 2.0]), told([1.0, 1.1, 1.2, 1.3, -1e6])
-        assert texts(plain, plain) == ["line: best so far", "dot: a candidate"]
-        assert texts(plain, low)[-1] == "below the axis"
+        assert texts(plain, plain) == ["line: best so far"]
+        assert texts(plain, low) == ["line: best so far", "below the axis"]
         plain.regret_bound = lambda calibrated: 0.5
-        assert texts(plain, plain)[-1] == "band: what may be left to gain"
+        assert texts(plain, low) == ["what may be left to gain", "line: best so far"]
+        assert texts(*[plain] * 6) == ["RandomPolicy #%d" % i for i in (3, 4, 5, 6)]
+
+    def test_equal_searches_do_not_hide_each_other(self):
+        pair = {"first": told([1.0, 2.0]), "second": told([1.0, 2.0])}
+        display = ConvergenceDisplay.from_optimizer(pair)
+        lines = [o for o in display.ax_.lines if o.get_gid() == "skrobustbo-best"]
+        assert [line.get_linestyle() for line in lines] == ["-", "--"]
+
+    def test_a_search_keeps_its_name_when_another_is_drawn_over_it(self):
+        first = ConvergenceDisplay.from_optimizer(told([1.0, 2.0]), names="first")
+        texts = first.ax_.get_legend().get_texts()
+        assert [text.get_text() for text in texts] == ["first: best so far"]
+        ConvergenceDisplay.from_optimizer(told([0.5]), ax=first.ax_, names="second")
+        texts = first.ax_.get_legend().get_texts()
+        assert [t.get_text() for t in texts][:2] == ["first: best so far", "second"]
 
     def test_candidates_of_an_earlier_search_are_left_out(self):
         def fit(high, previous=None):
@@ -297,12 +318,16 @@ class TestConvergence:
         optimizer.regret_bound = regret_bound
         display = ConvergenceDisplay.from_optimizer(optimizer)
         assert display.curves[0].bound == bound
-        bands = [patch.get_extents() for patch in display.ax_.patches]
-        drawn = [
-            tuple(display.ax_.transData.inverted().transform(box)[:, 1])
-            for box in bands
-        ]
-        assert drawn == ([pytest.approx((2.0, 2.5))] if bound == 0.5 else [])
+        bands = [one.get_datalim(display.ax_.transData) for one in band(display)]
+        ends = [(box.y0, box.y1) for box in bands]
+        assert ends == ([pytest.approx((2.0, 2.5))] if bound == 0.5 else [])
+
+    def test_the_band_begins_where_the_best_was_found(self):
+        optimizer = told([1.0, 2.0, 1.5, 0.5])
+        optimizer.regret_bound = lambda calibrated: 0.5
+        display = ConvergenceDisplay.from_optimizer(optimizer)
+        (box,) = [one.get_datalim(display.ax_.transData) for one in band(display)]
+        assert (box.x0, box.x1) == pytest.approx((2.0, 4.5))
 
     @pytest.mark.parametrize(("largest", "top"), [(2.25, 2.25), (1.5, 2.0), (9, 2.5)])
     def test_the_band_ends_at_the_largest_value_there_can_be(self, largest, top):
@@ -456,6 +481,18 @@ class TestReset:
         np.testing.assert_array_equal(display.remembered, [False] * 5 + [True] * 3)
         assert display.resets.size == 0
 
+    def test_the_value_that_caused_a_reset_is_not_cut_off(self):
+        display = ResetDisplay(
+            values=np.array([0.0, 0.001, 0.0, 0.002, -1.0]),
+            resets=np.array([5]),
+            remembered=np.arange(5) == 4,
+            expected=np.zeros(5),
+            deviation=np.full(5, 0.3),
+        ).plot()
+        low, high = display.ax_.get_ylim()
+        assert low < -1.0
+        assert high > 0.6
+
     def test_other_policies_remember_all(self):
         assert ResetDisplay.from_optimizer(told([1.0, math.nan])).remembered.all()
 
@@ -503,9 +540,12 @@ class TestObjective:
             return [text.get_text() for text in legend.get_texts()]
 
         line = "expected \N{PLUS-MINUS SIGN} 2 deviations"
-        assert texts(self.make()) == [line, "a trial", "recommended"]
+        held = "recommended, where the others are held"
+        assert texts(self.make()) == [line, "a trial", held]
         pairs = self.make(parameters=[("n", "kind")])
-        assert texts(pairs) == ["a trial", "recommended"]
+        assert texts(pairs) == ["a trial", f"{held}: C = 1"]
+        single = self.make(parameters="C")
+        assert texts(single)[-1].replace("\n", " ") == f"{held}: n = 2, kind = b"
         failed = ObjectiveDisplay.from_optimizer(told([1.0, math.nan]))
         assert texts(failed)[-1] == "failed"
         low = ObjectiveDisplay.from_optimizer(told([1.0, 1.1, 1.2, 1.3, -1e6]))
