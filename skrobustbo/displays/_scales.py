@@ -194,14 +194,9 @@ def locator(most: int, *, whole: bool = False) -> Any:
 def linear_ticks(low: float, high: float, most: int, whole: bool) -> list[float]:
     """Return round numbers between the ends, at most `most`."""
     slack = 1e-9 * high - 1e-9 * low
-    inside: list[float] = []
-    # The locator counts intervals, those at the ends included.
-    for n in (most + 1, most, max(most - 1, 1)):
-        at = locator(n, whole=whole).tick_values(low, high)
-        inside = [float(t) for t in at if low - slack <= t <= high + slack]
-        if len(inside) <= most:
-            break
-    return inside[:most] or [low]
+    at = locator(most, whole=whole).tick_values(low, high)
+    inside = [float(tick) for tick in at if low - slack <= tick <= high + slack]
+    return inside[:: math.ceil(len(inside) / most) or 1] or [low]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:

@@ -32,9 +32,6 @@ _TEXTS = (
 )
 
 _ROUNDS = 6
-#: Rounds of layout before categories are left without a label: the first ones have
-#: too little room for the axes.
-_PATIENT = 3
 #: Pixels that texts at 100 dots per inch are kept apart by.
 _GAP = 3.0
 #: Fewest and most characters on a line.
@@ -271,7 +268,6 @@ class Ticks:
     whole: bool = False
     text: dict[str, Any] = field(default_factory=dict)
     small: float = 1.0
-    calls: int = 0
 
     def __post_init__(self) -> None:
         self.label, self.unit = self.axis.get_label_text(), ""
@@ -308,7 +304,6 @@ class Ticks:
 
     def loosen(self) -> bool:
         """Name the unit in the axis label; break, turn or leave out what overlaps."""
-        self.calls += 1
         # Above the axis the unit would run into the legend.
         self.axis.get_offset_text().set_visible(False)
         unit = self.axis.get_major_formatter().get_offset()
@@ -320,13 +315,12 @@ class Ticks:
         changed = False
         while self.most > 1 and labels_overlap(self.axis):
             changed = True
-            if not self._lessen():
-                break
+            self._lessen()
             self._apply()
         return changed
 
-    def _lessen(self) -> bool:
-        """Take one step to smaller labels; False if that has to wait for more room."""
+    def _lessen(self) -> None:
+        """Take one step to smaller or fewer labels."""
         labels = () if self.scale is None else self.scale.labels
         longest = max(map(len, labels), default=0)
         least = max([_LEAST, *map(longest_word, labels)])
@@ -342,11 +336,8 @@ class Ticks:
             size = self.axis.get_ticklabels()[0].get_fontsize()
             self.small *= 0.9
             self.text = {**self.text, "fontsize": 0.9 * size}
-        elif labels and self.calls <= _PATIENT:
-            return False
         else:
             self.most = max(1, min(self.most - 1, int(0.7 * self.most)))
-        return True
 
 
 @dataclass
@@ -384,15 +375,11 @@ class Label:
         if not name or _FORMULA.search(name) or not self._too_long():
             return False
         word = min(longest_word(name), len(name))
-        plans = [
-            (share, most)
-            for share in (1.0, 0.85, 0.7, _SMALL)
-            for most in range(len(name), word - 1, -1)
-        ]
-        # Words are divided only where smaller letters do not help.
-        plans += [(_SMALL, most) for most in range(word - 1, _LEAST, -1)]
-        for share, most in plans:
-            self.shown = "\n".join([broken(name, most), *unit])
+        for most in range(len(name), _LEAST, -1):
+            # Words are divided only where smaller letters do not help.
+            share = max(_SMALL, min(1.0, most / word))
+            lines = broken(name, most if share == _SMALL else max(most, word))
+            self.shown = "\n".join([lines, *unit])
             self.text.set(text=self.shown, fontsize=share * self.size)
             if not self._too_long():
                 break

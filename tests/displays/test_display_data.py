@@ -263,7 +263,7 @@ class TestConvergence:
         assert texts(plain, low) == ["line: best so far", "below the axis"]
         plain.regret_bound = lambda calibrated: 0.5
         assert texts(plain, low) == ["what may be left to gain", "line: best so far"]
-        assert texts(*[plain] * 6) == ["RandomPolicy #%d" % i for i in (3, 4, 5, 6)]
+        assert texts(*[plain] * 6) == [f"RandomPolicy #{i}" for i in (3, 4, 5, 6)]
 
     def test_equal_searches_do_not_hide_each_other(self):
         pair = {"first": told([1.0, 2.0]), "second": told([1.0, 2.0])}
