@@ -423,47 +423,35 @@ class Legend:
     text: dict[str, Any]
     legend: Any = None
 
-    def __post_init__(self) -> None:
-        self.entries = _entries(self.axes)
-        self.n_columns = len(self.entries)
-        self.wrap = max(map(len, self.entries), default=0)
-        if self.entries:
-            self._apply()
-
-    def _apply(self) -> None:
-        if self.legend is not None:
-            self.legend.remove()
-        self.legend = self.owner.legend(
-            list(self.entries.values()),
-            [broken(label, self.wrap) for label in self.entries],
-            ncols=self.n_columns,
-            frameon=False,
-            handlelength=1.3,
-            handletextpad=0.5,
-            columnspacing=1.2,
-            **self.text,
-        )
-        # One too wide would leave no room for the axes.
-        self.legend.set_in_layout(False)
-
     def loosen(self) -> bool:
-        """Use fewer columns, then shorter lines, while it is wider than its owner."""
-        if not self.entries or self.legend.get_in_layout():
-            return False
+        """Draw it: in fewer columns, then in shorter lines, until its owner has room.
+
+        That is once the axes are laid out: one too wide would leave no room for them.
+        """
+        entries = {} if self.legend else _entries(self.axes)
+        n_columns, wrap = len(entries), max(map(len, entries), default=0)
         inside, edge = self.owner.bbox, self.owner.figure.figure.bbox.x1
         right = min(inside.x1 + 0.02 * inside.width, edge - _GAP)
-        while self.legend.get_window_extent().x1 > right:
-            if self.n_columns > 1:
-                self.n_columns -= 1
-            elif self.wrap > _LEAST:
-                # Long texts in large steps: each takes a new legend.
-                shorter = int(self.wrap * right / self.legend.get_window_extent().x1)
-                self.wrap = max(_LEAST, min(self.wrap - 1, shorter))
-            else:
+        while entries:
+            self.legend = self.owner.legend(
+                list(entries.values()),
+                [broken(label, wrap) for label in entries],
+                ncols=n_columns,
+                frameon=False,
+                handlelength=1.3,
+                handletextpad=0.5,
+                columnspacing=1.2,
+                **self.text,
+            )
+            end = self.legend.get_window_extent().x1
+            if end <= right or (n_columns == 1 and wrap <= _LEAST):
                 break
-            self._apply()
-        self.legend.set_in_layout(True)
-        return True
+            self.legend.remove()
+            if n_columns > 1:
+                n_columns -= 1
+            else:  # in large steps where a text is long
+                wrap = max(_LEAST, min(wrap - 1, int(wrap * right / end)))
+        return bool(entries)
 
 
 def legend_above(ax: Any, size: float) -> Legend:
