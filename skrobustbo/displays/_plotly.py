@@ -23,8 +23,8 @@ _WRAP, _HOVER = 14, 60
 #: Where the lines of parallel coordinates leave a parameter, below its ticks.
 _BELOW = 0.42
 _DOT = 7
-#: Ticks of a log axis at most, about.
-_POWERS = 8
+#: Most ticks of numbers.
+_TICKS = 7
 
 
 def new_figure(n_rows: int = 1, n_columns: int = 1) -> Any:
@@ -91,31 +91,41 @@ def _axis(scale: Scale) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": {"text": _label(scale.short, 30)}, "range": ends}
     if scale.kind == "log":
         axis |= {"type": "log", "range": [math.log10(end) for end in ends]}
-        axis |= _log_ticks(scale)
-    if scale.kind == "category":
-        places, labels = scale.ticks(len(scale.labels))
-        axis |= {"tickvals": places, "ticktext": [_label(text) for text in labels]}
+    if scale.kind != "linear":
+        axis["tickvals"], axis["ticktext"] = _ticks(scale)
     return axis
 
 
-def _log_ticks(scale: Scale) -> dict[str, Any]:
-    """Return ticks at powers of ten; round numbers where there are too few of them.
+def _ticks(scale: Scale) -> tuple[list[float], list[str]]:
+    """Return where the ticks of a parameter are, and their labels.
 
     Left to itself, Plotly labels the numbers between powers by their first digit, which
     reads as a part of the power before.
     """
-    first, last = (math.log10(end) for end in (scale.low, scale.high))
-    if math.floor(last) > math.ceil(first):
-        step = math.ceil((last - first) / _POWERS)
-        return {"exponentformat": "power", "tick0": 0, "dtick": step}
-    places, _ = scale.ticks(_POWERS)
-    return {"tickvals": places, "ticktext": [f"{place:.6g}" for place in places]}
+    places, labels = scale.ticks(max(_TICKS, len(scale.labels)))
+    if scale.kind == "category":
+        return places, [_label(label) for label in labels]
+    return places, [f"{place:.6g}" for place in places]
 
 
 def _add_dots(figure: Any, x: Any, y: Any, texts: Sequence[str], **more: Any) -> None:
     """Add dots that show texts when the pointer is over them."""
     dots = {"mode": "markers", "text": list(texts), "hoverinfo": "text"}
     figure.add_scatter(x=x, y=y, **{**dots, **more})
+
+
+def _add_values(
+    figure: Any, x: Any, values: Array, floor: float, colour: str, **more: Any
+) -> None:
+    """Add values as dots, and failures as crosses at the bottom."""
+    values = drawable(values)
+    failed = np.isnan(values)
+    marks = {
+        "color": np.where(failed, _FAILED, colour).tolist(),
+        "symbol": np.where(failed, "x", "circle").tolist(),
+        "opacity": 0.7,
+    }
+    _add_dots(figure, x, np.where(failed, floor, values), marker=marks, **more)
 
 
 # Convergence --------------------------------------------------------------------------
@@ -125,7 +135,7 @@ def convergence(curves: Sequence[Any], name: str, limits: tuple[float, float]) -
     """Return the best values so far, with every candidate as a dot."""
     figure = new_figure()
     for i, curve in enumerate(curves):
-        _add_curve(figure, curve, _PALETTE[i % len(_PALETTE)], name, limits[0])
+        _add_curve(figure, curve, i, name, limits[0])
     figure.update_layout(
         xaxis={"title": {"text": "candidate"}},
         yaxis={"title": {"text": _label(name, 40)}, "range": list(limits)},
@@ -133,40 +143,35 @@ def convergence(curves: Sequence[Any], name: str, limits: tuple[float, float]) -
     return _dressed(figure)
 
 
-def _add_curve(figure: Any, curve: Any, colour: str, name: str, floor: float) -> None:
-    group = {"legendgroup": curve.name}
+def _add_curve(figure: Any, curve: Any, i: int, name: str, floor: float) -> None:
+    colour, group = _PALETTE[i % len(_PALETTE)], {"legendgroup": curve.name}
+    # Equal lines do not hide each other.
+    dash = ("solid", "dash", "dashdot", "dot")[i % 4]
     figure.add_scatter(
         x=curve.numbers,
         y=drawable(curve.best),
         mode="lines",
-        line={"color": colour, "shape": "hv"},
+        line={"color": colour, "shape": "hv", "dash": dash},
         name=_label(f"{curve.name}: best so far", 40),
         hoverinfo="skip",
         **group,
     )
-    if curve.bound is not None and math.isfinite(curve.bound):
-        best = float(curve.best[-1])
+    if curve.gain is not None:
         band = {"fillcolor": colour, "opacity": 0.15, "line_width": 0}
-        figure.add_hrect(y0=best, y1=best + curve.bound, **band)
+        figure.add_shape(type="rect", **curve.gain, **band)
     triples = zip(curve.params, curve.values, curve.numbers.tolist(), strict=True)
-    texts = [hover(params, value, name, number) for params, value, number in triples]
-    failed = np.isnan(curve.values)
-    values = np.where(failed, floor, drawable(curve.values))
-    kinds = (~failed, "circle", "candidate", colour), (failed, "x", "failed", _FAILED)
-    for chosen, symbol, label, shade in kinds:
-        if not chosen.any():
-            continue
-        spread = 2 * curve.value_stds[chosen]
-        _add_dots(
-            figure,
-            curve.numbers[chosen],
-            values[chosen],
-            np.array(texts)[chosen].tolist(),
-            error_y={"array": spread, "visible": bool(spread.any())},
-            marker={"color": shade, "symbol": symbol, "opacity": 0.7},
-            name=_label(f"{curve.name}: {label}", 40),
-            **group,
-        )
+    spread = 2 * curve.value_stds
+    _add_values(
+        figure,
+        curve.numbers,
+        curve.values,
+        floor,
+        colour,
+        texts=[hover(params, value, name, number) for params, value, number in triples],
+        error_y={"array": spread, "visible": bool(spread.any())},
+        name=_label(f"{curve.name}: candidates", 40),
+        **group,
+    )
 
 
 # The objective ------------------------------------------------------------------------
@@ -217,15 +222,8 @@ def _add_line(
     about = f"{display.value_name} expected: %{{y:.5g}} ± %{{customdata:.3g}}"
     form["hovertemplate"] = f"{about}<extra></extra>"
     figure.add_scatter(x=x, y=mean, customdata=spread, **form, **at)
-    values = drawable(display.values)
-    failed = np.isnan(values)
-    marks = {
-        "color": np.where(failed, _FAILED, _INK).tolist(),
-        "symbol": np.where(failed, "x", "circle").tolist(),
-    }
     places = scale.positions(display.trials)
-    values = np.where(failed, limits[0], values)
-    _add_dots(figure, places, values, texts, marker=marks, **at)
+    _add_values(figure, places, display.values, limits[0], _INK, texts=texts, **at)
     figure.add_vline(
         scale.position(display.params), line={"dash": "dash", "color": _INK}, **at
     )
@@ -336,9 +334,7 @@ def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[in
 
 def _add_rail(figure: Any, scale: Scale, rail: float) -> None:
     """Add the axis of one parameter with its ticks."""
-    places, labels = scale.ticks(max(7, len(scale.labels)))
-    if scale.kind != "category":
-        labels = [f"{place:.6g}" for place in places]
+    places, labels = _ticks(scale)
     line = {"color": _GRID, "width": 2}
     ends = {"x0": 0, "x1": 1, "y0": rail, "y1": rail}
     figure.add_shape(type="line", layer="below", line=line, **ends)
@@ -346,7 +342,7 @@ def _add_rail(figure: Any, scale: Scale, rail: float) -> None:
         x=scale.unit(places),
         y=[rail + 0.05] * len(places),
         mode="text",
-        text=[_label(label) for label in labels],
+        text=labels,
         textposition="bottom center",
         hoverinfo="skip",
         name=scale.name,

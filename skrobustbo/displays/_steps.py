@@ -64,6 +64,18 @@ class Curve:
     numbers: NDArray[np.intp]
     params: Sequence[dict[str, Any]] = field(repr=False)
 
+    @property
+    def gain(self) -> dict[str, float] | None:
+        """Ends of the band of what is left to gain, which begins with the best value.
+
+        None if that is not known.
+        """
+        if self.bound is None or not math.isfinite(self.bound):
+            return None
+        best = drawable(self.best)
+        x0, y0 = int(self.numbers[np.argmax(best == best[-1])]), float(best[-1])
+        return {"x0": x0, "x1": self.numbers[-1] + 0.5, "y0": y0, "y1": y0 + self.bound}
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ConvergenceDisplay(Display):
@@ -238,11 +250,7 @@ class ConvergenceDisplay(Display):
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
         low, high = padded(*value_range(values), share=0.08)
-        tops = [
-            float(curve.best[-1]) + curve.bound
-            for curve in self.curves
-            if curve.bound is not None and math.isfinite(curve.bound)
-        ]
+        tops = [curve.gain["y1"] for curve in self.curves if curve.gain is not None]
         # A loose bound must not press the values into one line.
         high = max([high, *(min(top, high + (high - low) / 3) for top in tops)])
         if again:
@@ -333,12 +341,10 @@ def _draw(
         gid=_BEST,
         zorder=3,
     )
-    if curve.bound is not None and math.isfinite(curve.bound):
-        # From the candidate on that the bound is a distance from.
-        best = drawable(curve.best)
-        at = np.append(steps, steps[-1] + 0.5)[np.argmax(best == best[-1]) :]
+    if curve.gain is not None:
+        x0, x1, y0, y1 = curve.gain.values()
         band = {"color": colour, "alpha": 0.15, "lw": 0, "label": GAIN}
-        ax.fill_between(at, best[-1], best[-1] + curve.bound, **band)
+        ax.fill_between([x0, x1], y0, y1, **band)
     alpha = 0.6 if alone else 0.4
     raced = curve.value_stds > 0
     dots = ~raced | (values < floor)
