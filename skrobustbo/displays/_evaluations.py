@@ -143,8 +143,10 @@ class EvaluationsDisplay(Display):
         below, beside = row == n - 1, column == 0
         most = max(2, min(6, int(1.6 * look.width / n)))
         wrap = max(6, min(18, int(0.85 * self._cell(look) / (0.6 * look.size))))
-        names = [self.scales[name].short for name in self.names]
-        look.dress(ax, x=names[column] if below else "", grid="")
+        name = "tries" if row == 0 else up.short
+        look.dress(
+            ax, x=across.short if below else "", y=name if beside else "", grid=""
+        )
         upright = {"rotation": 90} if n > 2 else {}
         look.parts.append(Ticks(ax.xaxis, across, most, wrap, text=upright))
         if row == column:
@@ -154,12 +156,8 @@ class EvaluationsDisplay(Display):
         else:
             self._scatter(ax, look, self._spread(column, 0), self._spread(row, 1))
             if not np.isfinite(self.positions[:, [column, row]]).all(axis=1).any():
-                middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
-                text = {"color": look.ink, "fontsize": 0.7 * look.size, **middle}
-                ax.text(0.5, 0.5, "no candidate\nhas both", alpha=0.7, **text)
+                look.note(ax, "no candidate\nhas both", 0.7)
             look.parts.append(Ticks(ax.yaxis, up, most, wrap))
-        if beside:
-            ax.set_ylabel(names[row] if row else "tries", fontsize=look.size)
         ax.tick_params(axis="x", labelbottom=below)
         ax.tick_params(axis="y", labelleft=beside)
 

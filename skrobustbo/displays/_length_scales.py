@@ -200,9 +200,7 @@ class LengthScaleDisplay(Display):
         if scale.kind == "category":
             main.invert_yaxis()
         if not self.labels:
-            middle = {"ha": "center", "va": "center", "transform": main.transAxes}
-            text = {"color": look.ink, "fontsize": look.size, **middle}
-            main.text(0.5, 0.5, "no model has chosen yet", **text)
+            look.note(main, "no model has chosen yet")
 
 
 def _thickness(places: Array, scale: Scale) -> Array:

@@ -114,6 +114,11 @@ class Look:
             at = {"transform": ax.get_xaxis_transform(), "zorder": 4}
             ax.plot(x, np.full(len(x), 0.03), marker, ms=self.dot, **at, **more)
 
+    def note(self, ax: Any, text: str, share: float = 1.0) -> None:
+        """Write a text into the middle of an axes."""
+        middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
+        ax.text(0.5, 0.5, text, color=self.ink, fontsize=share * self.size, **middle)
+
     def dress(self, ax: Any, *, x: str = "", y: str = "", grid: str = "y") -> None:
         """Give an axes its labels, fonts and grid."""
         ax.set_xlabel(x, fontsize=self.size)
@@ -270,7 +275,6 @@ class Ticks:
     small: float = 1.0
 
     def __post_init__(self) -> None:
-        self.label, self.unit = self.axis.get_label_text(), ""
         if self.scale is None:
             self._number()
             return
@@ -303,15 +307,7 @@ class Ticks:
         self.axis.set_ticks([], minor=True)
 
     def loosen(self) -> bool:
-        """Name the unit in the axis label; break, turn or leave out what overlaps."""
-        # Above the axis the unit would run into the legend.
-        self.axis.get_offset_text().set_visible(False)
-        unit = self.axis.get_major_formatter().get_offset()
-        # Axes without a label share the ticks of one that has it.
-        if self.label and unit != self.unit:
-            self.unit = unit
-            self.axis.set_label_text(f"{self.label} ({unit})" if unit else self.label)
-            return True
+        """Break, turn, make smaller or leave out labels that overlap."""
         changed = False
         while self.most > 1 and labels_overlap(self.axis):
             changed = True
@@ -351,39 +347,45 @@ class Label:
         What it is compared with.
     share : float
         How long it may be, in shares of the place.
-    upright : bool
-        Whether it is read upwards.
+    axis : matplotlib Axis or None
+        The one that it names, whose unit is added to it.
     """
 
     text: Any
     place: Any
     share: float
-    upright: bool = False
-    whole: str = ""
-    shown: str = ""
+    axis: Any = None
+    unit: str = ""
 
     def __post_init__(self) -> None:
-        self.size = self.text.get_fontsize()
+        self.whole, self.size = self.text.get_text(), self.text.get_fontsize()
+        self.upright = self.axis is not None and self.axis.axis_name == "y"
+        if self.axis is not None:
+            # Above the axis the unit would run into the legend.
+            self.axis.get_offset_text().set_visible(False)
 
     def loosen(self) -> bool:
         """Break the text, and make it smaller, until it is as long as its place."""
-        text = self.text.get_text()
-        if text != self.shown:
-            self.whole = text
-        name, *unit = re.split(r" (?=\(\$)", self.whole, maxsplit=1)
-        # A formula is not divided.
-        if not name or _FORMULA.search(name) or not self._too_long():
+        offset = self.axis.get_major_formatter().get_offset() if self.axis else ""
+        unit = f"({offset})" if offset else ""
+        is_new, self.unit = unit != self.unit, unit
+        # Axes without a label share the ticks of one that has it.
+        if not self.whole or not (is_new or self._too_long()):
             return False
-        word = min(longest_word(name), len(name))
-        for most in range(len(name), _LEAST, -1):
-            # Words are divided only where smaller letters do not help.
+        before = self.text.get_text()
+        is_formula = _FORMULA.search(self.whole)
+        word = len(self.whole) if is_formula else longest_word(self.whole)
+        for most in range(len(self.whole) + 1, _LEAST, -1):
+            # Words are divided only where smaller letters do not help, formulas never.
             share = max(_SMALL, min(1.0, most / word))
-            lines = broken(name, most if share == _SMALL else max(most, word))
-            self.shown = "\n".join([lines, *unit])
-            self.text.set(text=self.shown, fontsize=share * self.size)
+            divides = share == _SMALL and not is_formula
+            lines = broken(self.whole, most if divides else max(most, word))
+            between = " " if most > len(self.whole) else "\n"
+            text = between.join(filter(None, [lines, unit]))
+            self.text.set(text=text, fontsize=share * self.size)
             if not self._too_long():
                 break
-        return bool(self.shown != text)
+        return bool(self.text.get_text() != before)
 
     def _too_long(self) -> bool:
         box, room = self.text.get_window_extent(), self.place.bbox
@@ -397,7 +399,7 @@ class Label:
 
 def axis_label(axis: Any, share: float = 1.2) -> Label:
     """Return the label of an axis as a part to be fitted in."""
-    return Label(axis.label, axis.axes, share, upright=axis.axis_name == "y")
+    return Label(axis.label, axis.axes, share, axis)
 
 
 def title(figure: Any, text: str, size: float) -> Label:
