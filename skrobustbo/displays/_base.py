@@ -14,7 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from skrobustbo._names import shown
 from skrobustbo.displays._scales import Scale, pooled
-from skrobustbo.displays._style import Look, look_of, pyplot, settle, title
+from skrobustbo.displays._style import (
+    Look,
+    Ticks,
+    legend_above,
+    look_of,
+    place_of,
+    pyplot,
+    settle,
+    title,
+)
 from skrobustbo.displays._text import is_estimator, short_names, unlike
 from skrobustbo.space import constants, is_number, plain
 
@@ -62,7 +71,7 @@ class Drawing:
 
     def _height(self, look: Look) -> float:
         """Return the height of a new figure, in shares of its width."""
-        return 0.6
+        return 0.65
 
     def _draw_key(self, look: Look, figure: Any) -> None:
         """Explain the marks in a figure of its own, where the panels have no legend."""
@@ -81,6 +90,8 @@ class Display(Drawing):
 
     #: Whether values are drawn, whose name stands on an axis.
     shows_values: ClassVar[bool] = True
+    value_name: str
+    ax_: Any
     #: Made by each display with options of its own.
     from_optimizer: ClassVar[Any]
 
@@ -113,6 +124,15 @@ class Display(Drawing):
         if cls.shows_values:
             options.setdefault("value_name", metric_name(search))
         return cls.from_optimizer(optimizer, ax=ax, **options)
+
+    def _frame(
+        self, look: Look, limits: tuple[float, float], x: str, ticks: Ticks
+    ) -> None:
+        """Frame values in the only axes."""
+        self.ax_.set_ylim(limits)
+        look.dress(self.ax_, x=x, y=self.value_name)
+        legend = legend_above(self.ax_, 0.9 * look.size)
+        look.parts += [ticks, Ticks(self.ax_.yaxis), legend]
 
 
 def optimizer_of(search: Any) -> Any:
@@ -327,30 +347,19 @@ class BranchesDisplay(Drawing):
             self.figure_ = pyplot().figure(figsize=size, layout="constrained")
             place = self.figure_
         else:
-            place = _inside(ax)
-            self.figure_ = ax.figure.figure
+            figure = np.ravel(np.asarray(ax, dtype=object))[0].figure
+            place = figure.add_subfigure(place_of(ax, "the branches"))
+            self.figure_ = figure.figure
         parts = np.ravel(place.subfigures(n, 1, height_ratios=heights))
         found: list[Any] = []
         for part, (name, display) in zip(parts, self.displays.items(), strict=True):
             look.parts.append(title(part, name, look.size))
             display._draw(look, part.subplots())
+            if ax is None:
+                display._draw_key(look, part)
             drawn = getattr(display, "axes_", None)
             found += [display.ax_] if drawn is None else list(np.ravel(drawn))
-        if ax is None:
-            display._draw_key(look, parts[-1])
         self.axes_ = np.array([one for one in found if one is not None], dtype=object)
-
-
-def _inside(ax: Any) -> Any:
-    """Return a figure within a figure, in the place of an axes."""
-    place = None if np.ndim(ax) else ax.get_subplotspec()
-    if place is None:
-        raise ValueError(
-            "The 'ax' of plot must be one axes of a grid, which the branches then "
-            f"divide. Got {ax!r} instead; leave it out for a new figure."
-        )
-    ax.set_axis_off()
-    return ax.figure.add_subfigure(place)
 
 
 def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:

@@ -175,12 +175,16 @@ class EvaluationsDisplay(Display):
             colour_bar(colours, look, self.value_name, self.axes_[0, 0])
             return
         # As far below the colour bar, whose label may be long, as there is room.
-        self.axes_[min(2, n - 2), n - 1].legend(
-            handles=self._key(look),
-            loc="upper right" if n > 2 else "lower right",
-            frameon=False,
-            fontsize=0.9 * look.size,
-        ).set_in_layout(False)
+        key = self.axes_[min(2, n - 2), n - 1]
+        dot = {"ls": "none", "color": look.ink, "mew": 0.9 * look.line}
+        key.plot([], [], marker="o", ms=0.6 * look.dot, label="early", **dot)
+        key.plot([], [], marker="o", ms=1.2 * look.dot, label="late", **dot)
+        key.plot([], [], marker="o", ms=1.5 * look.dot, mfc="none", label="best", **dot)
+        if np.isnan(self.values).any():
+            cross = {**dot, "color": look.failure, "label": "failed"}
+            key.plot([], [], marker="x", ms=look.dot, **cross)
+        place = {"loc": "upper right" if n > 2 else "lower right", "frameon": False}
+        key.legend(fontsize=0.9 * look.size, **place).set_in_layout(False)
         if not np.isfinite(self.values).any():
             return
         corner = self.axes_[0, n - 1]
@@ -189,22 +193,6 @@ class EvaluationsDisplay(Display):
         bar = corner.inset_axes((left, 0.85, right - left, 0.1))
         bar.set_in_layout(False)
         colour_bar(colours, look, self.value_name, corner, bar)
-
-    def _key(self, look: Look) -> list[Any]:
-        """Return the legend's marks: dots by time, the best, failures."""
-        from matplotlib.lines import Line2D
-
-        mark: dict[str, Any] = {"ls": "none", "mew": 0.9 * look.line}
-        dot: dict[str, Any] = {"marker": "o", "color": look.ink, **mark}
-        failed = {"marker": "x", "color": look.failure, **mark}
-        ring = {**dot, "markerfacecolor": "none", "ms": 1.5 * look.dot}
-        marks = [
-            Line2D([], [], ms=0.6 * look.dot, label="early", **dot),
-            Line2D([], [], ms=1.2 * look.dot, label="late", **dot),
-            Line2D([], [], label="best", **ring),
-            Line2D([], [], ms=look.dot, label="failed", **failed),
-        ]
-        return marks if np.isnan(self.values).any() else marks[:-1]
 
     def _draw_histogram(self, ax: Any, look: Look, column: int) -> None:
         scale = self.scales[self.names[column]]

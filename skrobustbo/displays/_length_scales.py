@@ -165,23 +165,17 @@ class LengthScaleDisplay(Display):
     def _draw_shares(
         self, ax: Any, look: Look, scale: Scale, heights: dict[str, float]
     ) -> None:
-        more: dict[str, Any] = {"color": look.palette[0], "alpha": 0.75}
+        bars: dict[str, Any] = {"color": look.palette[0], "alpha": 0.75}
         if self.axis == "model" or self.introduced_at:
             places = np.array([heights[label] for label in self.share])
             shares = 100 * np.array(list(self.share.values()))
             thick = 0.66 if self.axis == "model" else _thickness(places, scale)
-            ax.barh(places, shares, thick, **more)
+            ax.barh(places, shares, thick, **bars)
         else:
             bins = np.geomspace(scale.low, scale.high * (1 + 1e-12), _BINS + 1)
             weights = np.full(len(self.labels), 100 / max(len(self.labels), 1))
-            ax.hist(
-                self.length_scales,
-                bins,
-                weights=weights,
-                orientation="horizontal",
-                rwidth=0.94,
-                **more,
-            )
+            bars |= {"orientation": "horizontal", "rwidth": 0.94}
+            ax.hist(self.length_scales, bins, weights=weights, **bars)
         ax.set_xlim(0, 1.05 * max([5.0, *(bar.get_width() for bar in ax.patches)]))
 
     def _finish(self, look: Look, scale: Scale) -> None:
@@ -225,15 +219,11 @@ def _places(records: Records, axis: str) -> dict[str, float]:
         return {}
     if axis == "length scale / estimate":
         return {r["model_label"]: 1 / r["divisor"] for r in records}
-    models = [
-        pair
-        for r in records
-        for pair in [
-            (r["model_label"], r["length_scales"]),
-            *zip(r["alive"], r["alive_length_scales"], strict=True),
-        ]
-    ]
-    return {label: float(np.exp(np.mean(np.log(theta)))) for label, theta in models}
+    models = {}
+    for r in records:
+        models[r["model_label"]] = r["length_scales"]
+        models |= dict(zip(r["alive"], r["alive_length_scales"], strict=True))
+    return {k: float(np.exp(np.mean(np.log(theta)))) for k, theta in models.items()}
 
 
 def _lives(

@@ -152,7 +152,7 @@ class ObjectiveDisplay(Display):
         figure : plotly.graph_objects.Figure
             Its background is transparent.
         """
-        return objective(self, self._limits())
+        return objective(self)
 
     def _n_columns(self, look: Look) -> int:
         pairs = any(len(one.names) == 2 for one in self.slices)
@@ -192,7 +192,6 @@ class ObjectiveDisplay(Display):
         rows = self._rows(look)
         shape = len(rows), len(rows[0])
         self.figure_, grid = panels(ax, *shape, height=self._height(look))
-        limits = self._limits()
         for row, line in zip(rows, grid, strict=True):
             for column, (panel, place) in enumerate(zip(row, line, strict=True)):
                 if panel is None:
@@ -200,7 +199,7 @@ class ObjectiveDisplay(Display):
                 elif len(panel[0].names) == 2:
                     self._draw_map(look, place, *panel, column == 0)
                 else:
-                    self._draw_single(look, place, panel[0], limits, column == 0)
+                    self._draw_single(look, place, panel[0], column == 0)
         self.axes_ = grid[[[panel is not None for panel in row] for row in rows]]
 
     def _draw_key(self, look: Look, figure: Any) -> None:
@@ -221,17 +220,16 @@ class ObjectiveDisplay(Display):
         held = "recommended, where the others are held"
         return f"{held}: {', '.join(others)}" if others else held
 
-    def _limits(self) -> tuple[float, float]:
-        """Return the range of values that all panels share."""
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Range of values that all panels share."""
         low, high = value_range(self.values)
         means = [drawable(s.mean).ravel() for s in self.slices if len(s.names) == 1]
         inside = np.concatenate([[low, high], *means])
         inside = inside[np.isfinite(inside) & (inside >= low)]
         return padded(low, float(inside.max()), share=0.12)
 
-    def _draw_single(
-        self, look: Look, ax: Any, one: Slice, limits: tuple[float, float], left: bool
-    ) -> None:
+    def _draw_single(self, look: Look, ax: Any, one: Slice, left: bool) -> None:
         """Draw the posterior along one parameter, and the trials."""
         scale = self.scales[one.names[0]]
         at, mean, spread = one.positions[0], drawable(one.mean), 2 * drawable(one.std)
@@ -248,10 +246,10 @@ class ObjectiveDisplay(Display):
             ax.errorbar(at, mean, spread, **style, **dots, **bars)
         places, values = scale.positions(self.trials), drawable(self.values)
         dots = {"alpha": 0.55, "label": "a trial"}
-        look.draw_values(ax, places, values, limits[0], look.ink, **dots)
+        look.draw_values(ax, places, values, self.limits[0], look.ink, **dots)
         line = {"color": look.ink, "ls": "--", "lw": 0.7 * look.line}
         ax.axvline(scale.position(self.params), label=self._point, **line)
-        ax.set_ylim(limits)
+        ax.set_ylim(self.limits)
         look.dress(ax, x=scale.short, y=self.value_name if left else "")
         ax.tick_params(axis="y", labelleft=left)
         look.parts += [Ticks(ax.yaxis, most=6), Ticks(ax.xaxis, scale, 5, _WRAP)]

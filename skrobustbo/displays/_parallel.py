@@ -145,8 +145,7 @@ class ParallelCoordinatesDisplay(Display):
     def _draw(self, look: Look, ax: Any) -> None:
         bands = self._bands(look)
         *tops, end = _places(bands)
-        self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
-        self.ax_ = axes[0, 0]
+        self.figure_, [[self.ax_]] = panels(ax, 1, 1, height=self._height(look))
         bottoms = [top + band.lines for top, band in zip(tops, bands, strict=True)]
         self._draw_lines(look, np.array(tops), np.array(bottoms))
         self.ax_.set(xlim=(0, 1), ylim=(end, 0), xticks=[])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.displays._scales import Array, Scale, drawable, filled_range
+from skrobustbo.displays._style import optional
 from skrobustbo.displays._text import broken, full_text
 
 # Read on light and on dark pages, as the background is transparent.
@@ -28,15 +29,9 @@ _TICKS = 7
 
 
 def new_figure(n_rows: int = 1, n_columns: int = 1) -> Any:
-    """Return a figure of so many panels; Plotly is imported at the first use."""
-    try:
-        from plotly.subplots import make_subplots
-    except ImportError as error:
-        raise ImportError(
-            "Expected plotly to be installed, as interactive displays are made with "
-            'it; run pip install "skrobustbo[interactive]".'
-        ) from error
-    return make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
+    """Return a figure of so many panels."""
+    subplots = optional("plotly.subplots", "interactive", "interactive displays")
+    return subplots.make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
 
 
 def _colour(share: float) -> str:
@@ -177,37 +172,32 @@ def _add_curve(figure: Any, curve: Any, i: int, name: str, floor: float) -> None
 # The objective ------------------------------------------------------------------------
 
 
-def objective(display: Any, limits: tuple[float, float]) -> Any:
+def objective(display: Any) -> Any:
     """Return the posterior along parameters, with the trials as dots."""
     n = sum(len(one.names) for one in display.slices)
     n_columns = min(n, 2 if any(len(s.names) == 2 for s in display.slices) else 3)
     n_rows = math.ceil(n / n_columns)
     figure = new_figure(n_rows, n_columns)
-    trials = zip(display.trials, display.values, strict=True)
-    texts = [hover(p, v, display.value_name) for p, v in trials]
-    place = 0
-    for one in display.slices:
-        for part in range(len(one.names)):
-            row, column = divmod(place, n_columns)
-            at = {"row": row + 1, "col": column + 1}
-            if len(one.names) == 1:
-                _add_line(figure, display, one, at, limits, texts)
-            else:
-                _add_map(figure, display, one, at, part, texts)
-            place += 1
+    panels = [(one, part) for one in display.slices for part in range(len(one.names))]
+    for place, (one, part) in enumerate(panels):
+        row, column = divmod(place, n_columns)
+        at = {"row": row + 1, "col": column + 1}
+        if len(one.names) == 1:
+            _add_line(figure, display, one, at)
+        else:
+            _add_map(figure, display, one, part, at)
     figure.update_layout(height=330 * n_rows + 60, showlegend=False)
     return _dressed(figure)
 
 
-def _add_line(
-    figure: Any,
-    display: Any,
-    one: Any,
-    at: dict[str, int],
-    limits: tuple[float, float],
-    texts: Sequence[str],
-) -> None:
+def _texts(display: Any) -> list[str]:
+    trials = zip(display.trials, display.values, strict=True)
+    return [hover(p, v, display.value_name) for p, v in trials]
+
+
+def _add_line(figure: Any, display: Any, one: Any, at: dict[str, int]) -> None:
     """Add the posterior along one parameter, and the trials."""
+    limits = display.limits
     scale, x = display.scales[one.names[0]], one.positions[0]
     mean, spread = drawable(one.mean), 2 * drawable(one.std)
     line = {"color": _PALETTE[0]}
@@ -223,7 +213,9 @@ def _add_line(
     form["hovertemplate"] = f"{about}<extra></extra>"
     figure.add_scatter(x=x, y=mean, customdata=spread, **form, **at)
     places = scale.positions(display.trials)
-    _add_values(figure, places, display.values, limits[0], _INK, texts=texts, **at)
+    _add_values(
+        figure, places, display.values, limits[0], _INK, texts=_texts(display), **at
+    )
     figure.add_vline(
         scale.position(display.params), line={"dash": "dash", "color": _INK}, **at
     )
@@ -233,12 +225,7 @@ def _add_line(
 
 
 def _add_map(
-    figure: Any,
-    display: Any,
-    one: Any,
-    at: dict[str, int],
-    part: int,
-    texts: Sequence[str],
+    figure: Any, display: Any, one: Any, part: int, at: dict[str, int]
 ) -> None:
     """Add the map of the mean, or of the deviation, along two parameters."""
     across, up = (display.scales[name] for name in one.names)
@@ -261,7 +248,7 @@ def _add_map(
     )
     dots = {"color": "white", "line": {"color": "black", "width": 1}}
     places = across.positions(display.trials), up.positions(display.trials)
-    _add_dots(figure, *places, texts, marker=dots, **at)
+    _add_dots(figure, *places, _texts(display), marker=dots, **at)
     star = {"symbol": "star", "size": 14, "color": _FAILED}
     place = [across.position(display.params)], [up.position(display.params)]
     _add_dots(figure, *place, ["recommended"], marker=star, **at)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale, drawable, padded, value_range
-from skrobustbo.displays._style import Look, Ticks, legend_above, panels
+from skrobustbo.displays._style import Look, Ticks, panels
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -140,12 +140,8 @@ class ResourceDisplay(Display):
             resource_name=resource_name,
         )
 
-    def _height(self, look: Look) -> float:
-        return 0.65
-
     def _draw(self, look: Look, ax: Any) -> None:
-        self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
-        self.ax_ = axes[0, 0]
+        self.figure_, [[self.ax_]] = panels(ax, 1, 1, height=self._height(look))
         self._draw_curves(look)
         at = np.flatnonzero(self.failed.any(axis=0))
         look.draw_rug(self.ax_, at, "x", color=look.failure, label="failed")
@@ -153,10 +149,7 @@ class ResourceDisplay(Display):
         name, last = self.resource_name, len(labels) - 1.0
         scale = Scale(name, name, "category", 0.0, last, labels=labels)
         limits = padded(*value_range(self.values.ravel(), cut=100.0), share=0.1)
-        self.ax_.set(xlim=scale.limits, ylim=limits)
-        look.dress(self.ax_, x=name, y=self.value_name)
-        look.parts += [Ticks(self.ax_.xaxis, scale), Ticks(self.ax_.yaxis)]
-        look.parts.append(legend_above(self.ax_, 0.9 * look.size))
+        self._frame(look, limits, name, Ticks(self.ax_.xaxis, scale))
 
     def _draw_curves(self, look: Look) -> None:
         """Draw the lines, those of full evaluations above the others."""

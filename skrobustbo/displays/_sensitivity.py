@@ -142,12 +142,12 @@ class SensitivityDisplay(Display):
 
     def _draw(self, look: Look, ax: Any) -> None:
         short = short_names(list(self.importance))
-        height = self._height(look)
+        shape = 1, 2
+        ratios: dict[str, Any] = {}
         if look.width < _NARROW:
-            ratios = (0.6, self._height_of_bars(look))
-            self.figure_, axes = panels(ax, 2, 1, height=height, height_ratios=ratios)
-        else:
-            self.figure_, axes = panels(ax, 1, 2, height=height)
+            shape = 2, 1
+            ratios = {"height_ratios": (0.6, self._height_of_bars(look))}
+        self.figure_, axes = panels(ax, *shape, height=self._height(look), **ratios)
         self.axes_ = axes.ravel()
         left, right = self.axes_
         self._draw_curves(left, look, short)
@@ -192,7 +192,12 @@ def _worst(
 ) -> tuple[Array, dict[str, Array]]:
     """Return the worst means within each distance, of all and of single parameters."""
     space = optimizer.space.branches[optimizer.space.owner(params)]
-    names = _ordered(space)
+    # Those that can be moved a little; a choice without order has several columns.
+    names = [
+        name
+        for name, dimension in space.dimensions.items()
+        if len(space.columns(name)) == 1 and getattr(dimension, "ordered", True)
+    ]
     moves = [*eps, *({name: float(radius)} for name in names for radius in eps)]
     around = space.encode(params)[None, :]
     balls = [space.ball(move)(around)[0] for move in moves]
@@ -202,18 +207,6 @@ def _worst(
     least = np.minimum.reduceat(mean, starts).reshape(-1, len(eps))
     worst = np.minimum.accumulate(least, axis=1)
     return worst[0], dict(zip(names, worst[1:], strict=True))
-
-
-def _ordered(space: Any) -> list[str]:
-    """Return the parameters that can be moved a little: those of one axis."""
-    found = []
-    for name in space.names:
-        try:
-            space.ball({name: 0.1})
-        except ValueError:  # an unordered choice or a constant
-            continue
-        found.append(name)
-    return found
 
 
 # Importance ---------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from skrobustbo.displays._base import (
 )
 from skrobustbo.displays._plotly import convergence
 from skrobustbo.displays._scales import drawable, padded, value_range
-from skrobustbo.displays._style import GAIN, Look, Ticks, legend_above, panels
+from skrobustbo.displays._style import GAIN, Look, Ticks, panels
 from skrobustbo.displays._text import unlike
 from skrobustbo.model_selection import largest_of, last_initial
 
@@ -229,12 +229,8 @@ class ConvergenceDisplay(Display):
         """
         return convergence(self.curves, self.value_name, self._limits(False))
 
-    def _height(self, look: Look) -> float:
-        return 0.7
-
     def _draw(self, look: Look, ax: Any) -> None:
-        self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
-        self.ax_ = axes[0, 0]
+        self.figure_, [[self.ax_]] = panels(ax, 1, 1, height=self._height(look))
         before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
         alone = before + len(self.curves) == 1
         low, high = self._limits(before > 0)
@@ -245,7 +241,8 @@ class ConvergenceDisplay(Display):
             self.ax_.plot([], [], label="line: best so far", **line)
         lines = [line for line in self.ax_.lines if line.get_gid() == _BEST]
         last = max(line.get_xdata()[-1] for line in lines)
-        finish(self.ax_, look, last, (low, high), self.value_name)
+        self.ax_.set_xlim(0.5, last + 0.5)
+        self._frame(look, (low, high), "candidate", Ticks(self.ax_.xaxis, whole=True))
 
     def _limits(self, again: bool) -> tuple[float, float]:
         values = np.concatenate([curve.values for curve in self.curves])
@@ -357,21 +354,6 @@ def _draw(
         )
 
 
-def finish(
-    ax: Any,
-    look: Look,
-    last: int,
-    limits: tuple[float, float],
-    name: str,
-    x: str = "candidate",
-) -> None:
-    """Frame values over the number of the candidate."""
-    ax.set(xlim=(0.5, last + 0.5), ylim=limits)
-    look.dress(ax, x=x, y=name)
-    legend = legend_above(ax, 0.9 * look.size)
-    look.parts += [Ticks(ax.xaxis, whole=True), Ticks(ax.yaxis), legend]
-
-
 # Resets -------------------------------------------------------------------------------
 
 
@@ -459,16 +441,15 @@ class ResetDisplay(Display):
         )
 
     def _draw(self, look: Look, ax: Any) -> None:
-        self.figure_, axes = panels(ax, 1, 1, height=self._height(look))
-        self.ax_ = axes[0, 0]
+        self.figure_, [[self.ax_]] = panels(ax, 1, 1, height=self._height(look))
         spread = 2 * self.deviation
         shown = [self.values, self.expected - spread, self.expected + spread]
         limits = padded(*value_range(np.concatenate(shown), cut=100.0), share=0.1)
         self._draw_memory(look)
         self._draw_expected(look)
         self._draw_values(look, limits[0])
-        last = len(self.values)
-        finish(self.ax_, look, last, limits, self.value_name, self._counted)
+        self.ax_.set_xlim(0.5, len(self.values) + 0.5)
+        self._frame(look, limits, self._counted, Ticks(self.ax_.xaxis, whole=True))
 
     def _draw_memory(self, look: Look) -> None:
         """Shade the runs of values remembered and draw the resets."""

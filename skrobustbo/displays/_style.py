@@ -5,6 +5,7 @@ Ticks, labels and legends are fitted into a figure once it is laid out.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -55,16 +56,21 @@ _LAST = (
 )
 
 
-def pyplot() -> Any:
-    """Return `matplotlib.pyplot`, imported at the first plot."""
+def optional(module: str, extra: str, what: str = "displays") -> Any:
+    """Return a module of an optional package, imported at the first use."""
     try:
-        import matplotlib.pyplot as plt
+        return importlib.import_module(module)
     except ImportError as error:
+        package = module.partition(".")[0]
         raise ImportError(
-            "Expected matplotlib to be installed, because displays need it; run "
-            'pip install "skrobustbo[plot]".'
+            f"Expected {package} to be installed, because {what} need it; run "
+            f'pip install "skrobustbo[{extra}]".'
         ) from error
-    return plt
+
+
+def pyplot() -> Any:
+    """Return `matplotlib.pyplot`."""
+    return optional("matplotlib.pyplot", "plot")
 
 
 @dataclass
@@ -80,7 +86,7 @@ class Look:
     ink: str
     paper: str
     palette: tuple[str, ...]
-    dark: bool
+    dark: bool = False
     through: bool = False
     parts: list[Any] = field(default_factory=list)
 
@@ -173,16 +179,10 @@ def look_of(ax: Any) -> Look:
     seen = [face for face in faces if to_rgba(face)[3] > 0]
     size = settings["font.size"] * min(max(0.7 + (width - 3.3) * 0.075, 0.65), 1.4)
     if not seen:
-        return Look(width, size, "#7a7a7a", "none", _ON_ANY, dark=False, through=True)
-    dark = bool(np.dot(to_rgb(seen[0]), (0.299, 0.587, 0.114)) < 0.5)
-    return Look(
-        width=width,
-        size=size,
-        ink="#e8e8e8" if dark else "#262626",
-        paper=to_hex(seen[0]),
-        palette=_ON_DARK if dark else _ON_LIGHT,
-        dark=dark,
-    )
+        return Look(width, size, "#7a7a7a", "none", _ON_ANY, through=True)
+    if np.dot(to_rgb(seen[0]), (0.299, 0.587, 0.114)) < 0.5:
+        return Look(width, size, "#e8e8e8", to_hex(seen[0]), _ON_DARK, dark=True)
+    return Look(width, size, "#262626", to_hex(seen[0]), _ON_LIGHT)
 
 
 def panels(
@@ -210,18 +210,25 @@ def panels(
     figure = given[0].figure.figure
     if len(given) == n_rows * n_columns:
         return figure, given.reshape(n_rows, n_columns)
-    if len(given) > 1 or given[0].get_subplotspec() is None:
-        raise ValueError(
-            f"The 'ax' of plot must be one axes of a grid, to be divided into "
-            f"{n_rows * n_columns} panels, or {n_rows * n_columns} axes. Got "
-            f"{len(given)} instead; leave it out for a new figure."
-        )
-    given[0].set_axis_off()
+    place = place_of(ax, f"{n_rows * n_columns} panels")
     # A layout engine makes room for labels; without one it has to be left for them.
     free = {} if figure.get_layout_engine() else {"wspace": 0.5, "hspace": 0.6}
-    place = given[0].get_subplotspec()
     grid = place.subgridspec(n_rows, n_columns, **ratios, **free)
     return figure, grid.subplots(squeeze=False, sharey=sharey)
+
+
+def place_of(ax: Any, use: str) -> Any:
+    """Return the place of the only axes given, which is hidden, in its grid."""
+    given = np.ravel(np.asarray(ax, dtype=object))
+    place = given[0].get_subplotspec() if len(given) == 1 else None
+    if place is None:
+        raise ValueError(
+            f"The 'ax' of plot must be one axes of a grid, which {use} then divide, "
+            f"or an axes for each panel. Got {ax!r} instead; leave it out for a new "
+            "figure."
+        )
+    given[0].set_axis_off()
+    return place
 
 
 def value_colours(values: Any, look: Look) -> Any:
@@ -291,9 +298,6 @@ class Ticks:
         self.axis.set_major_locator(locator(self.most, whole=self.whole))
         formatter = ScalarFormatter(useMathText=True)
         formatter.set_powerlimits((-3, 5))
-        low, high = sorted(self.axis.get_view_interval())
-        if high - low > 1e-4 * max(abs(low), abs(high)):
-            formatter.set_useOffset(False)
         self.axis.set_major_formatter(formatter)
 
     def _apply(self) -> None:
@@ -388,13 +392,15 @@ class Label:
         return bool(self.text.get_text() != before)
 
     def _too_long(self) -> bool:
-        box, room = self.text.get_window_extent(), self.place.bbox
-        edge = self.place.figure.figure.bbox
-        if self.upright:
-            is_outside = box.y0 < edge.y0 or box.y1 > edge.y1
-            return bool(is_outside or box.height > self.share * room.height)
-        is_outside = box.x0 < edge.x0 or box.x1 > edge.x1
-        return bool(is_outside or box.width > self.share * room.width)
+        boxes = (
+            self.text.get_window_extent(),
+            self.place.bbox,
+            self.place.figure.figure.bbox,
+        )
+        along = "intervaly" if self.upright else "intervalx"
+        (start, end), room, (first, last) = (getattr(box, along) for box in boxes)
+        is_outside = start < first or end > last
+        return bool(is_outside or end - start > self.share * (room[1] - room[0]))
 
 
 def axis_label(axis: Any, share: float = 1.2) -> Label:
@@ -491,14 +497,15 @@ def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) ->
 
 def labels_overlap(axis: Any) -> bool:
     """Return whether tick labels of an axis touch each other."""
-    across = axis.axis_name == "x"
-    boxes = [
-        label.get_window_extent()
+    labels = [
+        label
         for label in axis.get_ticklabels()
         if label.get_visible() and label.get_text()
     ]
-    spans = sorted((b.x0, b.x1) if across else (b.y0, b.y1) for b in boxes)
-    apart = across and not any(label.get_rotation() for label in axis.get_ticklabels())
+    across = axis.axis_name == "x"
+    along = "intervalx" if across else "intervaly"
+    spans = sorted(tuple(getattr(one.get_window_extent(), along)) for one in labels)
+    apart = across and not any(label.get_rotation() for label in labels)
     need = _GAP * float(axis.figure.figure.dpi) / 100 if apart else 0.0
     return any(b[0] < a[1] + need for a, b in pairwise(spans))
 
