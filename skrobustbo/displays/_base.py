@@ -14,16 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skrobustbo._names import shown
 from skrobustbo.displays._scales import Scale, pooled
-from skrobustbo.displays._style import (
-    Look,
-    Ticks,
-    legend_above,
-    look_of,
-    place_of,
-    pyplot,
-    settle,
-    title,
-)
+from skrobustbo.displays._style import Look, Ticks, look_of, place_of, pyplot, settle
 from skrobustbo.displays._text import is_estimator, short_names, unlike
 from skrobustbo.space import constants, is_number, plain
 
@@ -60,7 +51,7 @@ class Drawing:
             if ax is None:
                 self._draw_key(look, self.figure_)
             if self.branch_name and ax is None:
-                look.parts.append(title(self.figure_, self.branch_name, look.size))
+                look.title(self.figure_, self.branch_name)
             settle(self.figure_, look.parts)
         return self
 
@@ -131,8 +122,8 @@ class Display(Drawing):
         """Frame values in the only axes."""
         self.ax_.set_ylim(limits)
         look.dress(self.ax_, x=x, y=self.value_name)
-        legend = legend_above(self.ax_, 0.9 * look.size)
-        look.parts += [ticks, Ticks(self.ax_.yaxis), legend]
+        look.parts += [ticks, Ticks(self.ax_.yaxis)]
+        look.explain(self.ax_)
 
 
 def optimizer_of(search: Any) -> Any:
@@ -353,7 +344,7 @@ class BranchesDisplay(Drawing):
         parts = np.ravel(place.subfigures(n, 1, height_ratios=heights))
         found: list[Any] = []
         for part, (name, display) in zip(parts, self.displays.items(), strict=True):
-            look.parts.append(title(part, name, look.size))
+            look.title(part, name)
             display._draw(look, part.subplots())
             if ax is None:
                 display._draw_key(look, part)

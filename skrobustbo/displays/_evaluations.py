@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale, drawable
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import Look, Ticks, colour_bar, panels, value_colours
+from skrobustbo.displays._style import Look, Ticks, panels
 
 #: Panels on a side unless parameters are named: smaller ones cannot be read.
 _MOST = 5
@@ -170,9 +170,9 @@ class EvaluationsDisplay(Display):
         n = len(self.names)
         for unused in self.axes_[np.triu_indices(n, 1)]:
             unused.set_axis_off()
-        colours = value_colours(self.values, look)
+        colours = look.value_colours(self.values)
         if n == 1:
-            colour_bar(colours, look, self.value_name, self.axes_[0, 0])
+            look.colour_bar(colours, self.value_name, self.axes_[0, 0])
             return
         # As far below the colour bar, whose label may be long, as there is room.
         key = self.axes_[min(2, n - 2), n - 1]
@@ -192,19 +192,16 @@ class EvaluationsDisplay(Display):
         right = 1.0 - 1.8 * look.size / self._cell(look)  # half a number wide
         bar = corner.inset_axes((left, 0.85, right - left, 0.1))
         bar.set_in_layout(False)
-        colour_bar(colours, look, self.value_name, corner, bar)
+        look.colour_bar(colours, self.value_name, corner, bar)
 
     def _draw_histogram(self, ax: Any, look: Look, column: int) -> None:
         scale = self.scales[self.names[column]]
         at = self.positions[:, column]
-        low, high = scale.low, scale.high
-        share, n_bins = 0.9, _BINS
-        if scale.kind == "category":
-            low, high = scale.limits
-            share, n_bins = 0.6, len(scale.choices)
         spaced: Any = np.geomspace if scale.kind == "log" else np.linspace
-        bins = spaced(low, high, n_bins + 1)
-        inside = np.clip(at[np.isfinite(at)], low, high)
+        bins, share = spaced(scale.low, scale.high, _BINS + 1), 0.9
+        if scale.kind == "category":
+            bins, share = np.arange(len(scale.choices) + 1) - 0.5, 0.6
+        inside = np.clip(at[np.isfinite(at)], bins[0], bins[-1])
         ax.hist(inside, bins, color=look.ink, alpha=0.45, rwidth=share)
         if len(self.names) == 1:  # with the dots below
             top = ax.get_ylim()[1]
@@ -217,15 +214,14 @@ class EvaluationsDisplay(Display):
         n = len(shown)
         small = 1.0 if len(self.names) < 4 else 0.75
         size = (look.dot * small * np.linspace(0.7, 1.7, n)) ** 2
-        colours = value_colours(self.values, look)
+        colours = look.value_colours(self.values)
         cross = {"marker": "x", "color": look.failure, "lw": 0.6 * look.line}
         ax.scatter(x[failed], y[failed], s=0.6 * size[failed], **cross)
         dot = {"lw": 0.4, "color": colours.to_rgba(shown[~failed])}
         ax.scatter(x[~failed], y[~failed], s=size[~failed], edgecolor=look.paper, **dot)
         # A candidate that a race stopped is never the best.
-        full = (
-            shown if self.measured is None else np.where(self.measured, shown, np.nan)
-        )
+        is_full = True if self.measured is None else self.measured
+        full = np.where(is_full, shown, np.nan)
         if np.isfinite(full).any():
             best = int(np.nanargmax(full))
             ring = {"facecolor": "none", "edgecolor": look.ink, "lw": 0.9 * look.line}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Records, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, Ticks, legend_above, panels
+from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import plain_text
 
 _BINS = 15
@@ -82,11 +82,7 @@ class LengthScaleDisplay(Display):
     @classmethod
     @drawn_by_branch
     def from_optimizer(
-        cls,
-        optimizer: Any,
-        *,
-        ax: Any = None,
-        branch: Any = None,
+        cls, optimizer: Any, *, ax: Any = None, branch: Any = None
     ) -> Any:
         """Compute the data of an optimizer and plot them.
 
@@ -124,11 +120,10 @@ class LengthScaleDisplay(Display):
 
     def _draw(self, look: Look, ax: Any) -> None:
         height = self._height(look)
-        self.figure_, axes = panels(
-            ax, 1, 2, height=height, width_ratios=(3, 1), sharey="row"
-        )
+        self.figure_, axes = panels(ax, 1, 2, height=height, width_ratios=(3, 1))
         self.axes_ = axes[0]
         main, side = self.axes_
+        side.sharey(main)
         scale, heights = self._heights()
         self._draw_lives(main, look, heights)
         places = [heights[label] for label in self.labels]
@@ -188,8 +183,8 @@ class LengthScaleDisplay(Display):
             Ticks(main.xaxis, whole=True),
             Ticks(side.xaxis, most=4),
             Ticks(main.yaxis, scale, wrap=_LABEL),
-            legend_above(main, 0.9 * look.size),
         ]
+        look.explain(main)
         side.tick_params(axis="y", labelleft=False, length=0)
         if scale.kind == "category":
             main.invert_yaxis()

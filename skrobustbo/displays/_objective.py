@@ -20,7 +20,7 @@ from skrobustbo.displays._scales import (
     value_range,
 )
 from skrobustbo.displays._sensitivity import most_important
-from skrobustbo.displays._style import Legend, Look, Ticks, colour_bar, panels
+from skrobustbo.displays._style import Legend, Look, Ticks, panels
 
 #: Panels unless parameters are named.
 _MOST = 6
@@ -180,13 +180,10 @@ class ObjectiveDisplay(Display):
         height = (0.7 if n_columns == 1 else 0.85 / n_columns + 0.05) * len(rows)
         # Characters of categories that may stand upright.
         longest = [
-            max(len(text) for panel in row if panel for text in self._labels(panel[0]))
+            max(self.scales[panel[0].names[0]].longest for panel in row if panel)
             for row in rows
         ]
         return height + look.lines(2.5 + 0.25 * sum(min(n, 26) for n in longest))
-
-    def _labels(self, one: Slice) -> Sequence[str]:
-        return self.scales[one.names[0]].labels or ("",)
 
     def _draw(self, look: Look, ax: Any) -> None:
         rows = self._rows(look)
@@ -280,7 +277,7 @@ class ObjectiveDisplay(Display):
             Ticks(axis, scale, 5, _WRAP)
             for axis, scale in ((ax.xaxis, across), (ax.yaxis, up))
         ]
-        colour_bar(mesh, look, label, ax)
+        look.colour_bar(mesh, label, ax)
 
 
 def _asked(cls: str, tried: Tried, parameters: Any) -> list[tuple[str, ...]]:
@@ -333,17 +330,15 @@ def slices_of(
     asked: Sequence[tuple[str, ...]],
     scales: Mapping[str, Scale],
 ) -> list[Slice]:
-    """Return the slices through `params`, all predicted at once."""
-    plans = [_plan(tried, params, names, scales) for names in asked]
-    points = [point for each, *_ in plans for point in each]
-    known = np.array([point is not None for point in points])
-    surfaces = np.full((2, len(points)), math.nan)
-    flat = [point for point in points if point is not None]
-    surfaces[:, known] = tried.optimizer.predict(flat, return_std=True)
-    parts = np.split(surfaces, np.cumsum([len(each) for each, *_ in plans]), axis=1)
+    """Return the slices through `params`."""
     slices = []
-    for names, (_, at, connected), part in zip(asked, plans, parts, strict=False):
-        mean, std = part.reshape(2, *map(len, at))
+    for names in asked:
+        points, at, connected = _plan(tried, params, names, scales)
+        known = [point for point in points if point is not None]
+        surfaces = np.full((2, len(points)), math.nan)
+        is_known = [point is not None for point in points]
+        surfaces[:, is_known] = tried.optimizer.predict(known, return_std=True)
+        mean, std = surfaces.reshape(2, *map(len, at))
         slices.append(Slice(names, at, mean, std, connected))
     return slices
 

@@ -11,15 +11,7 @@ import numpy as np
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._plotly import parallel
 from skrobustbo.displays._scales import Scale, drawable
-from skrobustbo.displays._style import (
-    Look,
-    Ticks,
-    colour_bar,
-    legend_above,
-    panels,
-    room,
-    value_colours,
-)
+from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import broken, longest_word
 
 #: Characters on a line of a parameter's name, and of a category.
@@ -137,35 +129,42 @@ class ParallelCoordinatesDisplay(Display):
         return parallel(self)
 
     def _height(self, look: Look) -> float:
-        return max(0.3, look.lines(0.75 * (_places(self._bands(look))[-1] + 2)))
+        return max(0.3, look.lines(0.75 * (self._bands(look)[-1].bottom + 2.1)))
 
     def _bands(self, look: Look) -> list[_Band]:
-        return [_band(self.scales[name], look) for name in self.names]
+        bands, top = [], 0.7
+        for name in self.names:
+            lines, wrap, upright = _room(self.scales[name], look)
+            bands.append(_Band(top, top + lines, wrap, upright))
+            top += lines + _GAP
+        return bands
 
     def _draw(self, look: Look, ax: Any) -> None:
         bands = self._bands(look)
-        *tops, end = _places(bands)
+        tops, bottoms = (
+            np.array([getattr(band, end) for band in bands])
+            for end in ("top", "bottom")
+        )
+        end = bottoms[-1] + 0.1
         self.figure_, [[self.ax_]] = panels(ax, 1, 1, height=self._height(look))
-        bottoms = [top + band.lines for top, band in zip(tops, bands, strict=True)]
-        self._draw_lines(look, np.array(tops), np.array(bottoms))
+        self._draw_lines(look, tops, bottoms)
         self.ax_.set(xlim=(0, 1), ylim=(end, 0), xticks=[])
         self.ax_.grid(False)
         self.ax_.spines[:].set_visible(False)
-        size = look.size * min(1.0, max(0.5, 1.3 * room(self.ax_, look) / end))
+        size = look.size * min(1.0, max(0.5, 1.3 * look.room(self.ax_) / end))
         names = [broken(self.scales[name].short, _NAME) for name in self.names]
-        middles = (np.array(tops) + bottoms) / 2
-        self.ax_.set_yticks(middles, names, fontsize=size, color=look.ink)
+        self.ax_.set_yticks((tops + bottoms) / 2, names, fontsize=size, color=look.ink)
         self.ax_.tick_params(axis="y", length=0)
-        look.parts.append(legend_above(self.ax_, 0.9 * look.size))
-        for name, band, top in zip(self.names, bands, tops, strict=True):
+        look.explain(self.ax_)
+        for name, band in zip(self.names, bands, strict=True):
             shade = {"color": look.ink, "alpha": 0.07, "lw": 0, "zorder": 0}
-            self.ax_.axhspan(top - 0.5, top + band.lines, **shade)
-            rail = self.ax_.inset_axes((0, 1 - top / end, 1, 1e-3))
+            self.ax_.axhspan(band.top - 0.5, band.bottom, **shade)
+            rail = self.ax_.inset_axes((0, 1 - band.top / end, 1, 1e-3))
             _draw_rail(look, rail, self.scales[name], band, 0.85 * size)
 
     def _draw_lines(self, look: Look, tops: Array, bottoms: Array) -> None:
         """Draw the candidates: dots on the rails, lines between the bands."""
-        colours = value_colours(self.values, look)
+        colours = look.value_colours(self.values)
         shown = drawable(self.values)
         # The best last, on top; failures first of all, below.
         order = np.argsort(np.where(np.isnan(shown), -np.inf, shown), kind="stable")
@@ -180,45 +179,36 @@ class ParallelCoordinatesDisplay(Display):
             self.ax_.plot(*_path(at, tops, bottoms), ":" if failed else "-", **line)
             self.ax_.plot(at, tops, "x" if failed else "o", **dots)
         if np.isfinite(shown).any():
-            colour_bar(colours, look, self.value_name, self.ax_)
+            look.colour_bar(colours, self.value_name, self.ax_)
 
 
 @dataclass(frozen=True)
 class _Band:
     """Room for the ticks of one parameter: where lines do not run.
 
-    `lines` is its height in lines of text, `wrap` the characters on a line of a
-    category; `upright` says that the categories stand on end.
+    It reaches from `top` to `bottom`, in lines of text; `wrap` are the characters on a
+    line of a category; `upright` says that the categories stand on end.
     """
 
-    lines: float
-    wrap: int = _WRAP
-    upright: bool = False
+    top: float
+    bottom: float
+    wrap: int
+    upright: bool
 
 
-def _band(scale: Scale, look: Look) -> _Band:
-    """Return the room that the names and ticks of a parameter take."""
-    names = 1.0 * len(broken(scale.short, _NAME).splitlines())
+def _room(scale: Scale, look: Look) -> tuple[float, int, bool]:
+    """Return the lines that the ticks of a parameter take, and how they stand."""
+    names = float(len(broken(scale.short, _NAME).splitlines()))
     if scale.kind != "category":
-        return _Band(max(1.6, names))
+        return max(1.6, names), _WRAP, False
     # Characters are about 0.58 of the font's size wide; names take a third.
     room = 72 * 0.6 * look.width / (0.58 * 0.85 * look.size)
     wrap = int(room / len(scale.labels)) - 1
     if wrap < min(max(map(longest_word, scale.labels)), _WRAP):
-        longest = max(map(len, scale.labels))
-        return _Band(max(0.8 + 0.38 * longest, names), longest, upright=True)
+        return max(0.8 + 0.38 * scale.longest, names), scale.longest, True
     wrap = min(wrap, _WRAP)
     lines = max(len(broken(label, wrap).splitlines()) for label in scale.labels)
-    return _Band(max(0.6 + lines, names), wrap)
-
-
-def _places(bands: Sequence[_Band]) -> list[float]:
-    """Return where each rail lies from the top down, in lines, and where all end."""
-    places = [0.7]
-    for band in bands:
-        places.append(places[-1] + band.lines + _GAP)
-    places[-1] -= _GAP - 0.1
-    return places
+    return max(0.6 + lines, names), wrap, False
 
 
 def _path(at: Array, tops: Array, bottoms: Array) -> tuple[Array, Array]:
@@ -236,8 +226,5 @@ def _draw_rail(look: Look, rail: Any, scale: Scale, band: _Band, size: float) ->
     rail.spines[["left", "right", "top"]].set_visible(False)
     rail.spines.bottom.set(color=look.ink, lw=0.7, alpha=0.5)
     rail.tick_params(labelsize=size, length=0, pad=0.4 * size)
-    text: dict[str, Any] = {"color": look.ink}
-    if band.upright:
-        text["rotation"] = 90
-    ticks = Ticks(rail.xaxis, scale, wrap=band.wrap, turns=False, text=text)
-    look.parts.append(ticks)
+    text = {"color": look.ink, "rotation": 90 if band.upright else 0}
+    look.parts.append(Ticks(rail.xaxis, scale, wrap=band.wrap, text=text))

@@ -30,7 +30,7 @@ _TICKS = 7
 
 def new_figure(n_rows: int = 1, n_columns: int = 1) -> Any:
     """Return a figure of so many panels."""
-    subplots = optional("plotly.subplots", "interactive", "interactive displays")
+    subplots = optional("plotly.subplots", "interactive")
     return subplots.make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
 
 
@@ -322,14 +322,12 @@ def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[in
 def _add_rail(figure: Any, scale: Scale, rail: float) -> None:
     """Add the axis of one parameter with its ticks."""
     places, labels = _ticks(scale)
-    line = {"color": _GRID, "width": 2}
-    ends = {"x0": 0, "x1": 1, "y0": rail, "y1": rail}
-    figure.add_shape(type="line", layer="below", line=line, **ends)
     figure.add_scatter(
-        x=scale.unit(places),
-        y=[rail + 0.05] * len(places),
-        mode="text",
-        text=labels,
+        x=[0.0, *scale.unit(places), 1.0],
+        y=[rail] * (len(places) + 2),
+        mode="lines+text",
+        line={"color": _GRID, "width": 2},
+        text=["", *labels, ""],
         textposition="bottom center",
         hoverinfo="skip",
         name=scale.name,

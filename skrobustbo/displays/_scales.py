@@ -83,6 +83,11 @@ class Scale:
         # Halves keep the difference finite, whatever the ends.
         return (self._evenly(positions) / 2 - low / 2) / (high / 2 - low / 2)
 
+    @property
+    def longest(self) -> int:
+        """Characters of the longest category, 0 without any."""
+        return max(map(len, self.labels), default=0)
+
     def _evenly(self, positions: Any) -> Array:
         """Return positions where equal distances look equal."""
         at = np.asarray(positions, dtype=float)
@@ -93,9 +98,7 @@ class Scale:
         """Ends of the axis with room for the dots at the ends of the range."""
         if self.kind == "category":
             return -0.5, len(self.labels) - 0.5
-        low, high = map(float, self._evenly([self.low, self.high]))
-        extra = 0.06 * high - 0.06 * low or 1.0
-        low, high = low - extra, high + extra
+        low, high = padded(*map(float, self._evenly([self.low, self.high])))
         if self.kind == "log":
             return math.exp(max(low, -_MOST)), math.exp(min(high, _MOST))
         return low, high

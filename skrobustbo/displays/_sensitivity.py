@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
-from skrobustbo.displays._style import Look, Ticks, legend_above, panels, room
+from skrobustbo.displays._style import Look, Ticks, panels
 from skrobustbo.displays._text import short_names
 
 #: Radii, as shares of the largest, at which the worst case is taken.
@@ -158,10 +158,10 @@ class SensitivityDisplay(Display):
         look.parts += [
             Ticks(left.xaxis, most=5),
             Ticks(left.yaxis),
-            legend_above(left, 0.9 * look.size),
             Ticks(right.xaxis, most=5),
             Ticks(right.yaxis, scale),
         ]
+        look.explain(left)
         right.invert_yaxis()
         right.tick_params(axis="y", length=0)
 
@@ -176,7 +176,7 @@ class SensitivityDisplay(Display):
 
     def _draw_bars(self, ax: Any, look: Look, short: dict[str, str]) -> Scale:
         ranked = sorted(self.importance, key=lambda name: -self.importance[name])
-        shown = ranked[: max(1, min(_BARS, room(ax, look)))]
+        shown = ranked[: max(1, min(_BARS, look.room(ax)))]
         shares = [100 * self.importance[name] for name in shown]
         bars = ax.barh(range(len(shown)), shares, color=look.palette[0], alpha=0.8)
         texts = [f"{share:.0f}" if share >= 0.5 else "<1" for share in shares]

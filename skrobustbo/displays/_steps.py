@@ -191,14 +191,12 @@ class ConvergenceDisplay(Display):
         display : ConvergenceDisplay
         """
         optimizers, names = _named(optimizer, names)
-        if branch is None:
-            labels = unlike([type(one.policy).__name__ for one in optimizers])
-            parts: list[tuple[Any, Any]]
-            parts, kind = [(one, None) for one in optimizers], "searches"
-        else:
+        parts: list[tuple[Any, Any]] = [(one, None) for one in optimizers]
+        labels, kind = [type(one.policy).__name__ for one in optimizers], "searches"
+        if branch is not None:
             parts = _branches(cls.__name__, optimizers, branch)
-            known = branch_names(optimizers[0].space)
-            labels, kind = [known[i] for _, i in parts], "branches"
+            every = branch_names(optimizers[0].space)
+            labels, kind = [every[i] for _, i in parts], "branches"
         if len(names or labels) != len(parts):
             raise ValueError(
                 f"The 'names' of {cls.__name__} must be one for each of the "
@@ -208,7 +206,9 @@ class ConvergenceDisplay(Display):
         display = cls(
             curves=[
                 _curve(name, *part, top, earlier)
-                for name, part, top in zip(names or labels, parts, tops, strict=True)
+                for name, part, top in zip(
+                    names or unlike(labels), parts, tops, strict=True
+                )
             ],
             value_name=value_name,
         )
@@ -291,11 +291,7 @@ def _bound(optimizer: Any, largest: float | None) -> float | None:
 
 
 def _curve(
-    name: str,
-    optimizer: Any,
-    branch: int | None,
-    largest: float | None,
-    earlier: bool,
+    name: str, optimizer: Any, branch: Any, largest: Any, earlier: bool
 ) -> Curve:
     """Return the curve of a search, or of a branch of it."""
     told, tried, is_whole = Tried(optimizer), Tried(optimizer, branch), branch is None
@@ -453,15 +449,12 @@ class ResetDisplay(Display):
 
     def _draw_memory(self, look: Look) -> None:
         """Shade the runs of values remembered and draw the resets."""
+        label = "remembered" if self.remembered.any() else None
+        shade = {"color": look.palette[0], "alpha": 0.14, "lw": 0, "fill": True}
+        edges = np.arange(len(self.values) + 1) + 0.5
+        over_all = self.ax_.get_xaxis_transform()
         self.ax_.stairs(
-            self.remembered,
-            np.arange(len(self.values) + 1) + 0.5,
-            transform=self.ax_.get_xaxis_transform(),
-            fill=True,
-            color=look.palette[0],
-            alpha=0.14,
-            lw=0,
-            label="remembered" if self.remembered.any() else None,
+            self.remembered, edges, transform=over_all, label=label, **shade
         )
         for step in self.resets:
             line = {"color": look.ink, "lw": look.line, "clip_on": False}

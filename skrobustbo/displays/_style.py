@@ -24,14 +24,6 @@ _ON_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _ON_DARK = ("#56B4E9", "#E69F00", "#2FC7A0", "#E7A5C9", "#F0E442", "#FF7F3F")
 # On a transparent background: read on white and on black.
 _ON_ANY = ("#2F8CD0", "#D55E00", "#009E73", "#CC79A7", "#C98A00", "#4A9CCB")
-_TEXTS = (
-    "text.color",
-    "axes.labelcolor",
-    "axes.edgecolor",
-    "xtick.color",
-    "ytick.color",
-)
-
 _ROUNDS = 6
 #: Pixels that texts at 100 dots per inch are kept apart by.
 _GAP = 3.0
@@ -56,14 +48,14 @@ _LAST = (
 )
 
 
-def optional(module: str, extra: str, what: str = "displays") -> Any:
+def optional(module: str, extra: str) -> Any:
     """Return a module of an optional package, imported at the first use."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(
-            f"Expected {package} to be installed, because {what} need it; run "
+            f"Expected {package} to be installed, because this display needs it; run "
             f'pip install "skrobustbo[{extra}]".'
         ) from error
 
@@ -133,14 +125,58 @@ class Look:
         ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
         ax.set_axisbelow(True)
         # Beside a label below there may be another.
-        self.parts += [axis_label(ax.xaxis, 1.05), axis_label(ax.yaxis)]
+        self.parts += [
+            Label(ax.xaxis.label, ax, 1.05, ax.xaxis),
+            Label(ax.yaxis.label, ax, 1.2, ax.yaxis),
+        ]
         ax.grid(False)  # also what the user's style may have drawn
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
 
+    def explain(self, ax: Any) -> None:
+        """Put a legend above what was drawn in an axes."""
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+        pads = {"borderaxespad": 0.2, "borderpad": 0.2}
+        self.parts.append(
+            Legend(ax, [ax], {"fontsize": 0.9 * self.size, **place, **pads})
+        )
+
+    def title(self, figure: Any, text: str) -> None:
+        """Give a figure or a part of one a title."""
+        self.parts.append(
+            Label(figure.suptitle(text, fontsize=self.size), figure, 0.96)
+        )
+
+    def room(self, ax: Any) -> int:
+        """Return the lines of text that fit into the height of an axes."""
+        inches = ax.get_position().height * ax.figure.figure.get_figheight()
+        return int(72 * inches / (1.15 * self.size))
+
+    def value_colours(self, values: Any) -> Any:
+        """Return the map from values to colours; the far worse share the lowest one."""
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        return ScalarMappable(Normalize(*filled_range(values), clip=True), self.colours)
+
+    def colour_bar(self, colours: Any, label: str, ax: Any, cax: Any = None) -> None:
+        """Draw a colour bar beside `ax`, or lying in `cax`."""
+        if cax is None:
+            place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
+        else:
+            place = {"cax": cax, "orientation": "horizontal"}
+        bar = ax.figure.colorbar(colours, **place)
+        bar.outline.set_visible(False)
+        bar.set_label(label, fontsize=self.size)
+        bar.ax.tick_params(labelsize=0.9 * self.size, length=0.25 * self.size)
+        axis = bar.long_axis
+        self.parts.append(Ticks(axis, most=7 if cax is None else 4))
+        self.parts.append(Label(axis.label, bar.ax, 1.2, axis))
+
     def settings(self) -> Any:
         """Return a context in which texts are read on a transparent background."""
-        ours = dict.fromkeys(_TEXTS, self.ink) if self.through else {}
+        parts = "text.", "axes.label", "axes.edge", "xtick.", "ytick."
+        ours = {f"{part}color": self.ink for part in parts if self.through}
         return pyplot().rc_context(ours)
 
     @property
@@ -191,7 +227,6 @@ def panels(
     n_columns: int,
     *,
     height: float,
-    sharey: bool | str = False,
     **ratios: Sequence[float],
 ) -> tuple[Any, NDArray[np.object_]]:
     """Return the figure and its axes, shape (n_rows, n_columns).
@@ -205,7 +240,7 @@ def panels(
         width = plt.rcParams["figure.figsize"][0]
         figure = plt.figure(figsize=(width, width * height), layout="constrained")
         grid = figure.add_gridspec(n_rows, n_columns, **ratios)
-        return figure, grid.subplots(squeeze=False, sharey=sharey)
+        return figure, grid.subplots(squeeze=False)
     given = np.ravel(np.asarray(ax, dtype=object))
     figure = given[0].figure.figure
     if len(given) == n_rows * n_columns:
@@ -214,7 +249,7 @@ def panels(
     # A layout engine makes room for labels; without one it has to be left for them.
     free = {} if figure.get_layout_engine() else {"wspace": 0.5, "hspace": 0.6}
     grid = place.subgridspec(n_rows, n_columns, **ratios, **free)
-    return figure, grid.subplots(squeeze=False, sharey=sharey)
+    return figure, grid.subplots(squeeze=False)
 
 
 def place_of(ax: Any, use: str) -> Any:
@@ -229,20 +264,6 @@ def place_of(ax: Any, use: str) -> Any:
         )
     given[0].set_axis_off()
     return place
-
-
-def value_colours(values: Any, look: Look) -> Any:
-    """Return the map from values to colours; the far worse share the lowest one."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    return ScalarMappable(Normalize(*filled_range(values), clip=True), look.colours)
-
-
-def room(ax: Any, look: Look) -> int:
-    """Return the lines of text that fit into the height of an axes."""
-    inches = ax.get_position().height * ax.figure.figure.get_figheight()
-    return int(72 * inches / (1.15 * look.size))
 
 
 # What is fitted into a figure ---------------------------------------------------------
@@ -264,19 +285,16 @@ class Ticks:
         Ticks to begin with; categories begin with all.
     wrap : int
         Characters on a line of a category.
-    turns : bool
-        Whether categories that overlap may be turned upright.
     whole : bool
         Whether values are whole numbers.
     text : dict
-        Properties of the labels.
+        Properties of the labels. With a rotation, they are not turned.
     """
 
     axis: Any
     scale: Scale | None = None
     most: int = 7
     wrap: int = 16
-    turns: bool = True
     whole: bool = False
     text: dict[str, Any] = field(default_factory=dict)
     small: float = 1.0
@@ -322,13 +340,13 @@ class Ticks:
     def _lessen(self) -> None:
         """Take one step to smaller or fewer labels."""
         labels = () if self.scale is None else self.scale.labels
-        longest = max(map(len, labels), default=0)
+        longest = 0 if self.scale is None else self.scale.longest
         least = max([_LEAST, *map(longest_word, labels)])
         upright = bool(self.text.get("rotation"))
         along = self.axis.axis_name == "x" and not upright
         if labels and along and min(self.wrap, longest) > least:
             self.wrap = max(least, min(self.wrap, longest) - 2)
-        elif labels and along and self.turns:
+        elif labels and along and "rotation" not in self.text:
             self.text, self.wrap = {**self.text, "rotation": 90}, _MOST // 2
         elif labels and not along and self.wrap < min(longest, _MOST):
             self.wrap += 4
@@ -364,14 +382,15 @@ class Label:
     def __post_init__(self) -> None:
         self.whole, self.size = self.text.get_text(), self.text.get_fontsize()
         self.upright = self.axis is not None and self.axis.axis_name == "y"
-        if self.axis is not None:
-            # Above the axis the unit would run into the legend.
-            self.axis.get_offset_text().set_visible(False)
 
     def loosen(self) -> bool:
         """Break the text, and make it smaller, until it is as long as its place."""
-        offset = self.axis.get_major_formatter().get_offset() if self.axis else ""
-        unit = f"({offset})" if offset else ""
+        unit = ""
+        if self.axis is not None:
+            # Above the axis the unit would run into the legend.
+            self.axis.get_offset_text().set_visible(False)
+            offset = self.axis.get_major_formatter().get_offset()
+            unit = f"({offset})" if offset else ""
         is_new, self.unit = unit != self.unit, unit
         # Axes without a label share the ticks of one that has it.
         if not self.whole or not (is_new or self._too_long()):
@@ -401,16 +420,6 @@ class Label:
         (start, end), room, (first, last) = (getattr(box, along) for box in boxes)
         is_outside = start < first or end > last
         return bool(is_outside or end - start > self.share * (room[1] - room[0]))
-
-
-def axis_label(axis: Any, share: float = 1.2) -> Label:
-    """Return the label of an axis as a part to be fitted in."""
-    return Label(axis.label, axis.axes, share, axis)
-
-
-def title(figure: Any, text: str, size: float) -> Label:
-    """Give a figure or a part of one a title."""
-    return Label(figure.suptitle(text, fontsize=size), figure, 0.96)
 
 
 @dataclass
@@ -462,13 +471,6 @@ class Legend:
         return bool(entries)
 
 
-def legend_above(ax: Any, size: float) -> Legend:
-    """Explain what was drawn in an axes, above it."""
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-    pads = {"borderaxespad": 0.2, "borderpad": 0.2}
-    return Legend(ax, [ax], {"fontsize": size, **place, **pads})
-
-
 def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
     """Return the labels of what was drawn, with a handle of each kind that has one."""
     found: dict[str, dict[type, Any]] = {}
@@ -479,20 +481,6 @@ def _entries(axes: Iterable[Any]) -> dict[str, tuple[Any, ...]]:
     order = [*names, *(label for label in _LAST if label in found)]
     most = max(_ENTRIES, len(names))
     return {label: tuple(found[label].values()) for label in order[:most]}
-
-
-def colour_bar(colours: Any, look: Any, label: str, ax: Any, cax: Any = None) -> None:
-    """Draw a colour bar beside `ax`, or lying in `cax`."""
-    if cax is None:
-        place = {"ax": ax, "fraction": 0.08, "pad": 0.03, "aspect": 25}
-    else:
-        place = {"cax": cax, "orientation": "horizontal"}
-    bar = ax.figure.colorbar(colours, **place)
-    bar.outline.set_visible(False)
-    bar.set_label(label, fontsize=look.size)
-    bar.ax.tick_params(labelsize=0.9 * look.size, length=0.25 * look.size)
-    ticks = Ticks(bar.long_axis, most=7 if cax is None else 4)
-    look.parts += [ticks, axis_label(bar.long_axis)]
 
 
 def labels_overlap(axis: Any) -> bool:
@@ -512,12 +500,12 @@ def labels_overlap(axis: Any) -> bool:
 
 def settle(figure: Any, parts: Sequence[Any]) -> None:
     """Lay the figure out until no part asks for more room."""
+    labels = [part for part in parts if isinstance(part, Label)]
+    others = [part for part in parts if not isinstance(part, Label)]
     for _ in range(_ROUNDS):
         figure.draw_without_rendering()
-        # Labels last: until the ticks are right, axes may be too narrow for them. And
-        # all of them, not the first only.
-        changed = [part.loosen() for part in parts if not isinstance(part, Label)]
-        if not any(changed):
-            changed = [part.loosen() for part in parts if isinstance(part, Label)]
+        changed = [part.loosen() for part in others]
+        # Until the ticks are right, axes may be too narrow for their labels.
+        changed += [] if any(changed) else [label.loosen() for label in labels]
         if not any(changed):
             break

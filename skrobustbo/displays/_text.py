@@ -19,18 +19,13 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
     The last part of a nested name, and as many parts before it as tell it apart.
     """
-    short = []
+    short, ends = [], [f"__{name}" for name in names]
     for name in names:
         parts = name.split("__")
         tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
-        found = (t for t in tails if sum(_ends(n, t) for n in names) == 1)
+        found = (t for t in tails if sum(e.endswith(f"__{t}") for e in ends) == 1)
         short.append(next(found, name))
     return dict(zip(names, map(plain_text, short), strict=True))
-
-
-def _ends(name: str, tail: str) -> bool:
-    """Return whether a nested name ends so."""
-    return f"__{name}".endswith(f"__{tail}")
 
 
 def short_values(values: Sequence[Any]) -> list[str]:
