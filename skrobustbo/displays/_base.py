@@ -257,14 +257,9 @@ class Tried:
 
     def scales(self, names: Sequence[str]) -> dict[str, Scale]:
         """Return the axes of parameters by name, as a branch or as all have them."""
-        points = [record["params"] for record in self.optimizer.history_]
+        asked = [record["params"] for record in self.optimizer.history_]
         return {
-            name: pooled(
-                name,
-                short,
-                self._dimensions(name),
-                [point[name] for point in points if name in point],
-            )
+            name: pooled(name, short, self._dimensions(name), asked)
             for name, short in short_names(names).items()
         }
 

@@ -111,12 +111,11 @@ class EvaluationsDisplay(Display):
         else:
             names = tried.checked_names(cls.__name__, parameters)
             scales = tried.scales(names)
+        columns = [scales[name].positions(tried.points) for name in names]
         return cls(
             names=names,
             left_out=[name for name in known if name not in names],
-            positions=np.stack(
-                [scales[name].positions(tried.points) for name in names], axis=1
-            ),
+            positions=np.stack(columns, axis=1),
             values=tried.values,
             scales={name: scales[name] for name in names},
             value_name=value_name,

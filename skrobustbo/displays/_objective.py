@@ -204,7 +204,7 @@ class ObjectiveDisplay(Display):
         look.parts.append(Legend(figure, self.axes_, place))
 
     @property
-    def _point(self) -> str:
+    def point_name(self) -> str:
         """Name of the recommended point, which says where other parameters are."""
         if len(self.scales) == 1:
             return "recommended"
@@ -245,7 +245,7 @@ class ObjectiveDisplay(Display):
         dots = {"alpha": 0.55, "label": "a trial"}
         look.draw_values(ax, places, values, self.limits[0], look.ink, **dots)
         line = {"color": look.ink, "ls": "--", "lw": 0.7 * look.line}
-        ax.axvline(scale.position(self.params), label=self._point, **line)
+        ax.axvline(scale.position(self.params), label=self.point_name, **line)
         ax.set_ylim(self.limits)
         look.dress(ax, x=scale.short, y=self.value_name if left else "")
         ax.tick_params(axis="y", labelleft=left)
@@ -272,11 +272,9 @@ class ObjectiveDisplay(Display):
             ax.scatter(x[failed], y[failed], s=size, lw=2 * edge, zorder=3, **cross)
         star = {"marker": "*", "color": look.palette[1], "edgecolor": "white"}
         place = across.position(self.params), up.position(self.params)
-        ax.scatter(*place, s=5 * size, lw=edge, zorder=4, label=self._point, **star)
-        look.parts += [
-            Ticks(axis, scale, 5, _WRAP)
-            for axis, scale in ((ax.xaxis, across), (ax.yaxis, up))
-        ]
+        ax.scatter(*place, s=5 * size, lw=edge, zorder=4, label=self.point_name, **star)
+        look.parts.append(Ticks(ax.xaxis, across, 5, _WRAP))
+        look.parts.append(Ticks(ax.yaxis, up, 5, _WRAP))
         look.colour_bar(mesh, label, ax)
 
 

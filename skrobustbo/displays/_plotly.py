@@ -126,10 +126,10 @@ def _add_values(
 # Convergence --------------------------------------------------------------------------
 
 
-def convergence(curves: Sequence[Any], name: str, limits: tuple[float, float]) -> Any:
+def convergence(display: Any) -> Any:
     """Return the best values so far, with every candidate as a dot."""
-    figure = new_figure()
-    for i, curve in enumerate(curves):
+    figure, name, limits = new_figure(), display.value_name, display.limits
+    for i, curve in enumerate(display.curves):
         _add_curve(figure, curve, i, name, limits[0])
     figure.update_layout(
         xaxis={"title": {"text": "candidate"}},
@@ -251,7 +251,7 @@ def _add_map(
     _add_dots(figure, *places, _texts(display), marker=dots, **at)
     star = {"symbol": "star", "size": 14, "color": _FAILED}
     place = [across.position(display.params)], [up.position(display.params)]
-    _add_dots(figure, *place, ["recommended"], marker=star, **at)
+    _add_dots(figure, *place, [_lines(display.point_name)], marker=star, **at)
     figure.update_xaxes(**_axis(across), **at)
     figure.update_yaxes(**_axis(up), **at)
 
@@ -297,7 +297,6 @@ def parallel(display: Any) -> Any:
             "tickvals": rails.tolist(),
             "ticktext": names,
             "range": [len(rails) - 0.4, -0.4],
-            "showgrid": False,
         },
     )
     figure = _dressed(figure)

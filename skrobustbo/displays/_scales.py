@@ -129,12 +129,15 @@ def scale_of(name: str, short: str, dimension: Any) -> Scale:
 
 
 def pooled(
-    name: str, short: str, dimensions: Sequence[Any], tried: Iterable[Any] = ()
+    name: str,
+    short: str,
+    dimensions: Sequence[Any],
+    points: Iterable[Mapping[str, Any]] = (),
 ) -> Scale:
     """Return one axis for a parameter that branches define differently.
 
     It reaches over the ranges, or lists the choices, of all of them. Where the values
-    are numbers in one branch and categories in another, numbers tried are categories.
+    are numbers in one branch and categories in another, those of points are categories.
     """
     first, *others = dimensions
     if all(other == first for other in others):
@@ -147,7 +150,7 @@ def pooled(
         kind = "log" if "log" in kinds and low > 0 else "linear"
         return Scale(name, short, kind, low, high, whole=whole)
     listed = [choice for s in scales for choice in s.choices]
-    numbers = sorted(value for value in tried if is_number(value))
+    numbers = sorted(p[name] for p in points if is_number(p.get(name)))
     return _categories(name, short, Categorical(distinct([*listed, *numbers])))
 
 

@@ -203,17 +203,11 @@ class ConvergenceDisplay(Display):
                 f"{len(parts)} {kind}. Got {names!r} instead."
             )
         tops = largest if isinstance(largest, list) else [largest] * len(parts)
-        display = cls(
-            curves=[
-                _curve(name, *part, top, earlier)
-                for name, part, top in zip(
-                    names or unlike(labels), parts, tops, strict=True
-                )
-            ],
-            value_name=value_name,
-        )
+        given = zip(names or unlike(labels), parts, tops, strict=True)
+        curves = [_curve(name, *part, top, earlier) for name, part, top in given]
+        display = cls(curves=curves, value_name=value_name)
         if branch not in (None, ALL):
-            display.branch_name = display.curves[0].name
+            display.branch_name = curves[0].name
         return display.plot(ax=ax)
 
     def to_plotly(self) -> Any:
@@ -227,13 +221,16 @@ class ConvergenceDisplay(Display):
         figure : plotly.graph_objects.Figure
             Its background is transparent.
         """
-        return convergence(self.curves, self.value_name, self._limits(False))
+        return convergence(self)
 
     def _draw(self, look: Look, ax: Any) -> None:
         self.figure_, [[self.ax_]] = panels(ax, 1, 1, height=self._height(look))
         before = sum(line.get_gid() == _BEST for line in self.ax_.lines)
         alone = before + len(self.curves) == 1
-        low, high = self._limits(before > 0)
+        low, high = self.limits
+        if before:
+            below, above = self.ax_.get_ylim()
+            low, high = min(low, below), max(high, above)
         for i, curve in enumerate(self.curves):
             _draw(self.ax_, look, curve, before + i, low, alone)
         if not alone:  # colours say which search a line is of
@@ -244,16 +241,14 @@ class ConvergenceDisplay(Display):
         self.ax_.set_xlim(0.5, last + 0.5)
         self._frame(look, (low, high), "candidate", Ticks(self.ax_.xaxis, whole=True))
 
-    def _limits(self, again: bool) -> tuple[float, float]:
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Range of values that is drawn."""
         values = np.concatenate([curve.values for curve in self.curves])
         low, high = padded(*value_range(values), share=0.08)
         tops = [curve.gain["y1"] for curve in self.curves if curve.gain is not None]
         # A loose bound must not press the values into one line.
-        high = max([high, *(min(top, high + (high - low) / 3) for top in tops)])
-        if again:
-            below, above = self.ax_.get_ylim()
-            return min(low, below), max(high, above)
-        return low, high
+        return low, max([high, *(min(top, high + (high - low) / 3) for top in tops)])
 
 
 def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
@@ -265,9 +260,7 @@ def _named(several: Any, names: Any) -> tuple[list[Any], list[str] | None]:
     return listed, [names] if isinstance(names, str) else names
 
 
-def _branches(
-    cls: str, optimizers: Sequence[Any], branch: Any
-) -> list[tuple[Any, int]]:
+def _branches(cls: str, optimizers: Sequence[Any], branch: Any) -> list[Any]:
     """Return the branches asked for of one search that were tried, with it."""
     if len(optimizers) > 1:
         raise ValueError(
@@ -323,17 +316,11 @@ def _draw(
     elif curve.n_initial:  # of several searches, only the end is marked
         line = {"color": colour, "alpha": 0.6, "lw": 0.7, "ls": ":"}
         ax.axvline(end, label="end of the initial design", **line)
-    ax.plot(
-        steps,
-        drawable(curve.best),
-        color=colour,
-        lw=1.3 * look.line,
-        ls=("-", "--", "-.", ":")[number % 4],  # equal lines do not hide each other
-        drawstyle="steps-post",
-        label=f"{curve.name}: best so far" if alone else curve.name,
-        gid=_BEST,
-        zorder=3,
-    )
+    dashes = ("-", "--", "-.", ":")[number % 4]  # equal lines do not hide each other
+    line = {"color": colour, "lw": 1.3 * look.line, "ls": dashes, "zorder": 3}
+    label = f"{curve.name}: best so far" if alone else curve.name
+    best = drawable(curve.best)
+    ax.plot(steps, best, drawstyle="steps-post", label=label, gid=_BEST, **line)
     if curve.gain is not None:
         x0, x1, y0, y1 = curve.gain.values()
         band = {"color": colour, "alpha": 0.15, "lw": 0, "label": GAIN}

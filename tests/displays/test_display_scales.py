@@ -172,7 +172,8 @@ class TestPooled:
 
     def pooled(self, *dimensions, tried=()):
         spaces = [Space({"p": dimension}) for dimension in dimensions]
-        return pooled("p", "p", [space.dimensions["p"] for space in spaces], tried)
+        points = [{"p": value} for value in tried]
+        return pooled("p", "p", [space.dimensions["p"] for space in spaces], points)
 
     def test_equal_definitions_are_as_they_are(self):
         C = Real(0.1, 10, log=True)
