@@ -142,11 +142,9 @@ class SensitivityDisplay(Display):
 
     def _draw(self, look: Look, ax: Any) -> None:
         short = short_names(list(self.importance))
-        shape = 1, 2
-        ratios: dict[str, Any] = {}
-        if look.width < _NARROW:
-            shape = 2, 1
-            ratios = {"height_ratios": (0.6, self._height_of_bars(look))}
+        narrow, bars = look.width < _NARROW, self._height_of_bars(look)
+        shape = (2, 1) if narrow else (1, 2)
+        ratios: dict[str, Any] = {"height_ratios": (0.6, bars)} if narrow else {}
         self.figure_, axes = panels(ax, *shape, height=self._height(look), **ratios)
         self.axes_ = axes.ravel()
         left, right = self.axes_

@@ -125,10 +125,8 @@ class Look:
         ax.tick_params(which="both", labelsize=0.9 * self.size, length=0.3 * self.size)
         ax.set_axisbelow(True)
         # Beside a label below there may be another.
-        self.parts += [
-            Label(ax.xaxis.label, ax, 1.05, ax.xaxis),
-            Label(ax.yaxis.label, ax, 1.2, ax.yaxis),
-        ]
+        self.parts.append(Label(ax.xaxis.label, ax, 1.05, ax.xaxis))
+        self.parts.append(Label(ax.yaxis.label, ax, 1.2, ax.yaxis))
         ax.grid(False)  # also what the user's style may have drawn
         if grid:
             ax.grid(True, axis=grid, color=self.ink, alpha=0.15, lw=0.5)
@@ -136,10 +134,8 @@ class Look:
     def explain(self, ax: Any) -> None:
         """Put a legend above what was drawn in an axes."""
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-        pads = {"borderaxespad": 0.2, "borderpad": 0.2}
-        self.parts.append(
-            Legend(ax, [ax], {"fontsize": 0.9 * self.size, **place, **pads})
-        )
+        text = {"fontsize": 0.9 * self.size, "borderaxespad": 0.2, "borderpad": 0.2}
+        self.parts.append(Legend(ax, [ax], {**place, **text}))
 
     def title(self, figure: Any, text: str) -> None:
         """Give a figure or a part of one a title."""
@@ -222,12 +218,7 @@ def look_of(ax: Any) -> Look:
 
 
 def panels(
-    ax: Any,
-    n_rows: int,
-    n_columns: int,
-    *,
-    height: float,
-    **ratios: Sequence[float],
+    ax: Any, n_rows: int, n_columns: int, *, height: float, **ratios: Sequence[float]
 ) -> tuple[Any, NDArray[np.object_]]:
     """Return the figure and its axes, shape (n_rows, n_columns).
 
@@ -411,11 +402,8 @@ class Label:
         return bool(self.text.get_text() != before)
 
     def _too_long(self) -> bool:
-        boxes = (
-            self.text.get_window_extent(),
-            self.place.bbox,
-            self.place.figure.figure.bbox,
-        )
+        edge = self.place.figure.figure.bbox
+        boxes = self.text.get_window_extent(), self.place.bbox, edge
         along = "intervaly" if self.upright else "intervalx"
         (start, end), room, (first, last) = (getattr(box, along) for box in boxes)
         is_outside = start < first or end > last
