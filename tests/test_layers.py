@@ -288,7 +288,7 @@ BUDGET = {
     "_trials": 190,
     "acquisition": 610,
     "checkpoint": 1480,
-    "displays": 2510,
+    "displays": 2200,
     "evaluation": 2470,
     "functional": 240,
     "integrations": 1010,

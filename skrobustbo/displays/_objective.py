@@ -37,10 +37,11 @@ class ObjectiveDisplay(Display):
     """The posterior along parameters, the others fixed at the recommended point.
 
     For one parameter, a line shows the posterior mean, with a band of two standard
-    deviations on either side; categories have bars. For two parameters, there is a map
-    of the mean and one of the standard deviation. Dots are the trials. Their other
-    parameters differ, so they may be off the line. A dashed line or a star marks the
-    recommended point.
+    deviations on either side; for a category, it is a short line and a bar. For two
+    parameters, there is a map of the mean and one of the standard deviation. Dots are
+    the trials. Their other parameters differ, so they may be off the line. A dashed
+    line or a star marks the recommended point. The legend lists the values of the
+    parameters that are not drawn.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ class ObjectiveDisplay(Display):
     values : array of shape (n,)
         Their values, nan for failures.
     scales : dict of str to Scale
-        The axes: full and short names, kind, ends, categories.
+        The axes of these and of all others that vary: full and short names, kind, ends,
+        categories.
     value_name : str, default="score"
         Label of the value axes.
 
@@ -156,23 +158,23 @@ class ObjectiveDisplay(Display):
 
     def _n_columns(self, look: Look) -> int:
         pairs = any(len(one.names) == 2 for one in self.slices)
-        n = sum(len(one.names) for one in self.slices)
-        n_columns = min(n, 3 if look.width >= _WIDE and not pairs else 2)
+        names = [name for one in self.slices for name in one.names]
+        n_columns = min(len(names), 3 if look.width >= _WIDE and not pairs else 2)
         # Upright labels of many categories need a panel as wide as all of them.
-        most = max(len(scale.labels) for scale in self.scales.values())
+        most = max(len(self.scales[name].labels) for name in names)
         room = int(0.9 * look.width * 72 / look.size / max(most, 1))
         return max(1, min(n_columns, room))
 
     def _rows(self, look: Look) -> list[list[tuple[Slice, int] | None]]:
         """Return the panels by row: a slice, and which map of it; None for no panel."""
         n_columns = self._n_columns(look)
-        panels: list[tuple[Slice, int] | None] = []
+        found: list[tuple[Slice, int] | None] = []
         for one in self.slices:
             if len(one.names) == 2:  # both maps in one row
-                panels += [None] * (len(panels) % n_columns)
-            panels += [(one, part) for part in range(len(one.names))]
-        panels += [None] * (-len(panels) % n_columns)
-        return [panels[i : i + n_columns] for i in range(0, len(panels), n_columns)]
+                found += [None] * (len(found) % n_columns)
+            found += [(one, part) for part in range(len(one.names))]
+        found += [None] * (-len(found) % n_columns)
+        return [found[i : i + n_columns] for i in range(0, len(found), n_columns)]
 
     def _height(self, look: Look) -> float:
         rows = self._rows(look)
@@ -238,7 +240,8 @@ class ObjectiveDisplay(Display):
             ax.fill_between(at, mean - spread, mean + spread, alpha=0.2, lw=0, **style)
             ax.plot(at, mean, lw=1.3 * look.line, **style)
         else:
-            dots = {"ls": "none", "marker": "o", "ms": 0.8 * look.dot}
+            marker, size = ("_", 3.0) if scale.kind == "category" else ("o", 0.8)
+            dots = {"ls": "none", "marker": marker, "ms": size * look.dot}
             bars = {"elinewidth": look.line, "capsize": 0.4 * look.dot}
             ax.errorbar(at, mean, spread, **style, **dots, **bars)
         places, values = scale.positions(self.trials), drawable(self.values)

@@ -84,7 +84,8 @@ class ConvergenceDisplay(Display):
     Every value is a dot, failures are crosses at the bottom, and the initial design is
     shaded. Values far below the rest are triangles at the lower edge. A candidate that
     was stopped early is a bar: two standard deviations on either side of the score
-    predicted from its folds.
+    predicted from its folds. A band above the line shows what may be left to gain; it
+    begins at the best candidate.
 
     Parameters
     ----------
@@ -197,13 +198,14 @@ class ConvergenceDisplay(Display):
             parts = _branches(cls.__name__, optimizers, branch)
             every = branch_names(optimizers[0].space)
             labels, kind = [every[i] for _, i in parts], "branches"
-        if len(names or labels) != len(parts):
+        names = unlike(labels) if names is None else names
+        if len(names) != len(parts):
             raise ValueError(
                 f"The 'names' of {cls.__name__} must be one for each of the "
                 f"{len(parts)} {kind}. Got {names!r} instead."
             )
         tops = largest if isinstance(largest, list) else [largest] * len(parts)
-        given = zip(names or unlike(labels), parts, tops, strict=True)
+        given = zip(names, parts, tops, strict=True)
         curves = [_curve(name, *part, top, earlier) for name, part, top in given]
         display = cls(curves=curves, value_name=value_name)
         if branch not in (None, ALL):
@@ -347,7 +349,7 @@ class ResetDisplay(Display):
     Resets are vertical lines. The values that the policy currently uses are shaded;
     forgotten ones are pale. A grey bar shows the prediction before each evaluation,
     with two standard deviations on either side. A value outside its bar may trigger a
-    reset.
+    reset. The axis is wide enough for both.
 
     Parameters
     ----------

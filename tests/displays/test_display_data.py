@@ -1,5 +1,6 @@
 """Displays hold the right numbers."""
 
+import inspect
 import math
 import subprocess
 import sys
@@ -124,6 +125,13 @@ class TestConvention:
         assert display.figure_ is figure
         assert first is not figure
         assert len(figure.axes) > (0 if hasattr(display, "ax_") else 1)
+
+    @pytest.mark.parametrize("name", [*NAMES, "ResourceDisplay"])
+    def test_options_stand_in_the_signature(self, name):
+        cls = getattr(displays, name)
+        options = list(inspect.signature(cls.from_optimizer).parameters)
+        assert options[:3] == ["optimizer", "ax", "branch"]
+        assert ("value_name" in options) is cls.shows_values
 
     @pytest.mark.parametrize(
         ("settings", "name"),
