@@ -195,7 +195,8 @@ class ConvergenceDisplay(Display):
         parts: list[tuple[Any, Any]] = [(one, None) for one in optimizers]
         labels, kind = [type(one.policy).__name__ for one in optimizers], "searches"
         if branch is not None:
-            parts = _branches(cls.__name__, optimizers, branch)
+            # What is left to gain is known of the whole search only.
+            parts, largest = _branches(cls.__name__, optimizers, branch), None
             every = branch_names(optimizers[0].space)
             labels, kind = [every[i] for _, i in parts], "branches"
         names = unlike(labels) if names is None else names

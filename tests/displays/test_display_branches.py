@@ -343,6 +343,8 @@ class TestPanels:
         names = ["LogisticRegression", "DecisionTreeClassifier"]
         display = ObjectiveDisplay.from_search(search, branch="all")
         assert list(display.displays) == names
+        display = ConvergenceDisplay.from_search(search, branch="all")
+        assert [curve.name for curve in display.curves] == names
         display = ConvergenceDisplay.from_search(search, branch=names[1])
         assert display.value_name == display.ax_.get_ylabel() == "accuracy"
 
