@@ -265,6 +265,8 @@ def parallel(display: Any) -> Any:
     values = drawable(display.values)
     low, high = filled_range(values)
     rails = np.arange(len(display.names), dtype=float)
+    for rail, name in enumerate(display.names):
+        _add_rail(figure, display.scales[name], float(rail))
     order = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")
     for i in order.tolist():
         failed = bool(np.isnan(values[i]))
@@ -282,8 +284,6 @@ def parallel(display: Any) -> Any:
             name=f"candidate {i + 1}",
             showlegend=False,
         )
-    for rail, name in enumerate(display.names):
-        _add_rail(figure, display.scales[name], float(rail))
     bar = {"cmin": low, "cmax": high, "colorscale": _colours(), "showscale": True}
     title = {"title": {"text": _label(display.value_name, 20)}}
     none = {"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip"}

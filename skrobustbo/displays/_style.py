@@ -39,10 +39,10 @@ GAIN = "what may be left to gain"
 _ENTRIES = 4
 _LAST = (
     GAIN,
-    "line: best so far",
     "failed",
     "stopped early",
     "below the axis",
+    "line: best so far",
     "end of the initial design",
     "initial",
 )

@@ -268,9 +268,9 @@ class TestConvergence:
 
         plain, low = told([1.0, 2.0]), told([1.0, 1.1, 1.2, 1.3, -1e6])
         assert texts(plain, plain) == ["line: best so far"]
-        assert texts(plain, low) == ["line: best so far", "below the axis"]
+        assert texts(plain, low) == ["below the axis", "line: best so far"]
         plain.regret_bound = lambda calibrated: 0.5
-        assert texts(plain, low) == ["what may be left to gain", "line: best so far"]
+        assert texts(plain, low) == ["what may be left to gain", "below the axis"]
         assert texts(*[plain] * 6) == [f"RandomPolicy #{i}" for i in (3, 4, 5, 6)]
 
     def test_equal_searches_do_not_hide_each_other(self):

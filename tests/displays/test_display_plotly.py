@@ -156,7 +156,8 @@ class TestFigures:
         made = Optimizer(space, "random", random_state=0)
         made.tell([{"m": "a", "x": 0.5}, {"m": "b", "y": 0.1}], [1.0, 2.0])
         display = ParallelCoordinatesDisplay.from_optimizer(made)
-        worse = display.to_plotly().data[0]
+        data = display.to_plotly().data
+        (worse,) = [trace for trace in data if trace.name == "candidate 1"]
         assert display.names == ["m", "x", "y"]
         assert worse.x[3] == pytest.approx(0.5)
         assert worse.x[6] is None
