@@ -144,9 +144,10 @@ def metric_name(search: Any) -> str:
 
 
 def drawn_by_branch(compute: Compute) -> Compute:
-    """Draw what a `from_optimizer` computes; it gets the branch as its number.
+    """Draw on `ax` what a `from_optimizer` computes, of a branch or of each.
 
-    For "all", it computes one display for each branch.
+    The parameters, as users see them, are those of the method; it gets the number of a
+    branch, or None for all candidates, and no `ax`.
     """
 
     @wraps(compute)

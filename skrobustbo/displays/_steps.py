@@ -303,6 +303,7 @@ def _curve(
         n_initial=last_initial([one["model_label"] for one in records if is_whole]),
         bound=_bound(optimizer, largest) if is_whole else None,
         value_stds=stds,
+        # Earlier candidates that are left out are not counted.
         numbers=np.searchsorted(told.rows, tried.rows)[: len(values)] + 1,
         params=tried.points[start:],
     )
