@@ -266,7 +266,7 @@ def parallel(display: Any) -> Any:
     low, high = filled_range(values)
     rails = np.arange(len(display.names), dtype=float)
     for rail, name in enumerate(display.names):
-        _add_rail(figure, display.scales[name], float(rail))
+        _add_ticks(figure, display.scales[name], float(rail))
     order = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")
     for i in order.tolist():
         failed = bool(np.isnan(values[i]))
@@ -300,7 +300,7 @@ def parallel(display: Any) -> Any:
         },
     )
     figure = _dressed(figure)
-    figure.update_yaxes(showgrid=False, showline=False)
+    figure.update_yaxes(gridwidth=2, showline=False)  # its grid lines are the rails
     return figure
 
 
@@ -318,15 +318,14 @@ def _broken_path(at: Array, rails: Array) -> tuple[list[Any], list[Any], list[in
     return x[:-2], y[:-2], ([_DOT, 0, 0] * len(rails))[:-2]  # none leaves the last
 
 
-def _add_rail(figure: Any, scale: Scale, rail: float) -> None:
-    """Add the axis of one parameter with its ticks."""
+def _add_ticks(figure: Any, scale: Scale, rail: float) -> None:
+    """Add the ticks of one parameter, below its rail."""
     places, labels = _ticks(scale)
     figure.add_scatter(
-        x=[0.0, *scale.unit(places), 1.0],
-        y=[rail] * (len(places) + 2),
-        mode="lines+text",
-        line={"color": _GRID, "width": 2},
-        text=["", *labels, ""],
+        x=scale.unit(places),
+        y=[rail + 0.05] * len(places),
+        mode="text",
+        text=labels,
         textposition="bottom center",
         hoverinfo="skip",
         name=scale.name,
