@@ -261,8 +261,10 @@ class ObjectiveDisplay(Display):
         greys = "Greys_r" if look.dark else "Greys"
         low, high = filled_range(surface)
         colours = {"cmap": greys if part else look.colours, "vmin": low, "vmax": high}
-        values = drawable(surface).T
-        mesh = ax.pcolormesh(*one.positions, values, rasterized=True, **colours)
+        # A single value is drawn twice: matplotlib gives one place no width.
+        at = [x if len(x) > 1 else np.add(x, (-0.25, 0.25)) for x in one.positions]
+        values = np.broadcast_to(drawable(surface), [len(x) for x in at]).T
+        mesh = ax.pcolormesh(*at, values, rasterized=True, **colours)
         look.dress(ax, x=across.short, y=up.short if left else "", grid="")
         ax.tick_params(axis="y", labelleft=left)
         x, y = across.positions(self.trials), up.positions(self.trials)

@@ -537,6 +537,15 @@ class TestObjective:
         )
         assert len(display.axes_) == 2
 
+    def test_a_parameter_of_one_value_has_a_map(self):
+        optimizer = Optimizer({"x": Real(0, 1), "c": ["only"]}, random_state=0)
+        optimizer.tell([{"x": x, "c": "only"} for x in (0.1, 0.9)], [1.0, 2.0])
+        pair = [("x", "c")]
+        ax = ObjectiveDisplay.from_optimizer(optimizer, parameters=pair).axes_[0]
+        (mesh,) = [one for one in ax.collections if one.get_array() is not None]
+        box = mesh.get_datalim(ax.transData)
+        assert (box.y0, box.y1) == (-0.5, 0.5)
+
     def test_both_maps_of_a_pair_are_in_one_row(self):
         display = self.make(parameters=["C", ("n", "kind")])
         rows = [ax.get_subplotspec().rowspan.start for ax in display.axes_]
