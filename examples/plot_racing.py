@@ -4,7 +4,7 @@ Pay for fewer folds
 ===================
 
 Cross-validation runs every candidate on every fold, even if its first fold is far below
-the best candidate. With ``racing="confident"``, a candidate is stopped once it is very
+the best candidate. With ``racing=True``, a candidate is stopped once it is very
 unlikely to win, so the search pays for fewer folds.
 """
 
@@ -28,7 +28,7 @@ model = make_pipeline(StandardScaler(), SVC())
 space = {"svc__C": Real(1e-2, 1e3, log=True), "svc__gamma": Real(1e-5, 1, log=True)}
 settings = {"n_iter": 30, "cv": 10, "random_state": 0}
 full = RobustBayesSearchCV(model, space, **settings).fit(X, y)
-raced = RobustBayesSearchCV(model, space, racing="confident", **settings).fit(X, y)
+raced = RobustBayesSearchCV(model, space, racing=True, **settings).fit(X, y)
 
 n_fitted = raced.cv_results_["n_splits_evaluated"].sum()
 print(f"in full: {30 * 10} folds, best score {full.best_score_:.4f}")

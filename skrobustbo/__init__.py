@@ -5,6 +5,8 @@ from importlib.metadata import version
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.functional import maximize, minimize
 from skrobustbo.model_selection import (
+    Racing,
+    Resource,
     RobustBayesSearchCV,
     best_posterior_mean,
     load_checkpoint,
@@ -21,7 +23,9 @@ __all__ = [
     "Categorical",
     "Integer",
     "Optimizer",
+    "Racing",
     "Real",
+    "Resource",
     "RobustBayesSearchCV",
     "Space",
     "SpaceExhausted",

@@ -54,6 +54,7 @@ __all__ = [
     "fit_and_score",
     "fit_context",
     "num_samples",
+    "validate_parameter_constraints",
     "warn_or_raise_about_fit_failures",
 ]
 

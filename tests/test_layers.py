@@ -276,7 +276,7 @@ def test_a_class_has_a_name_of_its_own():
 #: The lines of code that each part may have. If a change needs more, look first for
 #: what can go; a larger number here is a decision of its own.
 BUDGET = {
-    "__init__": 30,
+    "__init__": 40,
     "__main__": 10,
     "_arguments": 60,
     "_forms": 80,

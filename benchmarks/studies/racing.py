@@ -29,7 +29,7 @@ import racing_peers as peers
 import shared
 from racing_tunings import TUNINGS
 from skrobustbo import RobustBayesSearchCV
-from skrobustbo.evaluation import Racing, Schedule
+from skrobustbo.evaluation import Races, Schedule
 from skrobustbo_benchmarks._args import seed_list
 from skrobustbo_benchmarks._report import table
 
@@ -66,7 +66,7 @@ class _Rule:
         return 0.0 if np.mean(scores) < self._bound else 1.0
 
 
-class Simple(Racing):
+class Simple(Races):
     """Stops candidates by a bound on the mean of their folds so far."""
 
     def __init__(self, *args, bound, **kwargs):
@@ -80,7 +80,7 @@ class Simple(Racing):
         return _Rule(race, self._bound(max(self._complete, key=np.mean)))
 
 
-class Shadow(Racing):
+class Shadow(Races):
     """Stops nobody, and notes each race."""
 
     races = ()
@@ -112,12 +112,12 @@ class Forgiving(Search):
 
 OURS = {
     "full": (Search, {}),
-    "confident": (RobustBayesSearchCV, {"racing": "confident"}),
+    "confident": (RobustBayesSearchCV, {"racing": True}),
     "aggressive": (Aggressive, {}),
     "forgiving": (Forgiving, {}),
     "window": (
         RobustBayesSearchCV,
-        {"racing": "confident", "schedule": "window", "batch_size": 8},
+        {"racing": True, "schedule": "window", "batch_size": 8},
     ),
 }
 FIRST = ["full", "confident", "aggressive", "forgiving"]

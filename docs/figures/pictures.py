@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
+from skrobustbo import Integer, Optimizer, Real, Resource, RobustBayesSearchCV
 from skrobustbo.displays import (
     ConvergenceDisplay,
     EvaluationsDisplay,
@@ -106,8 +106,7 @@ def resource():
         SPACE,
         n_iter=30,
         cv=3,
-        resource="n_samples",
-        min_resources=34,
+        resource=Resource("n_samples", min=34),
         random_state=0,
     ).fit(X[:300], y[:300])
     return ResourceDisplay.from_search(found).figure_

@@ -299,7 +299,8 @@ class FileJournal(Journal):
             self._header |= {"versions": versions_here(), "outline": outline()}
             return begun
         # Evaluations with a part of a resource are more than n_iter.
-        most = math.inf if "resource" in parts.get("settings", {}) else n_iter
+        resource = parts.get("settings", {}).get("resource", "None")
+        most = n_iter if resource == "None" else math.inf
         _, n_candidates = self.n_asked
         if n_candidates > most:
             raise CheckpointError(

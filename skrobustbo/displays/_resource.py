@@ -82,7 +82,8 @@ class ResourceDisplay(Display):
         ValueError
             If the search has no resource.
         """
-        options.setdefault("resource_name", getattr(search, "resource", None))
+        given = getattr(search, "resource", None)
+        options.setdefault("resource_name", getattr(given, "name", given))
         return super().from_search(search, ax=ax, **options)
 
     @classmethod

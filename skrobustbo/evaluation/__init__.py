@@ -10,7 +10,7 @@ from skrobustbo.evaluation._plan import Running as Running
 from skrobustbo.evaluation._plan import Schedule
 from skrobustbo.evaluation._predictions import Recorder, flat
 from skrobustbo.evaluation._progress import counter
-from skrobustbo.evaluation._racing import Racing
+from skrobustbo.evaluation._racing import Races
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._run import SearchRun
 from skrobustbo.evaluation._sources import Source
@@ -19,7 +19,7 @@ from skrobustbo.evaluation._stops import Stops
 __all__ = [
     "ROWS",
     "OutOfFold",
-    "Racing",
+    "Races",
     "Recorder",
     "ResourceAxis",
     "Schedule",

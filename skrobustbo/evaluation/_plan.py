@@ -10,7 +10,7 @@ from typing import Any
 
 from skrobustbo._trials import Done, Evaluation, FoldId
 from skrobustbo.evaluation._folds import Fold
-from skrobustbo.evaluation._racing import Estimate, Race, Racing
+from skrobustbo.evaluation._racing import Estimate, Race, Races
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Schedule:
     in_order : bool, default=True
         Whether batches are told in the order in which they were asked, even if a later
         batch is finished first.
-    racing : Racing, default=None
+    racing : Races, default=None
         Stops candidates that cannot win. None: all folds of all candidates are fitted.
     """
 
     n_in_flight: int = 1
     in_order: bool = True
-    racing: Racing | None = None
+    racing: Races | None = None
 
     @property
     def is_live(self) -> bool:
@@ -226,7 +226,7 @@ class Plan:
 
     # Races ----------------------------------------------------------------------------
 
-    def _racing_of(self, candidate: Running) -> Racing | None:
+    def _racing_of(self, candidate: Running) -> Races | None:
         """Return the racing rules; None for evaluations with a part of the resource."""
         return self._schedule.racing if candidate.trial.resource is None else None
 

@@ -144,7 +144,7 @@ def _updated(belief: Belief, mean: float, std: float) -> Belief:
     return updated, float(precisions.sum() ** -0.5)
 
 
-class Racing:
+class Races:
     """The races of a search, which share one budget of errors.
 
     Under each model, the probability that a candidate which is better than the best by

@@ -8,8 +8,11 @@ from skrobustbo.model_selection._loaded import LoadedSearch as LoadedSearch
 from skrobustbo.model_selection._loaded import load_checkpoint
 from skrobustbo.model_selection._refit import best_posterior_mean, one_standard_error
 from skrobustbo.model_selection._search import RobustBayesSearchCV
+from skrobustbo.model_selection._settings import Racing, Resource
 
 __all__ = [
+    "Racing",
+    "Resource",
     "RobustBayesSearchCV",
     "best_posterior_mean",
     "load_checkpoint",

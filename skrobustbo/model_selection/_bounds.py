@@ -12,6 +12,7 @@ from skrobustbo._sklearn_compat import (
     score_function,
     score_sign,
 )
+from skrobustbo.model_selection._settings import Search
 
 #: Metrics of scikit-learn of which 1 is the best value.
 _UP_TO_ONE = {
@@ -58,7 +59,7 @@ def largest_score(scorer: Any, estimator: Any) -> float | None:
     return 1.0 if function.__name__ in _UP_TO_ONE else None
 
 
-def largest_of(search: Any) -> float | None:
+def largest_of(search: Search) -> float | None:
     """Return the largest score that the metric of a search has, None if not known."""
     notes = getattr(search, "_notes", None)
     if notes is None:  # `fit` is not over

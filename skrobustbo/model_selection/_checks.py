@@ -12,6 +12,7 @@ from skrobustbo._names import canonical, shown
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.checkpoint import describe
 from skrobustbo.model_selection._parameters import settings_in
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 
@@ -22,14 +23,14 @@ _TERM = r"(?:n_jobs|\d+\.?\d*)"
 _ARITHMETIC = re.compile(rf"(?=.{{1,30}}$){_TERM}(?: *[-+*/] *{_TERM})*")
 
 
-def metric_of(search: Any) -> str | None:
+def metric_of(search: Search) -> str | None:
     """Return the metric to search for where there are several, None if not known."""
     named = search.refit if isinstance(search.refit, str) else None
     metric: str | None = search.search_metric
     return named if metric is None else metric
 
 
-def score_metric(search: Any, names: Sequence[str]) -> str | None:
+def score_metric(search: Search, names: Sequence[str]) -> str | None:
     """Return the metric that `best_score_` is of, None where there is a single one.
 
     Where `refit` names none of several, that is the metric to search for.
@@ -40,12 +41,14 @@ def score_metric(search: Any, names: Sequence[str]) -> str | None:
     return names[0] if len(names) == 1 and named is None else named
 
 
-def keeps_predictions(search: Any) -> bool:
+def keeps_predictions(search: Search) -> bool:
     """Return whether the honest score of a search is one of predictions."""
     return not isinstance(search.honest_score, str) and bool(search.honest_score)
 
 
-def kept_metric(search: Any, names: Sequence[str], described: str | None) -> str | None:
+def kept_metric(
+    search: Search, names: Sequence[str], described: str | None
+) -> str | None:
     """Return the metric whose predictions an earlier run has begun to keep.
 
     Parameters
@@ -125,7 +128,7 @@ def policy_of(policy: str | Policy, tol: float | str | None) -> Policy:
     return make_policy(policy)
 
 
-def initial_points(search: Any, space: Space) -> list[Params] | None:
+def initial_points(search: Search, space: Space) -> list[Params] | None:
     """Return the initial points of a search, completed.
 
     Raises

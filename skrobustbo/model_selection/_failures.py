@@ -10,6 +10,7 @@ from typing import Any
 
 from skrobustbo._names import count, every, printable
 from skrobustbo._trials import Evaluation
+from skrobustbo.model_selection._settings import Search
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
@@ -115,7 +116,12 @@ def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
 
 
 def check_fits(
-    trials: Sequence[Evaluation], search: Any, journal: Any, *, least: int, last: bool
+    trials: Sequence[Evaluation],
+    search: Search,
+    journal: Any,
+    *,
+    least: int,
+    last: bool,
 ) -> None:
     """Raise if all fits have failed and it is plain that others would, too.
 
@@ -150,13 +156,16 @@ def check_fits(
 
 
 def _all_failed(
-    trials: Sequence[Evaluation], errors: Sequence[str], search: Any, journal: Any
+    trials: Sequence[Evaluation],
+    errors: Sequence[str],
+    search: Search,
+    journal: Any,
 ) -> str:
     n, name = len(trials), type(search.estimator).__name__
     fix = f"fix {name}, the data or 'param_space'"
     amounts = [trial.resource for trial in trials if trial.resource is not None]
     if len(amounts) == n:
-        fix += f", or raise 'min_resources' (at most {max(amounts):g} so far)"
+        fix += f", or raise the 'min' of Resource (at most {max(amounts):g} so far)"
     first = count(n, "candidate") if n > 1 else "candidate"
     read, again, n_read = ",", "", journal.n_read_failed
     if n_read:

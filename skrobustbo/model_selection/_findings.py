@@ -17,6 +17,7 @@ from skrobustbo.model_selection._bounds import largest_of
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._limits import goes_on
 from skrobustbo.model_selection._refit import standard_error
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Categorical, Space
 from skrobustbo.surrogate import NUMERICAL
 
@@ -70,13 +71,13 @@ def last_initial(labels: Iterable[str]) -> int:
     )
 
 
-def missing_columns(search: Any, notes: Outcome) -> list[str]:
+def missing_columns(search: Search, notes: Outcome) -> list[str]:
     """Return the columns of `cv_results_` that `Findings` would miss."""
     wanted = [*_COLUMNS, *_score_columns(search, notes)]
     return [name for name in wanted if name not in search.cv_results_]
 
 
-def _score_columns(search: Any, notes: Outcome) -> list[str]:
+def _score_columns(search: Search, notes: Outcome) -> list[str]:
     """Return the columns of the mean score and of that of each split."""
     key = f"test_{notes.metric if search.multimetric_ else 'score'}"
     return [f"mean_{key}", *[f"split{i}_{key}" for i in range(search.n_splits_)]]
@@ -93,7 +94,7 @@ class Findings:
         What it kept.
     """
 
-    def __init__(self, search: Any, notes: Outcome) -> None:
+    def __init__(self, search: Search, notes: Outcome) -> None:
         self.search, self.notes = search, notes
         self.results: Mapping[str, Any] = search.cv_results_
         self.params: Sequence[Params] = self.results["params"]

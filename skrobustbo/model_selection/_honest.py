@@ -32,6 +32,7 @@ from skrobustbo.model_selection._checks import (
     kept_metric,
     score_metric,
 )
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.model_selection._shrinkage import Honest, score_of_winner
 from skrobustbo.space import Space
 
@@ -56,7 +57,9 @@ _SCORES = {
 # Before the first fit -----------------------------------------------------------------
 
 
-def collector(search: Any, space: Space, y: Any, journal: Journal) -> OutOfFold | None:
+def collector(
+    search: Search, space: Space, y: Any, journal: Journal
+) -> OutOfFold | None:
     """Return what collects the predictions of a search, None if it needs none.
 
     Where an earlier run has begun to keep them, they are kept of all folds, so that
@@ -86,7 +89,7 @@ def collector(search: Any, space: Space, y: Any, journal: Journal) -> OutOfFold 
     return OutOfFold(Recorder(scorer, metric, _classes(search.estimator, y)))
 
 
-def _refusal(search: Any, y: Any) -> ValueError:
+def _refusal(search: Search, y: Any) -> ValueError:
     if y is None or issparse(y):
         got = "no y" if y is None else "a sparse y"
     elif search.scoring is None:
@@ -141,7 +144,7 @@ def _classes(estimator: Any, y: Any) -> Array:
 
 
 def honest(
-    search: Any,
+    search: Search,
     trials: Sequence[Evaluation],
     predictions: OutOfFold | None,
     groups: Any,

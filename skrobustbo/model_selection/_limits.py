@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._sklearn_compat import allows
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Categorical, Space
 
 #: The boosting libraries check parameters in compiled code, and cannot be asked: the
@@ -65,7 +66,7 @@ _COLUMNS = {"k", "max_features", "n_components", "n_features_to_select"}
 _BEYOND = 0.01
 
 
-def goes_on(search: Any, branch: Space, name: str, side: str) -> bool | None:
+def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
     """Return whether a range may be extended beyond one of its ends.
 
     Parameters

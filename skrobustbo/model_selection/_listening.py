@@ -13,6 +13,7 @@ from warnings import warn
 from skrobustbo._names import printable
 from skrobustbo._trials import COLUMNS, Evaluation
 from skrobustbo.model_selection._failures import causes
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import fresh
 
 Record = dict[str, Any]
@@ -62,7 +63,7 @@ def tell_listener(
 
 
 @contextmanager
-def listening(search: Any) -> Iterator[Callable[[str], None]]:
+def listening(search: Search) -> Iterator[Callable[[str], None]]:
     """Tell the listener of a search when it begins and ends, if it wants to know.
 
     A listener may have two more methods. ``on_search_begin(search, identity)`` is

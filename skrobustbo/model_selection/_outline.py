@@ -9,6 +9,7 @@ from typing import Any
 
 from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import TEXT, describe, shortened
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Space, to_json
 
 #: Characters of the choices of a parameter; of longer ones, candidates show the index.
@@ -17,7 +18,7 @@ _LONGEST = 1_000_000
 _FEW = 10
 
 
-def outline(search: Any, space: Space, metric: str | None) -> dict[str, Any]:
+def outline(search: Search, space: Space, metric: str | None) -> dict[str, Any]:
     """Return the outline of a search, in JSON types.
 
     Parameters
@@ -35,7 +36,7 @@ def outline(search: Any, space: Space, metric: str | None) -> dict[str, Any]:
         "estimator": type(search.estimator).__name__,
         "policy": canonical(policy) if named else type(policy).__name__,
         "metric": metric,
-        "racing": search.racing is not None,
+        "racing": bool(search.racing),
         "n_in_flight": 1 if rounds else int(search.batch_size),
         "branches": [
             {name: _choices(d) for name, d in branch.dimensions.items()}

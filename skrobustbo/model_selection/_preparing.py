@@ -23,7 +23,8 @@ from skrobustbo.model_selection._checks import (
 )
 from skrobustbo.model_selection._outline import outline
 from skrobustbo.model_selection._parameters import check_names
-from skrobustbo.model_selection._resource import search_resource
+from skrobustbo.model_selection._resource import SearchResource
+from skrobustbo.model_selection._settings import Search, racing_of, resource_of
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space
 
@@ -54,23 +55,9 @@ _NOT_COMPARED = _OF_A_CALL | {
     "search_metric",
 }
 
-#: Settings that older checkpoints do not know, and their defaults: described only where
-#: they are others.
-_ADDED = {
-    "previous": None,
-    "schedule": "rounds",
-    "racing": None,
-    "racing_delta": 0.05,
-    "racing_margin": 0.25,
-    "resource": None,
-    "min_resources": None,
-    "max_resources": None,
-    "factor": 3,
-}
-
 
 def prepared(
-    search: Any,
+    search: Search,
     journal: Journal,
     data: Mapping[str, Any],
     n_iter: int,
@@ -100,7 +87,10 @@ def prepared(
     space = search.param_space
     space = space if isinstance(space, Space) else Space(space)
     check_names(space, search.estimator)
-    resource = search_resource(search, space, data)
+    given = resource_of(search)
+    resource = None
+    if given is not None:
+        resource = SearchResource(given, search.estimator, space, data)
     before = known(space)
     seed = search.random_state
     drawn = not isinstance(seed, Integral)
@@ -138,7 +128,7 @@ def prepared(
 
 
 def fingerprint(
-    search: Any, space: Space, data: Mapping[str, Any], before: Any
+    search: Search, space: Space, data: Mapping[str, Any], before: Any
 ) -> dict[str, dict[str, str]]:
     """Return the descriptions of all that the results of a search depend on.
 
@@ -161,11 +151,8 @@ def fingerprint(
     settings = search.get_params(deep=False)
     settings["policy"] = policy_of(search.policy, search.tol)
     settings["previous"] = None if before is None else before.description
-    compared = {
-        name: value
-        for name, value in settings.items()
-        if name not in _NOT_COMPARED and not (name in _ADDED and value == _ADDED[name])
-    }
+    settings["racing"], settings["resource"] = racing_of(search), resource_of(search)
+    compared = {k: v for k, v in settings.items() if k not in _NOT_COMPARED}
     compared |= _kept_predictions(search)
     return {
         "data": {
@@ -183,7 +170,7 @@ def fingerprint(
     }
 
 
-def call_of(search: Any) -> dict[str, str]:
+def call_of(search: Search) -> dict[str, str]:
     """Return the descriptions of the settings that may change from call to call."""
     settings = search.get_params(deep=False)
     with warnings.catch_warnings():
@@ -192,7 +179,7 @@ def call_of(search: Any) -> dict[str, str]:
         return _described({k: v for k, v in settings.items() if k in _OF_A_CALL})
 
 
-def _kept_predictions(search: Any) -> Params:
+def _kept_predictions(search: Search) -> Params:
     """Return the setting by which folds have predictions, and of which metric."""
     if not keeps_predictions(search):
         return {}

@@ -27,6 +27,7 @@ from skrobustbo.model_selection._checks import (
 from skrobustbo.model_selection._parameters import first_refusal, settings_in
 from skrobustbo.model_selection._preparing import of_dimension
 from skrobustbo.model_selection._records import trials_in
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.previous import PreviousCandidates, from_cv_results
 from skrobustbo.space import Constraint, Space, constants, same
 
@@ -63,7 +64,9 @@ class Before:
     says: str
 
 
-def known_before(search: Any, data: Mapping[str, Any], space: Space) -> Before | None:
+def known_before(
+    search: Search, data: Mapping[str, Any], space: Space
+) -> Before | None:
     """Return what `previous` says that is of use in a space; None without it.
 
     Parameters
@@ -240,7 +243,7 @@ def _point(space: Space, params: Params, score: float) -> _Point:
 # Reading ------------------------------------------------------------------------------
 
 
-def _read(search: Any, data: Mapping[str, Any], space: Space) -> PreviousCandidates:
+def _read(search: Search, data: Mapping[str, Any], space: Space) -> PreviousCandidates:
     """Return the candidates of `previous`, whatever it is."""
     previous = search.previous
     if isinstance(previous, PreviousCandidates):
@@ -269,7 +272,7 @@ def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _metric(search: Any, results: Any) -> str | None:
+def _metric(search: Search, results: Any) -> str | None:
     """Return the metric to look for; None for the only one there is."""
     scoring = search.scoring if isinstance(search.scoring, str) else None
     names = [name for name in (metric_of(search), scoring) if name is not None]
@@ -279,7 +282,7 @@ def _metric(search: Any, results: Any) -> str | None:
     return metric_of(search) if "mean_test_score" not in results else None
 
 
-def _of_search(search: Any, data: Mapping[str, Any]) -> PreviousCandidates:
+def _of_search(search: Search, data: Mapping[str, Any]) -> PreviousCandidates:
     previous = search.previous
     if previous is search:
         raise ValueError(
@@ -307,7 +310,7 @@ def _check_scoring(before: str, now: str) -> None:
 
 
 def _of_checkpoint(
-    search: Any, data: Mapping[str, Any], space: Space
+    search: Search, data: Mapping[str, Any], space: Space
 ) -> PreviousCandidates:
     found = read_contents(_checkpoint_path(search))
     searched, n_splits = found.header["search"], found.header["n_splits"]
@@ -329,7 +332,7 @@ def _of_checkpoint(
     return PreviousCandidates(params, scores, same_data=same)
 
 
-def _checkpoint_path(search: Any) -> str:
+def _checkpoint_path(search: Search) -> str:
     """Return the path of a checkpoint that is there, and is not that of the search."""
     path = os.path.realpath(os.fsdecode(search.previous))
     own = search.checkpoint
@@ -347,7 +350,7 @@ def _checkpoint_path(search: Any) -> str:
 
 
 def _metric_noted(
-    search: Any, metrics: Sequence[str], scoring: Mapping[str, str]
+    search: Search, metrics: Sequence[str], scoring: Mapping[str, str]
 ) -> str | None:
     """Return the metric that is searched for, None for the only one."""
     if not metrics:

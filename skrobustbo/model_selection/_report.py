@@ -15,6 +15,7 @@ from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings, Share
+from skrobustbo.model_selection._settings import resource_of
 from skrobustbo.model_selection._softly import Attempt
 from skrobustbo.space import constants
 
@@ -200,7 +201,7 @@ def _failures(found: Findings) -> list[str]:
 
 
 def _races(found: Findings) -> list[str]:
-    if found.search.racing is None:
+    if not found.search.racing:
         return []
     n, k = len(found.scores), found.search.n_splits_
     fitted, n_raced = int(found.n_fitted.sum()), int(found.results["raced"].sum())
@@ -213,12 +214,13 @@ def _races(found: Findings) -> list[str]:
 
 def _resource(found: Findings) -> list[str]:
     search, ladder = found.search, found.notes.optimizer._rungs
-    if not ladder.amounts:
+    resource = resource_of(search)
+    if resource is None:
         return []
     counts = zip(search.n_candidates_, search.n_resources_, strict=True)
     told = ", ".join(f"{n} with {amount:g}" for n, amount in counts)
     lines = [
-        f"evaluations by {search.resource}: {told}",
+        f"evaluations by {resource.name}: {told}",
         f"as much as {count(found.notes.n_used, 'full evaluation', '.3g')}",
     ]
     little = "the scores with it say too little about those with all"

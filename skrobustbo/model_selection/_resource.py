@@ -15,14 +15,15 @@ from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.evaluation import ROWS, ResourceAxis, flat
 from skrobustbo.model_selection._parameters import first_refusal, present_values, slips
+from skrobustbo.model_selection._settings import Resource
 from skrobustbo.space import Space
 
-#: Rungs below the full resource, where `min_resources` does not say otherwise.
+#: Rungs below the full resource, where `min` does not say otherwise.
 _BELOW = 2
 #: Rows at least of each class at the lowest rung, where it does not.
 _ROWS = 20
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 8
+_TO_FIT = 7
 
 
 class SearchResource:
@@ -30,10 +31,12 @@ class SearchResource:
 
     Parameters
     ----------
-    search : RobustBayesSearchCV
-        The search, which has a resource.
+    given : Resource
+        The setting.
+    estimator : estimator
+        The one to tune.
     space : Space
-        What it searches.
+        What is searched.
     data : dict
         What is passed to `fit`, by name.
 
@@ -48,20 +51,22 @@ class SearchResource:
         If a setting does not fit the data or the estimator.
     """
 
-    def __init__(self, search: Any, space: Space, data: Mapping[str, Any]) -> None:
-        self.name, self._data = search.resource, data
-        self._is_classifier = is_classifier(search.estimator)
+    def __init__(
+        self, given: Resource, estimator: Any, space: Space, data: Mapping[str, Any]
+    ) -> None:
+        self.name, self._given, self._data = given.name, given, data
+        self._is_classifier = is_classifier(estimator)
         slip = None
         if self.name != ROWS:
-            _check_parameter(search, space)
-            found = slips(search.estimator, space, {self.name: 1}, also=[ROWS])
+            _check_parameter(given, estimator, space)
+            found = slips(estimator, space, {self.name: 1}, also=[ROWS])
             slip = found.get(self.name)
-        self.full = self._full(search, space, slip)
+        self.full = self._full(estimator, space, slip)
         if slip:
             warn(f"In 'resource', {slip}", stacklevel=_TO_FIT)
-        least = self._least(search)
+        least = self._least()
         amounts = [self.full]
-        while (lower := -(-self.full // search.factor ** len(amounts))) >= least:
+        while (lower := -(-self.full // given.factor ** len(amounts))) >= least:
             if lower == amounts[0]:
                 break
             amounts.insert(0, lower)
@@ -69,7 +74,7 @@ class SearchResource:
         if len(amounts) == 1:
             warn(
                 f"All folds get the full {self.name}, {self.full}: a smaller amount "
-                f"would be below min_resources={least}.",
+                f"would be below min={least}.",
                 stacklevel=_TO_FIT,
             )
 
@@ -84,40 +89,42 @@ class SearchResource:
             groups = np.unique(flat(groups), return_inverse=True)[1]
         return ResourceAxis(self.name, self.full, n, seed, strata, groups)
 
-    def _full(self, search: Any, space: Space, slip: str | None) -> int:
+    def _full(self, estimator: Any, space: Space, slip: str | None) -> int:
         """Return the full amount: all rows, or what the estimator has, by default."""
-        given = search.max_resources
+        given = self._given.max
         if self.name == ROWS:
             n = num_samples(self._data["X"])
             if given is not None and given > n:
                 raise ValueError(
-                    "The 'max_resources' of RobustBayesSearchCV must be at most the "
-                    f"number of rows, {n}. Got {given!r} instead."
+                    "The 'max' of Resource must be at most the number of rows, "
+                    f"{n}. Got {given!r} instead."
                 )
             return int(given or n)
-        present = present_values(search.estimator, space, self.name)
+        present = present_values(estimator, space, self.name)
         full: Any = given or (present[0] if len(present) == 1 else None)
         if not _is_amount(full):
             shown = " or ".join("not set" if v is None else repr(v) for v in present)
             raise ValueError(
-                "The 'max_resources' of RobustBayesSearchCV must be given where the "
-                f"estimator's {self.name!r} is not a positive integer. It is {shown}; "
-                f"set it, or max_resources.{' Note that ' + slip if slip else ''}"
+                "The 'max' of Resource must be given where the estimator's "
+                f"{self.name!r} is not a positive integer. It is {shown}; set it, or "
+                f"pass Resource({self.name!r}, max=...)."
+                f"{' Note that ' + slip if slip else ''}"
             )
         return int(full)
 
-    def _least(self, search: Any) -> int:
+    def _least(self) -> int:
         """Return the smallest amount allowed."""
-        if search.min_resources is None:
-            least = -(-self.full // search.factor**_BELOW)
+        given = self._given
+        if given.min is None:
+            least = -(-self.full // given.factor**_BELOW)
             rows = _ROWS * (self._n_classes() or 1) if self.name == ROWS else 1
             return int(min(max(least, rows), self.full))
-        if search.min_resources > self.full:
+        if given.min > self.full:
             raise ValueError(
-                "The 'min_resources' of RobustBayesSearchCV must be at most the full "
-                f"{self.name}, {self.full}. Got {search.min_resources!r} instead."
+                f"The 'min' of Resource must be at most the full {self.name}, "
+                f"{self.full}. Got {given.min!r} instead."
             )
-        return int(search.min_resources)
+        return int(given.min)
 
     def _n_classes(self) -> int | None:
         """Return the number of classes, None where rows have none."""
@@ -128,37 +135,15 @@ class SearchResource:
         return len(np.unique(np.asarray(y))) if type_of_target(y) in kinds else None
 
 
-def search_resource(
-    search: Any, space: Space, data: Mapping[str, Any]
-) -> SearchResource | None:
-    """Return the resource of a search, None if it has none.
-
-    Raises
-    ------
-    ValueError
-        If a setting does not fit the others.
-    """
-    if search.resource is not None:
-        return SearchResource(search, space, data)
-    for name in ("min_resources", "max_resources"):
-        value = getattr(search, name)
-        if value is not None:
-            raise ValueError(
-                f"The {name!r} of RobustBayesSearchCV must be None without a "
-                f"'resource'. Got {value!r} instead; name one, such as 'n_samples'."
-            )
-    return None
-
-
-def _check_parameter(search: Any, space: Space) -> None:
+def _check_parameter(given: Resource, estimator: Any, space: Space) -> None:
     """Raise a ValueError unless a parameter of the estimator can be the resource."""
-    name, estimator = search.resource, search.estimator
+    name = given.name
     if any(name in branch.names for branch in space.branches):
         raise ValueError(
             "The 'resource' of RobustBayesSearchCV must not be searched for. Got "
             f"{name!r}, which is in 'param_space'; take it out there."
         )
-    extra = {name: search.max_resources or 1}
+    extra = {name: given.max or 1}
     for branch in space.branches:
         refusal = first_refusal(estimator, branch, extra)
         if refusal is not None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from copy import copy, deepcopy
+from copy import deepcopy
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, Self, cast
 from warnings import warn
 
@@ -16,16 +15,10 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo._arguments import LARGEST_COUNT, checked_count
+from skrobustbo._arguments import checked_count
 from skrobustbo._sklearn_compat import (
-    BaseSearchCV,
-    HasMethods,
     HTMLReprMixin,
-    Interval,
-    StrOptions,
-    clone_parametrized,
     fit_context,
-    nested_params,
 )
 from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import OutOfFold, SearchRun, Stops
@@ -38,13 +31,10 @@ from skrobustbo.model_selection._listening import listening, record_of, table_of
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._report import report
+from skrobustbo.model_selection._settings import Search
 from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
-from skrobustbo.optimizer import Optimizer
-from skrobustbo.policies import Policy
-from skrobustbo.previous import PreviousCandidates
-from skrobustbo.space import Space
 
 Params = dict[str, Any]
 
@@ -52,7 +42,7 @@ Params = dict[str, Any]
 _HONEST = ("honest_score_", "honest_interval_", "honest_optimism_")
 
 
-class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
+class RobustBayesSearchCV(HTMLReprMixin, Search):
     """Bayesian search over parameters, with cross-validation, that does not get stuck.
 
     Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
@@ -96,30 +86,17 @@ class RobustBayesSearchCV(HTMLReprMixin, BaseSearchCV):
         proposals, so the search is the same for every `n_jobs`. "free": as soon as any
         of them is finished. Workers never wait, but the proposed candidates then depend
         on how long fits take.
-    racing : {"confident"} or None, default=None
-        "confident": stop a candidate after some of its folds if, according to the
-        models and these folds, it is very unlikely to become the best. None: run every
-        candidate on every fold.
-    racing_delta : float, default=0.05
-        Upper bound on the probability that racing stops a candidate that is better than
-        the best by more than the margin. It holds for the whole search, under the
-        models that the policy considers plausible.
-    racing_margin : float, default=0.25
-        The margin, in standard errors of a mean score. They do not include what makes
-        a fold easier or harder for all candidates.
-    resource : str, default=None
+    racing : bool, "confident" or Racing, default=None
+        True (or "confident", or a `skrobustbo.Racing` with other settings): stop a
+        candidate after some of its folds if, according to the models and these folds,
+        it is very unlikely to become the best. None (or False): run every candidate on
+        every fold.
+    resource : str or Resource, default=None
         Evaluate candidates with a part of this resource first, and only the better ones
         with all of it: "n_samples", or an integer parameter of the estimator such as
-        "n_estimators" or "max_iter". `n_iter` then counts full evaluations. None: all
-        evaluations are full. See the notes.
-    min_resources : int, default=None
-        The smallest amount of the resource. Default: a ninth of the full amount (with
-        ``factor=3``), and at least 20 rows of each class for "n_samples".
-    max_resources : int, default=None
-        The full amount. Default: all rows, or the value in the estimator. Required if
-        its `get_params` does not list the resource.
-    factor : int, default=3
-        Each amount of the resource is this many times the amount below it.
+        "n_estimators" or "max_iter". A `skrobustbo.Resource` also sets the smallest and
+        the full amount. `n_iter` then counts full evaluations. None: all evaluations
+        are full. See the notes.
     constraints : callable, default=None
         Takes a params dict and returns whether it may be tried. Called before any fit.
     search_metric : str, default=None
@@ -280,126 +257,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     True
     """
 
-    cv_results_: dict[str, Any]
-    n_iter_: int
-    tuner_time_: float
-    stop_reason_: str
-    optimizer_: Optimizer
-    best_score_: Any
-    n_resources_: list[float]
-    n_candidates_: list[int]
-    min_resources_: float
-    max_resources_: float
     _notes: Outcome
     #: The record of the run for `resume`; None if there is a checkpoint.
     _memory: Journal | None = None
-
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - as sklearn's
-        **BaseSearchCV._parameter_constraints,
-        "param_space": [Mapping, list, Space],
-        "n_iter": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
-        "policy": [str, Policy],
-        "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
-        "initial_params": [list, tuple, None],
-        "previous": [
-            *(str, os.PathLike, Mapping, PreviousCandidates, HasMethods("fit")),
-            *(HasMethods(["keys", "to_dict"]), None),
-        ],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "schedule": [StrOptions({"rounds", "window", "free"})],
-        "racing": [StrOptions({"confident"}), None],
-        "racing_delta": [Interval(Real, 0, 1, closed="neither")],
-        "racing_margin": [Interval(Real, 0, None, closed="left")],
-        "resource": [str, None],
-        "min_resources": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
-        "max_resources": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
-        "factor": [Interval(Integral, 2, LARGEST_COUNT, closed="both")],
-        "constraints": [callable, None],
-        "search_metric": [str, None],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "fit_timeout": [Interval(Real, 0, None, closed="neither"), None],
-        "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
-        "checkpoint": [str, os.PathLike, None],
-        "retry_failed": ["boolean"],
-        "honest_score": ["boolean", StrOptions({"folds"})],
-        "on_trial": [callable, None],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Space,
-        *,
-        n_iter: int = 50,
-        policy: str | Policy = "robust",
-        n_initial_points: int | None = None,
-        initial_params: Sequence[Mapping[str, Any]] | None = None,
-        previous: Any = None,
-        batch_size: int = 1,
-        schedule: str = "rounds",
-        racing: str | None = None,
-        racing_delta: float = 0.05,
-        racing_margin: float = 0.25,
-        resource: str | None = None,
-        min_resources: int | None = None,
-        max_resources: int | None = None,
-        factor: int = 3,
-        constraints: Callable[[Params], bool] | None = None,
-        search_metric: str | None = None,
-        max_time: float | None = None,
-        fit_timeout: float | None = None,
-        tol: float | str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        retry_failed: bool = False,
-        honest_score: bool | str = False,
-        on_trial: Callable[[dict[str, Any]], Any] | None = None,
-    ) -> None:
-        super().__init__(
-            estimator=estimator,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
-        self.param_space = param_space
-        self.n_iter = n_iter
-        self.policy = policy
-        self.n_initial_points = n_initial_points
-        self.initial_params = initial_params
-        self.previous = previous
-        self.batch_size = batch_size
-        self.schedule = schedule
-        self.racing = racing
-        self.racing_delta = racing_delta
-        self.racing_margin = racing_margin
-        self.resource = resource
-        self.min_resources = min_resources
-        self.max_resources = max_resources
-        self.factor = factor
-        self.constraints = constraints
-        self.search_metric = search_metric
-        self.max_time = max_time
-        self.fit_timeout = fit_timeout
-        self.tol = tol
-        self.checkpoint = checkpoint
-        self.retry_failed = retry_failed
-        self.honest_score = honest_score
-        self.on_trial = on_trial
-        self.random_state = random_state
 
     # The estimator is not validated before the search itself is.
     @fit_context(prefer_skip_nested_validation=False)
@@ -436,33 +296,6 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         with listening(self) as begin:
             self._run(X, y, params, begin)
         return self
-
-    def get_params(self, deep: bool = True) -> Params:
-        """Return the settings, and with `deep` those of estimators among them.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to return the settings of `estimator`, too. What `previous` was
-            fitted with is none of ours.
-
-        Returns
-        -------
-        params : dict
-        """
-        found: Params = super().get_params(deep=False)
-        if deep:
-            own = {**found, "previous": None}
-            found |= nested_params(own)
-        return found
-
-    def __sklearn_clone__(self) -> Any:
-        bare = copy(self)
-        bare.previous = None
-        cloned = clone_parametrized(bare)
-        # Clones of fitted searches are not fitted.
-        cloned.previous = self.previous
-        return cloned
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

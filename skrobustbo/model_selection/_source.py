@@ -15,12 +15,13 @@ import numpy as np
 from skrobustbo._trials import COLUMNS, Evaluation, FoldResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import Asked, Journal
-from skrobustbo.evaluation import Racing, ResourceAxis, Schedule
+from skrobustbo.evaluation import Races, ResourceAxis, Schedule
 from skrobustbo.model_selection._checks import metric_of
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
 from skrobustbo.model_selection._records import are_those, asked_of, evaluation_of
 from skrobustbo.model_selection._refit import best_standard_error
+from skrobustbo.model_selection._settings import Search, racing_of
 from skrobustbo.model_selection._softly import softly
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.surrogate import NUMERICAL
@@ -69,7 +70,7 @@ class OptimizerSource:
 
     def __init__(
         self,
-        search: Any,
+        search: Search,
         fresh: Callable[[], Optimizer],
         journal: Journal,
         n_iter: int,
@@ -198,12 +199,12 @@ class OptimizerSource:
 
     def schedule(self) -> Schedule:
         """Return the schedule of the search, with its racing rules."""
-        search = self._search
-        racing, n_before = None, self.optimizer._trials.n_before
-        if search.racing is not None:
-            racing = Racing(
-                search.racing_delta,
-                search.racing_margin,
+        search, rules = self._search, racing_of(self._search)
+        races, n_before = None, self.optimizer._trials.n_before
+        if rules is not None:
+            races = Races(
+                rules.delta,
+                rules.margin,
                 # The number of candidates that the first run planned.
                 (self.optimizer.horizon or self.n_planned) - n_before,
                 score=self._score,
@@ -213,7 +214,7 @@ class OptimizerSource:
         return Schedule(
             n_in_flight=1 if in_rounds else int(search.batch_size),
             in_order=search.schedule != "free",
-            racing=racing,
+            racing=races,
         )
 
     def _score(self, result: FoldResult) -> float:

@@ -4,6 +4,7 @@ import math
 import os
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,16 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
 
 from fake_estimators import FAKE_SPACE, search_of
-from skrobustbo import Categorical, Integer, Real, Space, one_standard_error, policies
+from skrobustbo import (
+    Categorical,
+    Integer,
+    Racing,
+    Real,
+    Resource,
+    Space,
+    one_standard_error,
+    policies,
+)
 
 
 def search(**settings):
@@ -89,13 +99,8 @@ ONLY = {
     "return_train_score": ["x", None, 3],
     "retry_failed": ["x", None, 3],
     "schedule": ["x", "windows", None, 3],
-    "racing": ["x", "bold", True, 3],
-    "racing_delta": [0.0, 1.0, -0.1, "x", None, float("nan")],
-    "racing_margin": [-0.1, "x", None, float("nan")],
-    "resource": [3, True, "n_sample", "a", "b__c", ""],
-    "min_resources": [*COUNTS, 10**400, 3],
-    "max_resources": [*COUNTS, 10**400, 3],
-    "factor": [*COUNTS, 1, None],
+    "racing": ["x", "bold", 3, Racing],
+    "resource": [3, True, "n_sample", "a", "b__c", "", Resource],
     "honest_score": ["x", "rows", None, 3],
     "on_trial": ["x", 3, []],
 }
@@ -120,6 +125,34 @@ def test_each_setting_is_named_before_any_fit(name, value):
 
 def test_every_setting_is_in_the_table():
     assert set(ONLY) == set(search().get_params(deep=False))
+
+
+#: Settings that are objects, and what is wrong inside them.
+OBJECTS = {
+    Racing: {
+        "delta": [0.0, 1.0, -0.1, "x", None, math.nan],
+        "margin": [-0.1, "x", None, math.nan],
+    },
+    partial(Resource, "n_samples"): {
+        "min": [*COUNTS, 10**400],
+        "max": [*COUNTS, 10**400],
+        "factor": [*COUNTS, 1, None],
+    },
+    Resource: {"name": [3, None, True]},
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [(make, n, v) for make, names in OBJECTS.items() for n in names for v in names[n]],
+)
+def test_each_setting_of_an_object_is_named_before_any_fit(make, name, value):
+    given = make(**{name: value})
+    setting = type(given).__name__.lower()
+    message = refused(**{setting: given})
+    assert f"The '{name}' " in message
+    assert type(given).__name__ in message
+    assert repr(value) in message or len(repr(value)) > 200
 
 
 @pytest.mark.parametrize(

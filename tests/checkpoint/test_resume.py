@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from fake_estimators import Fake, search_of
-from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
+from skrobustbo import Categorical, Integer, Real, Resource, RobustBayesSearchCV, Space
 from skrobustbo.checkpoint import CheckpointError, describe, describe_data, open_journal
 from skrobustbo.checkpoint._store import _digest
 
@@ -286,7 +286,7 @@ def test_other_candidates_than_asked_here_are_used_as_they_are(path):
 
 @pytest.mark.parametrize("which", [0, 5, -1])
 def test_other_evaluations_with_a_resource_are_used_as_they_are(which, path):
-    settings = {"resource": "n_samples", "min_resources": 7, "policy": "random"}
+    settings = {"resource": Resource("n_samples", min=7), "policy": "random"}
     first = make(path, n_iter=4, **settings).fit(X, y)
     number = range(first.n_iter_)[which]
     with sqlite3.connect(path) as db:

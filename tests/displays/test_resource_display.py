@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from picture_texts import collisions, outside
-from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
+from skrobustbo import Integer, Optimizer, Real, Resource, RobustBayesSearchCV
 from skrobustbo.displays import BranchesDisplay, ResourceDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -91,7 +91,7 @@ def test_without_a_resource_it_says_so():
 def search():
     tree = DecisionTreeClassifier(random_state=0)
     space = {"min_samples_leaf": Integer(1, 30), "max_depth": Integer(1, 6)}
-    settings = {"resource": "n_samples", "min_resources": 17, "scoring": "accuracy"}
+    settings = {"resource": Resource("n_samples", min=17), "scoring": "accuracy"}
     return RobustBayesSearchCV(
         tree, space, n_iter=6, cv=3, random_state=0, **settings
     ).fit(*load_iris(return_X_y=True))

@@ -24,7 +24,9 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit
 
 from skrobustbo import (
     Optimizer,
+    Racing,
     Real,
+    Resource,
     RobustBayesSearchCV,
     best_posterior_mean,
     load_checkpoint,
@@ -185,20 +187,21 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
             add(f"race/{schedule}/2", racing="confident", jobs=2, **flight)
             add(f"schedule/{schedule}/2", jobs=2, **flight)
     add("race/failures", Learner(fail_above=0.5), racing="confident")
-    looser = {"racing": "confident", "racing_delta": 0.2, "racing_margin": 1.0}
+    looser = {"racing": Racing(delta=0.2, margin=1.0)}
     scored = {"error_score": -2.0, "return_train_score": True}
     add("race/settings", Learner(fail_above=0.5), **looser, **scored)
     two = [{"a": Real(-1, 0)}, {"a": Real(0, 1), "b": Real(0.01, 100, log=True)}]
     add("race/branches", space=two, racing="confident", n_iter=18)
 
-    rows = {"resource": "n_samples", "min_resources": 24, "n_iter": 8}
-    steps = {"resource": "n_estimators", "min_resources": 2, "n_iter": 8}
+    rows = {"resource": Resource("n_samples", min=24), "n_iter": 8}
+    steps = {"resource": Resource("n_estimators", min=2), "n_iter": 8}
     window = {"schedule": "window", "batch_size": 3}
     add("resource/rows/1", **rows)
     add("resource/rows/2", jobs=2, **rows, **window)
     add("resource/parameter/1", Ensemble(), **steps)
     add("resource/parameter/free", Ensemble(), **steps, schedule="free", batch_size=3)
-    add("resource/settings", Ensemble(), **steps, max_resources=16, factor=2)
+    fine = {"n_iter": 8, "resource": Resource("n_estimators", 2, 16, factor=2)}
+    add("resource/settings", Ensemble(), **fine)
     add("resource/parameter/race", Ensemble(), **steps, racing="confident")
     add("resource/parameter/branches", Ensemble(), two, **steps)
     add("resource/warm/1", Ensemble(warm_start=True), **steps)

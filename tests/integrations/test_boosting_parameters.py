@@ -9,7 +9,7 @@ from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
-from skrobustbo import Integer, Real, RobustBayesSearchCV
+from skrobustbo import Integer, Real, Resource, RobustBayesSearchCV
 from skrobustbo._names import slip_of
 
 X, y = make_classification(60, 5, n_informative=3, random_state=0)
@@ -157,7 +157,7 @@ def test_catboost_without_iterations():
     space = {"depth": Integer(2, 4)}
     with pytest.raises(ValueError, match=r"'iterations' is not a positive.*not set"):
         search(bare, space, resource="iterations").fit(X, y)
-    ours = search(bare, space, resource="iterations", max_resources=9).fit(X, y)
+    ours = search(bare, space, resource=Resource("iterations", max=9)).fit(X, y)
     assert ours.n_resources_ == [1, 3, 9]
 
 

@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RandomizedSearchCV, ShuffleSplit
 
 from fake_estimators import HERE, Fake, Noisy, search_of
-from skrobustbo import Real, RobustBayesSearchCV
+from skrobustbo import Real, Resource, RobustBayesSearchCV
 from skrobustbo.integrations.mlflow import MLflowCallback
 
 mlflow = pytest.importorskip("mlflow")
@@ -158,10 +158,9 @@ def test_names_that_mlflow_does_not_take_are_changed():
 
 def test_partial_evaluations_have_no_mean():
     space = {"C": Real(0.1, 10)}
-    search = RobustBayesSearchCV(
-        LogisticRegression(max_iter=90), space, resource="n_samples", n_iter=3
-    )
-    search.set_params(on_trial=MLflowCallback(), random_state=0, min_resources=30)
+    search = RobustBayesSearchCV(LogisticRegression(max_iter=90), space, n_iter=3)
+    search.set_params(on_trial=MLflowCallback(), random_state=0)
+    search.set_params(resource=Resource("n_samples", min=30))
     search.fit(X, y)
     _, below = check_family(search)
     assert {run.data.tags["status"] for run in below.values()} > {"partial"}

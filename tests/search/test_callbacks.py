@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake, search_of
-from skrobustbo import Integer, Real, RobustBayesSearchCV
+from skrobustbo import Integer, Real, Resource, RobustBayesSearchCV
 
 X, y = load_iris(return_X_y=True)
 has_callbacks = hasattr(GridSearchCV, "set_callbacks")
@@ -95,8 +95,7 @@ def test_folds_with_a_part_of_a_resource_are_tasks_too(warm_start):
         {"randomforestclassifier__max_depth": Integer(1, 9)},
         n_iter=3,
         cv=3,
-        resource="randomforestclassifier__n_estimators",
-        min_resources=2,
+        resource=Resource("randomforestclassifier__n_estimators", min=2),
         random_state=0,
     )
     ours.set_callbacks(outer).fit(X, y)

@@ -22,7 +22,7 @@ from fake_estimators import (
     strike_once,
 )
 from fixed_source import FixedSource
-from skrobustbo import Integer, RobustBayesSearchCV
+from skrobustbo import Integer, Resource, RobustBayesSearchCV
 from skrobustbo.evaluation import (
     SearchRun,
     Stops,
@@ -100,8 +100,7 @@ def test_a_search_with_a_resource_is_the_same(cluster, schedule):
     ours = RobustBayesSearchCV(
         forest,
         {"max_depth": Integer(1, 9)},
-        resource="n_estimators",
-        min_resources=1,
+        resource=Resource("n_estimators", min=1),
         random_state=0,
         **settings,
     )

@@ -23,7 +23,7 @@ from fake_estimators import (
 from runs import assert_same
 from skrobustbo import Optimizer
 from skrobustbo._trials import Evaluation, Trial
-from skrobustbo.evaluation import Racing, Stops
+from skrobustbo.evaluation import Races, Stops
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._plan import Batch, Plan, Running, Schedule
 
@@ -104,7 +104,7 @@ def test_what_is_over_at_the_end_is_told_and_the_rest_left():
 
 def raced():
     """Return a plan of two candidates at a time, in a race."""
-    races = Racing(
+    races = Races(
         0.05, 0.25, 9, score=lambda fold: fold["test_scores"], beliefs=lambda trial: []
     )
     plan = Log(4).plan(n_in_flight=2, racing=races)

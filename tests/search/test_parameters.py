@@ -18,7 +18,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fake_estimators import Fake, search_of
-from skrobustbo import Integer, Real, Space
+from skrobustbo import Integer, Real, Resource, Space
 from skrobustbo._names import did_you_mean, slip_of
 from skrobustbo.previous import PreviousCandidates
 
@@ -602,7 +602,7 @@ def test_earlier_candidates_of_unknown_settings_say_which(space, earlier, unknow
 @pytest.mark.parametrize(
     ("estimator", "space", "name", "given"),
     [
-        (Given(), {"depth": [2, 3]}, "iterations", {"max_resources": 9}),
+        (Given(), {"depth": [2, 3]}, "iterations", {"max": 9}),
         (Given(iterations=9), {"depth": [2, 3]}, "iterations", {}),
         (pipe(Given(iterations=9)), {"clf__depth": [2, 3]}, "clf__iterations", {}),
         (
@@ -611,25 +611,30 @@ def test_earlier_candidates_of_unknown_settings_say_which(space, earlier, unknow
             "clf__iterations",
             {},
         ),
-        (pipe(), {"clf": [Given(), Open()]}, "clf__iterations", {"max_resources": 9}),
+        (pipe(), {"clf": [Given(), Open()]}, "clf__iterations", {"max": 9}),
         (pipe(), [{"clf": [Open()]}, {"clf": [Open(3)]}], "clf__n_estimators", {}),
         (pipe(), {"steps": [[("m", Open())]], "m__a": [1]}, "m__n_estimators", {}),
     ],
 )
 def test_what_set_params_takes_can_be_the_resource(estimator, space, name, given):
-    ours = search(estimator, space, resource=name, **given).fit(X, y)
+    ours = search(estimator, space, resource=Resource(name, **given)).fit(X, y)
     assert ours.n_resources_[-1] == 9
 
 
 @pytest.mark.parametrize(
     ("estimator", "space", "name", "says"),
     [
-        (Given(), {"depth": [2, 3]}, "iterations", "It is not set; set it, or max_res"),
+        (
+            Given(),
+            {"depth": [2, 3]},
+            "iterations",
+            "It is not set; set it, or pass",
+        ),
         (
             pipe(),
             {"clf": [Open(n_estimators=3), Open(n_estimators=5)]},
             "clf__n_estimators",
-            "It is 3 or 5; set it, or max_resources",
+            "It is 3 or 5; set it, or pass Resource('clf__n_estimators', max",
         ),
         (pipe(), {"clf": [Open(), Fake()]}, "clf__n_estimators", "'n_estimators' for"),
         (Open(), {"num_leaves": [2]}, "n_estimator", "did you mean 'n_estimators'?"),
@@ -654,9 +659,10 @@ def test_what_is_wrong_with_a_resource_is_said(estimator, space, name, says):
 
 
 def test_a_resource_that_looks_misspelt_gets_a_warning():
-    ours = search(Open(), {"num_leaves": [2, 3]}, resource="n_estimator")
+    given = Resource("n_estimator", max=9)
+    ours = search(Open(), {"num_leaves": [2, 3]}, resource=given)
     with pytest.warns(UserWarning, match="did you mean 'n_estimators'") as caught:
-        ours.set_params(max_resources=9).fit(X, y)
+        ours.fit(X, y)
     assert [w.filename for w in caught] == [__file__]
 
 

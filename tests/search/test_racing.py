@@ -1,24 +1,29 @@
 """Races: candidates that can hardly win are stopped before all of their folds."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from fake_estimators import Noisy, search_of
+from runs import assert_same
 from skrobustbo import (
+    Racing,
     Real,
+    Resource,
     RobustBayesSearchCV,
     best_posterior_mean,
     one_standard_error,
 )
 from skrobustbo._trials import Evaluation, Trial
-from skrobustbo.evaluation._racing import FoldEffects, Race, Racing
+from skrobustbo.evaluation._racing import FoldEffects, Race, Races
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"a": Real(-1, 1)}
@@ -128,7 +133,7 @@ def test_the_most_hopeful_model_counts():
 
 def racing(n_planned=50, beliefs=lambda trial: []):
     of_folds = {"score": lambda fold: fold, "beliefs": beliefs}
-    return Racing(0.05, 0.25, n_planned, **of_folds)
+    return Races(0.05, 0.25, n_planned, **of_folds)
 
 
 def test_there_is_no_race_before_three_candidates_are_complete():
@@ -278,7 +283,7 @@ def test_without_racing_there_is_no_new_column():
 
 
 def test_a_race_that_nobody_loses_changes_nothing():
-    raced = search(racing_delta=1e-300).fit(X, y).cv_results_
+    raced = search(racing=Racing(delta=1e-300)).fit(X, y).cv_results_
     plain = search(racing=None).fit(X, y).cv_results_
     assert not raced["raced"].any()
     for key in plain:
@@ -347,15 +352,42 @@ def test_a_single_fold_is_not_raced():
     "given",
     [
         {"racing": "bold"},
-        {"racing_delta": 0.0},
-        {"racing_delta": 1.0},
-        {"racing_margin": -1.0},
+        {"racing": 2},
         {"schedule": "never"},
     ],
 )
 def test_settings_out_of_range_are_refused(given):
     with pytest.raises(ValueError, match=next(iter(given))):
         search(**given).fit(X, y)
+
+
+@pytest.mark.parametrize("racing", [True, Racing()])
+def test_confident_is_another_word_for_true(racing, tmp_path):
+    expected = search(checkpoint=tmp_path / "c").fit(X, y)
+    ours = search(racing=racing, checkpoint=tmp_path / "c").fit(X, y)
+    assert "folds of 16 candidates from the checkpoint" in ours.report()
+    assert_same(ours, expected)
+    assert_same(search(racing=racing).fit(X, y), expected)
+
+
+def test_false_is_another_word_for_none():
+    ours = search(racing=False, n_iter=5).fit(X, y)
+    assert "raced" not in ours.cv_results_
+    assert "stopped early" not in ours.report()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"racing": Racing(delta=0.2)}, {"resource": Resource("n_samples", min=20)}],
+)
+def test_settings_that_are_objects(settings):
+    (name,) = settings
+    ours = search(racing=None).set_params(**settings)
+    for copied in (clone(ours), pickle.loads(pickle.dumps(ours))):
+        assert copied.get_params()[name] == settings[name]
+        assert repr(settings[name]) in " ".join(repr(copied).split())
+    with pytest.raises(AttributeError):
+        settings[name].delta = 0.5
 
 
 # Beside other settings ----------------------------------------------------------------
@@ -419,7 +451,7 @@ def test_a_metric_that_a_callable_names_is_raced_from_the_first_fold():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_only_complete_candidates_are_recommended(seed):
-    found = search(racing_delta=0.4, random_state=seed).fit(X, y)
+    found = search(racing=Racing(delta=0.4), random_state=seed).fit(X, y)
     raced = found.cv_results_["raced"]
     assert raced.any()
     recommended = found.optimizer_.recommend()

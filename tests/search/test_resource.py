@@ -26,6 +26,7 @@ from skrobustbo import (
     Integer,
     Optimizer,
     Real,
+    Resource,
     RobustBayesSearchCV,
     best_posterior_mean,
     load_checkpoint,
@@ -60,7 +61,7 @@ class Learner(Fake):
 
 
 def search(estimator=None, **settings):
-    given = {"n_iter": 6, "resource": "n_samples", "min_resources": 17, **settings}
+    given = {"n_iter": 6, "resource": Resource("n_samples", min=17), **settings}
     return search_of(estimator or Learner(), SPACE, **given)
 
 
@@ -137,9 +138,7 @@ def test_folds_get_their_share_of_the_rows(monkeypatch):
 
 
 def test_folds_get_the_parameter_and_the_refit_all_of_it(monkeypatch):
-    ours = search(
-        Learner(n_steps=5), resource="n_steps", min_resources=7, max_resources=63
-    )
+    ours = search(Learner(n_steps=5), resource=Resource("n_steps", min=7, max=63))
     seen, ours = fitted_with(ours, monkeypatch, "steps")
     assert ours.n_resources_ == [7, 21, 63]
     expected = [n for n in ours.cv_results_["n_resources"] for _ in range(3)]
@@ -163,7 +162,7 @@ def test_there_are_twenty_rows_of_each_class_at_least():
     ours = search_of(GaussianNB(), space, n_iter=2, resource="n_samples").fit(*digits)
     assert ours.n_resources_ == [200, 599, 1797]
     with pytest.warns(UserWarning, match="All folds get the full n_samples, 150"):
-        ours = search(min_resources=100).fit(X, y)
+        ours = search(resource=Resource("n_samples", min=100)).fit(X, y)
     assert ours.n_resources_ == [150]
     assert ours.n_iter_ == 6
 
@@ -208,7 +207,7 @@ def test_the_resource_used_is_about_n_iter(n_iter):
 
 def test_callable_refit_and_several_metrics():
     scoring = {"a": "accuracy", "f": "f1_macro"}
-    settings = {"resource": "n_samples", "min_resources": 17, "n_iter": 6}
+    settings = {"resource": Resource("n_samples", min=17), "n_iter": 6}
     space = {"var_smoothing": Real(1e-9, 1, log=True)}
     ours = search_of(GaussianNB(), space, scoring=scoring, refit="f", **settings)
     results = ours.fit(X, y).cv_results_
@@ -228,7 +227,7 @@ def test_a_small_resource_finds_the_optimum_too():
 
 def test_the_honest_score_is_of_full_evaluations():
     space = {"var_smoothing": Real(1e-9, 1, log=True)}
-    settings = {"resource": "n_samples", "min_resources": 17, "n_iter": 8}
+    settings = {"resource": Resource("n_samples", min=17), "n_iter": 8}
     ours = search_of(GaussianNB(), space, honest_score=True, **settings).fit(X, y)
     low, high = ours.honest_interval_
     assert low <= ours.honest_score_ <= high
@@ -245,7 +244,7 @@ def test_a_search_that_ends_before_a_full_evaluation(honest_score):
 
     model = GaussianNB()
     space = {"var_smoothing": Real(1e-9, 1, log=True)}
-    settings = {"resource": "n_samples", "min_resources": 17, "n_iter": 20}
+    settings = {"resource": Resource("n_samples", min=17), "n_iter": 20}
     settings |= {"honest_score": honest_score, "on_trial": enough}
     ours = search_of(model, space, **settings)
     with pytest.warns(UserWarning, match="before any candidate was .* full") as caught:
@@ -330,7 +329,7 @@ def test_if_all_full_evaluations_fail_no_other_wins():
 def test_if_all_fits_fail_it_says_so():
     with pytest.raises(ValueError, match="All 9 fits of the first 3 candidates failed"):
         search(Learner(fail_above=-2.0)).fit(X, y)
-    with pytest.raises(ValueError, match=r"'min_resources' \(at most 17 so far\)"):
+    with pytest.raises(ValueError, match=r"'min' of Resource \(at most 17 so far\)"):
         search(Learner(fail_above=-2.0)).fit(X, y)
 
 
@@ -484,7 +483,7 @@ def test_other_resources_are_another_search(tmp_path):
     path = str(tmp_path / "checkpoint")
     search(checkpoint=path).fit(X, y)
     with pytest.raises(ValueError, match="belongs to another search"):
-        search(checkpoint=path, min_resources=50).fit(X, y)
+        search(checkpoint=path, resource=Resource("n_samples", min=50)).fit(X, y)
 
 
 def test_earlier_candidates_are_those_evaluated_in_full():
@@ -506,25 +505,25 @@ def test_without_a_resource_nothing_is_new():
 
 
 def test_a_clone_has_the_settings():
-    ours = clone(search(factor=2))
-    assert (ours.resource, ours.min_resources, ours.factor) == ("n_samples", 17, 2)
+    given = Resource("n_samples", min=17, factor=2)
+    ours = clone(search(resource=given))
+    assert ours.resource == given
     assert ours.fit(X, y).n_resources_ == [19, 38, 75, 150]
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("given", "says"),
     [
-        ({"resource": "n_step"}, "did you mean 'n_steps'"),
-        ({"resource": "a"}, "must not be searched for"),
-        ({"resource": None}, "'min_resources'.*must be None without a 'resource'"),
-        ({"max_resources": 151}, "at most the number of rows, 150. Got 151"),
-        ({"min_resources": 151}, "at most the full n_samples, 150. Got 151"),
-        ({"resource": "fail_above"}, "'max_resources'.*must be given where"),
+        ("n_step", "did you mean 'n_steps'"),
+        ("a", "must not be searched for"),
+        (Resource("n_samples", max=151), "at most the number of rows, 150. Got 151"),
+        (Resource("n_samples", min=151), "at most the full n_samples, 150. Got 151"),
+        ("fail_above", "The 'max' of Resource must be given where"),
     ],
 )
-def test_what_is_said_of_wrong_settings(settings, says):
+def test_what_is_said_of_wrong_settings(given, says):
     with pytest.raises(ValueError, match=says):
-        search(**settings).fit(X, y)
+        search(resource=given).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of columns, of unused groups
@@ -533,8 +532,8 @@ def test_a_single_column_of_classes_or_groups():
     scores = []
     cases = [(y, None), (y[:, None], None), (y, groups), (y[:, None], groups[:, None])]
     for labels, of in cases:
-        ours = search_of(GaussianNB(), space, resource="n_samples")
-        ours.set_params(min_resources=17, cv=KFold(3, shuffle=True, random_state=0))
+        ours = search_of(GaussianNB(), space, cv=KFold(3, shuffle=True, random_state=0))
+        ours.set_params(resource=Resource("n_samples", min=17))
         ours.fit(X, labels, groups=of)
         scores.append(ours.cv_results_["mean_test_score"].tolist())
     assert repr(scores[0]) == repr(scores[1])
@@ -543,7 +542,7 @@ def test_a_single_column_of_classes_or_groups():
 
 def test_groups_and_branches_and_regressors():
     groups = np.repeat(np.arange(30), 5)
-    ours = search(cv=GroupKFold(3), min_resources=30)
+    ours = search(cv=GroupKFold(3), resource=Resource("n_samples", min=30))
     assert np.isfinite(ours.fit(X, y, groups=groups).best_score_)
     space = [{"max_depth": Integer(1, 3)}, {"max_leaf_nodes": Integer(3, 9)}]
     forest = RandomForestRegressor(n_estimators=9, random_state=0)

@@ -32,7 +32,7 @@ from sklearn.pipeline import Pipeline
 import fake_estimators
 from fake_estimators import Fake, search_of
 from runs import assert_same, read_back
-from skrobustbo import Integer, Optimizer, Real, one_standard_error
+from skrobustbo import Integer, Optimizer, Real, Resource, one_standard_error
 from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection import _honest
 
@@ -82,7 +82,7 @@ def on_fit(monkeypatch):
 
 
 def search(estimator=None, space=None, **settings):
-    given = {"n_iter": 6, "resource": "n_samples", "min_resources": 17, **settings}
+    given = {"n_iter": 6, "resource": Resource("n_samples", min=17), **settings}
     model = Pupil() if estimator is None else estimator
     return search_of(model, space or {"a": Real(-1, 1)}, **given)
 
@@ -138,7 +138,7 @@ def test_rare_classes_can_be_searched():
 def test_no_fold_has_more_rows_than_the_full_amount(on_fit):
     seen = []
     on_fit(lambda model, X, weight: seen.append(len(X)))
-    ours = search(min_resources=10, max_resources=90, n_iter=3).fit(X, y)
+    ours = search(resource=Resource("n_samples", min=10, max=90), n_iter=3).fit(X, y)
     assert ours.n_resources_ == [10, 30, 90]
     # Of the rows of a split, it has the share that the amount is of all rows.
     expected = [100 * n / N for n in ours.cv_results_["n_resources"] for _ in range(3)]
@@ -171,7 +171,7 @@ def test_weights_belong_to_their_rows(on_fit):
 )
 def test_rows_do_not_depend_on_the_kind_of_table(made):
     features = abs(X)
-    settings = {"n_iter": 3, "resource": "n_samples", "min_resources": 30}
+    settings = {"n_iter": 3, "resource": Resource("n_samples", min=30)}
     ours = search_of(MultinomialNB(), {"alpha": Real(0.01, 1)}, **settings)
     expected = ours.fit(features, y).cv_results_["resource_score"]
     found = ours.fit(*made(features, y)).cv_results_["resource_score"]
@@ -193,8 +193,7 @@ def test_a_resource_may_be_inside_a_step_that_is_searched():
     models = [RandomForestClassifier(9, random_state=0), ExtraTreesClassifier(9)]
     space = {"clf": models, "clf__max_depth": Integer(1, 4)}
     model = Pipeline([("clf", RandomForestClassifier())])
-    settings = {"resource": "clf__n_estimators", "min_resources": None}
-    ours = search(model, space, n_iter=3, **settings).fit(X, y)
+    ours = search(model, space, n_iter=3, resource="clf__n_estimators").fit(X, y)
     assert ours.n_resources_ == [1, 3, 9]
     assert ours.best_estimator_[-1].n_estimators == 9
     assert [model.n_estimators for model in models] == [9, 9]
@@ -202,10 +201,10 @@ def test_a_resource_may_be_inside_a_step_that_is_searched():
 
 @pytest.mark.parametrize("value", [True, 0, -1, 2.5, None, "9"])
 def test_what_a_parameter_holds_must_be_a_positive_integer(value):
-    settings = {"resource": "n_trees", "min_resources": None}
     with pytest.raises(ValueError, match="is not a positive integer"):
-        search(Pupil(n_trees=value), **settings).fit(X, y)
-    ours = search(Pupil(n_trees=value), n_iter=2, max_resources=9, **settings).fit(X, y)
+        search(Pupil(n_trees=value), resource="n_trees").fit(X, y)
+    given = Resource("n_trees", max=9)
+    ours = search(Pupil(n_trees=value), n_iter=2, resource=given).fit(X, y)
     assert ours.n_resources_ == [1, 3, 9]
     assert ours.best_estimator_.n_trees == 9
 
@@ -215,14 +214,15 @@ def test_what_a_parameter_holds_must_be_a_positive_integer(value):
     [
         ("factor", 1),
         ("factor", 2.5),
-        ("min_resources", 0),
-        ("max_resources", "full"),
-        ("resource", 3),
+        ("min", 0),
+        ("max", "full"),
+        ("name", 3),
     ],
 )
 def test_settings_of_other_kinds_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of"):
-        search(**{name: value}).fit(X, y)
+    given = Resource(**{"name": "n_samples", name: value})
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of Resource must"):
+        search(resource=given).fit(X, y)
 
 
 # Small spaces -------------------------------------------------------------------------
@@ -425,11 +425,7 @@ def test_processes_do_not_change_the_results_of_trees(schedule, batch_size):
     model = GradientBoostingClassifier(n_estimators=18, random_state=0)
     space = {"learning_rate": Real(0.01, 1, log=True)}
     settings = {"schedule": schedule, "batch_size": batch_size, "n_iter": 4}
-    settings |= {
-        "resource": "n_estimators",
-        "min_resources": 2,
-        "cv": StratifiedKFold(2),
-    }
+    settings |= {"resource": Resource("n_estimators", 2), "cv": StratifiedKFold(2)}
     expected = search(model, space, **settings).fit(X, y)
     assert expected.n_resources_ == [2, 6, 18]
     assert_same(search(model, space, n_jobs=2, **settings).fit(X, y), expected)
@@ -470,7 +466,7 @@ def test_a_search_that_was_pickled_goes_on_the_same():
         {"schedule": "window", "batch_size": 4},
         {"schedule": "free", "batch_size": 4},
         {"racing": "confident"},
-        {"resource": "n_trees", "min_resources": 7},
+        {"resource": Resource("n_trees", min=7)},
         {"policy": "he-gp-ucb"},
     ],
     ids=str,

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fake_estimators import Fake, search_of
 from runs import assert_same
-from skrobustbo import Integer, Real
+from skrobustbo import Integer, Real, Resource
 from skrobustbo.evaluation import _warm
 from skrobustbo.evaluation._warm import goes_on
 
@@ -71,7 +71,7 @@ class Ensemble(Fake):
 
 
 def search(estimator=None, space=None, **settings):
-    given = {"n_iter": 6, "resource": "n_estimators", "min_resources": 2, **settings}
+    given = {"n_iter": 6, "resource": Resource("n_estimators", min=2), **settings}
     estimator = Ensemble() if estimator is None else estimator
     return search_of(estimator, space or {"a": Real(-1, 1)}, **given)
 
@@ -209,7 +209,7 @@ def test_what_else_is_warm_or_random_does_not_matter(model, resource):
     data = rng.normal(size=(120, 6)), rng.randint(3, size=120)
     owner = resource.rpartition("__")[0]
     param = f"{owner}__max_depth"
-    settings = {"resource": resource, "min_resources": 1, "n_iter": 4}
+    settings = {"resource": Resource(resource, min=1), "n_iter": 4}
     ours = search(clone(model), {param: Integer(1, 9)}, **settings).fit(*data)
     anew = clone(model).set_params(**{f"{owner}__warm_start": False})
     expected = search(anew, {param: Integer(1, 9)}, **settings).fit(*data)
@@ -360,7 +360,7 @@ def test_rows_are_no_parameter():
     digits = load_digits(return_X_y=True)
     model = RandomForestClassifier(4, random_state=0, warm_start=True)
     space = {"max_depth": Integer(1, 5)}
-    ours = search(model, space, resource="n_samples", n_iter=2, min_resources=500)
+    ours = search(model, space, resource=Resource("n_samples", min=500), n_iter=2)
     ours.fit(*digits)
     assert ours.best_estimator_.n_estimators == len(ours.best_estimator_.estimators_)
 

@@ -1,0 +1,268 @@
+"""The settings of a search: its constructor, and settings that are objects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from skrobustbo._arguments import LARGEST_COUNT
+from skrobustbo._sklearn_compat import (
+    BaseSearchCV,
+    HasMethods,
+    Interval,
+    StrOptions,
+    clone_parametrized,
+    nested_params,
+    validate_parameter_constraints,
+)
+from skrobustbo.optimizer import Optimizer
+from skrobustbo.policies import Policy
+from skrobustbo.previous import PreviousCandidates
+from skrobustbo.space import Space
+
+Params = dict[str, Any]
+Constraints = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Racing:
+    """When racing stops a candidate.
+
+    To be passed to `RobustBayesSearchCV` as `racing`, and checked by its `fit`.
+
+    Parameters
+    ----------
+    delta : float, default=0.05
+        Upper bound on the probability that racing stops a candidate that is better than
+        the best by more than the margin. It holds for the whole search, under the
+        models that the policy considers plausible.
+    margin : float, default=0.25
+        The margin, in standard errors of a mean score. They do not include what makes
+        a fold easier or harder for all candidates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Racing, Real, RobustBayesSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> space = {"C": Real(1e-3, 1e3, log=True), "gamma": Real(1e-5, 10, log=True)}
+    >>> search = RobustBayesSearchCV(
+    ...     SVC(), space, n_iter=16, racing=Racing(delta=0.2), random_state=0
+    ... )
+    >>> bool(search.fit(X, y).cv_results_["raced"].any())
+    True
+    """
+
+    delta: float = 0.05
+    margin: float = 0.25
+
+    _constraints: ClassVar[Constraints] = {
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "margin": [Interval(Real, 0, None, closed="left")],
+    }
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What candidates are evaluated with a part of, and with which parts.
+
+    To be passed to `RobustBayesSearchCV` as `resource`, and checked by its `fit`.
+
+    Parameters
+    ----------
+    name : str
+        "n_samples", or an integer parameter of the estimator such as "n_estimators" or
+        "max_iter".
+    min : int, default=None
+        The smallest amount. Default: a ninth of the full amount (with ``factor=3``),
+        and at least 20 rows of each class for "n_samples".
+    max : int, default=None
+        The full amount. Default: all rows, or the value in the estimator. Required if
+        its `get_params` does not list the resource.
+    factor : int, default=3
+        Each amount is this many times the amount below it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Real, Resource, RobustBayesSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> space, rows = {"C": Real(1e-3, 1e3, log=True)}, Resource("n_samples", min=50)
+    >>> search = RobustBayesSearchCV(SVC(), space, n_iter=4, resource=rows)
+    >>> search.set_params(random_state=0).fit(X, y).n_resources_
+    [50, 150]
+    """
+
+    name: str
+    min: int | None = None
+    max: int | None = None
+    factor: int = 3
+
+    _constraints: ClassVar[Constraints] = {
+        "name": [str],
+        "min": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
+        "max": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
+        "factor": [Interval(Integral, 2, LARGEST_COUNT, closed="both")],
+    }
+
+
+class Search(BaseSearchCV):
+    """A search and its settings, without what it does; see `RobustBayesSearchCV`."""
+
+    cv_results_: dict[str, Any]
+    n_iter_: int
+    tuner_time_: float
+    stop_reason_: str
+    optimizer_: Optimizer
+    best_score_: Any
+    n_resources_: list[float]
+    n_candidates_: list[int]
+    min_resources_: float
+    max_resources_: float
+
+    _parameter_constraints: Constraints = {  # noqa: RUF012 - as sklearn's
+        **BaseSearchCV._parameter_constraints,
+        "param_space": [Mapping, list, Space],
+        "n_iter": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
+        "policy": [str, Policy],
+        "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
+        "initial_params": [list, tuple, None],
+        "previous": [
+            *(str, os.PathLike, Mapping, PreviousCandidates, HasMethods("fit")),
+            *(HasMethods(["keys", "to_dict"]), None),
+        ],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "schedule": [StrOptions({"rounds", "window", "free"})],
+        "racing": ["boolean", StrOptions({"confident"}), Racing, None],
+        "resource": [str, Resource, None],
+        "constraints": [callable, None],
+        "search_metric": [str, None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "fit_timeout": [Interval(Real, 0, None, closed="neither"), None],
+        "tol": [Interval(Real, 0, None, closed="left"), StrOptions({"noise"}), None],
+        "checkpoint": [str, os.PathLike, None],
+        "retry_failed": ["boolean"],
+        "honest_score": ["boolean", StrOptions({"folds"})],
+        "on_trial": [callable, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Space,
+        *,
+        n_iter: int = 50,
+        policy: str | Policy = "robust",
+        n_initial_points: int | None = None,
+        initial_params: Sequence[Mapping[str, Any]] | None = None,
+        previous: Any = None,
+        batch_size: int = 1,
+        schedule: Literal["rounds", "window", "free"] = "rounds",
+        racing: bool | Literal["confident"] | Racing | None = None,
+        resource: str | Resource | None = None,
+        constraints: Callable[[Params], bool] | None = None,
+        search_metric: str | None = None,
+        max_time: float | None = None,
+        fit_timeout: float | None = None,
+        tol: float | Literal["noise"] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        retry_failed: bool = False,
+        honest_score: bool | Literal["folds"] = False,
+        on_trial: Callable[[dict[str, Any]], Any] | None = None,
+    ) -> None:
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.param_space = param_space
+        self.n_iter = n_iter
+        self.policy = policy
+        self.n_initial_points = n_initial_points
+        self.initial_params = initial_params
+        self.previous = previous
+        self.batch_size = batch_size
+        self.schedule = schedule
+        self.racing = racing
+        self.resource = resource
+        self.constraints = constraints
+        self.search_metric = search_metric
+        self.max_time = max_time
+        self.fit_timeout = fit_timeout
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.retry_failed = retry_failed
+        self.honest_score = honest_score
+        self.on_trial = on_trial
+        self.random_state = random_state
+
+    def get_params(self, deep: bool = True) -> Params:
+        """Return the settings, and with `deep` those of estimators among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return the settings of `estimator`, too. What `previous` was
+            fitted with is none of ours.
+
+        Returns
+        -------
+        params : dict
+        """
+        found: Params = super().get_params(deep=False)
+        if deep:
+            own = {**found, "previous": None}
+            found |= nested_params(own)
+        return found
+
+    def __sklearn_clone__(self) -> Any:
+        bare = copy(self)
+        bare.previous = None
+        cloned = clone_parametrized(bare)
+        # Clones of fitted searches are not fitted.
+        cloned.previous = self.previous
+        return cloned
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for given in (racing_of(self), resource_of(self)):
+            if given is not None:
+                kind = type(given).__name__
+                validate_parameter_constraints(given._constraints, vars(given), kind)
+
+
+def racing_of(search: Search) -> Racing | None:
+    """Return how a search races; None if it does not."""
+    if not search.racing:
+        return None
+    return search.racing if isinstance(search.racing, Racing) else Racing()
+
+
+def resource_of(search: Search) -> Resource | None:
+    """Return what candidates are evaluated with a part of; None if nothing."""
+    name = search.resource
+    return Resource(name) if isinstance(name, str) else name
