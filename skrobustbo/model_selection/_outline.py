@@ -1,16 +1,46 @@
-"""What a checkpoint says of its search to those who only read it."""
+"""What a checkpoint says of its search: to the call that goes on, and to readers."""
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from skrobustbo._names import canonical, shown
-from skrobustbo.checkpoint import TEXT, describe, shortened
-from skrobustbo.model_selection._settings import Search
+from skrobustbo.checkpoint import TEXT, describe, describe_data, shortened
+from skrobustbo.model_selection._checks import keeps_predictions, metric_of, policy_of
+from skrobustbo.model_selection._settings import Search, racing_of, resource_of
 from skrobustbo.space import Space, to_json
+
+Params = dict[str, Any]
+
+#: Settings that have no influence on what has been done, but on where and how fast it
+#: runs, when it ends, and what is made of it: a resumed run says which have changed.
+_OF_A_CALL = {
+    "n_iter",
+    "n_jobs",
+    "verbose",
+    "pre_dispatch",
+    "refit",
+    "max_time",
+    "tol",
+    "retry_failed",
+    "on_trial",
+    "honest_score",  # compared where folds depend on it
+}
+#: These and those that are described in a part of their own.
+_NOT_COMPARED = _OF_A_CALL | {
+    "estimator",
+    "param_space",
+    "scoring",
+    "cv",
+    "checkpoint",
+    "random_state",  # compared with the seed that the checkpoint holds
+    "search_metric",
+}
 
 #: Characters of the choices of a parameter; of longer ones, candidates show the index.
 _LONGEST = 1_000_000
@@ -18,7 +48,108 @@ _LONGEST = 1_000_000
 _FEW = 10
 
 
-def outline(search: Search, space: Space, metric: str | None) -> dict[str, Any]:
+def fingerprint(
+    search: Search, space: Space, data: Mapping[str, Any], previous: str | None
+) -> dict[str, dict[str, str]]:
+    """Return the descriptions of all that the results of a search depend on.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search.
+    space : Space
+        What it searches.
+    data : dict
+        What is passed to `fit`, by name.
+    previous : str or None
+        Describes the candidates of an earlier search, if there are any.
+
+    Returns
+    -------
+    parts : dict of dict of str
+        For each part its items, described.
+    """
+    settings = search.get_params(deep=False)
+    settings["policy"] = policy_of(search.policy, search.tol)
+    settings["previous"] = previous
+    settings["racing"], settings["resource"] = racing_of(search), resource_of(search)
+    compared = {k: v for k, v in settings.items() if k not in _NOT_COMPARED}
+    compared |= _kept_predictions(search)
+    return {
+        "data": {
+            name: describe_data(value, of_fit=name not in ("X", "y"))
+            for name, value in data.items()
+        },
+        "estimator": {
+            "": describe(type(search.estimator)),
+            **_described(search.estimator.get_params(deep=True)),
+        },
+        "space": _of_space(space),
+        "cv": {"": describe(search.cv)},
+        "scoring": {"": describe(search.scoring)},
+        "settings": _described({**compared, "search_metric": metric_of(search)}),
+    }
+
+
+def call_of(search: Search) -> dict[str, str]:
+    """Return the descriptions of the settings that may change from call to call."""
+    settings = search.get_params(deep=False)
+    with warnings.catch_warnings():
+        # That functions are described by their names only is no harm here.
+        warnings.simplefilter("ignore", UserWarning)
+        return _described({k: v for k, v in settings.items() if k in _OF_A_CALL})
+
+
+def _kept_predictions(search: Search) -> Params:
+    """Return the setting by which folds have predictions, and of which metric."""
+    if not keeps_predictions(search):
+        return {}
+    several = not (search.scoring is None or isinstance(search.scoring, str))
+    named = search.refit if several and isinstance(search.refit, str) else None
+    return {"honest_score": True if named is None else f"True for {named}"}
+
+
+def _described(items: Mapping[str, Any]) -> dict[str, str]:
+    return {name: describe(value) for name, value in items.items()}
+
+
+def _of_space(space: Space) -> dict[str, str]:
+    branches = space.branches
+    if len(branches) == 1:
+        return _of_branch(branches[0])
+    found = {
+        f"branch {i}{f' {name}' if name else ''}": text
+        for i, branch in enumerate(branches)
+        for name, text in _of_branch(branch).items()
+    }
+    return {"": f"{len(branches)} branches", **found}
+
+
+def _of_branch(space: Space) -> dict[str, str]:
+    found = {name: of_dimension(d) for name, d in space.dimensions.items()}
+    # The order of the parameters is that of the columns, and counts.
+    whole = f"{type(space).__name__} of {', '.join(found)}"
+    points = getattr(space, "points", None)
+    whole = whole if points is None else f"{whole}: {describe(points)}"
+    return {"": whole, **found}
+
+
+def of_dimension(dimension: Any) -> str:
+    """Return the description of a dimension."""
+    if getattr(dimension, "hard", False):  # which changes no search
+        dimension = replace(dimension, hard=False)
+    if not hasattr(dimension, "choices"):
+        return repr(dimension)
+    # Values of parameters stand as they are: candidates show them, too.
+    choices = ", ".join(describe(choice) for choice in dimension.choices)
+    ordered = "ordered " if dimension.ordered else ""
+    return shortened(f"{ordered}{describe(type(dimension))} [{choices}]")
+
+
+# For those who only read it -----------------------------------------------------------
+
+
+def outline(search: Search, space: Space) -> dict[str, Any]:
     """Return the outline of a search, in JSON types.
 
     Parameters
@@ -27,15 +158,13 @@ def outline(search: Search, space: Space, metric: str | None) -> dict[str, Any]:
         The search.
     space : Space
         What it searches.
-    metric : str or None
-        The metric to search for where there are several, None if not known.
     """
     policy, rounds = search.policy, search.schedule == "rounds"
     named = isinstance(policy, str)
     return {
         "estimator": type(search.estimator).__name__,
         "policy": canonical(policy) if named else type(policy).__name__,
-        "metric": metric,
+        "metric": metric_of(search),
         "racing": bool(search.racing),
         "n_in_flight": 1 if rounds else int(search.batch_size),
         "branches": [

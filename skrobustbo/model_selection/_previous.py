@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from skrobustbo._arguments import about
 from skrobustbo._names import be, count, printable
 from skrobustbo.checkpoint import (
     CheckpointError,
@@ -24,8 +25,8 @@ from skrobustbo.model_selection._checks import (
     not_listed,
     shape_of,
 )
+from skrobustbo.model_selection._outline import of_dimension
 from skrobustbo.model_selection._parameters import first_refusal, settings_in
-from skrobustbo.model_selection._preparing import of_dimension
 from skrobustbo.model_selection._records import trials_in
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.previous import PreviousCandidates, from_cv_results
@@ -258,7 +259,7 @@ def _read(search: Search, data: Mapping[str, Any], space: Space) -> PreviousCand
     except CheckpointError:
         raise
     except ValueError as error:
-        raise ValueError(f"In 'previous', {_lower(str(error))}") from None
+        raise about("'previous'", error) from None
     unfitted = hasattr(previous, "fit") and not isinstance(previous, type)
     raise ValueError(
         "The 'previous' of RobustBayesSearchCV must be a fitted search, the path of a "
@@ -266,10 +267,6 @@ def _read(search: Search, data: Mapping[str, Any], space: Space) -> PreviousCand
         f"PreviousCandidates. Got {'an unfitted ' if unfitted else ''}{previous!r} "
         "instead."
     )
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _metric(search: Search, results: Any) -> str | None:

@@ -29,7 +29,6 @@ from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
 from skrobustbo.model_selection._preparing import prepared
-from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.model_selection._shrinkage import Honest
@@ -618,14 +617,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             self.honest_optimism_ = float(self.best_score_ - found.score)
 
     def _source(
-        self,
-        journal: Journal | None = None,
-        data: Params | None = None,
-        n_iter: int | None = None,
+        self, journal: Journal, data: Params, n_iter: int | None
     ) -> OptimizerSource:
         """Return the source of candidates, after all checks that need no fit."""
-        journal, n = journal or Journal(), n_iter or self.n_iter
-        data = data or {}
-        known = partial(known_before, self, data)
-        made = prepared(self, journal, data, n, known)
-        return OptimizerSource(self, made[0], journal, n, *made[1:])
+        n = n_iter or self.n_iter
+        fresh, before, resource = prepared(self, journal, data, n)
+        return OptimizerSource(self, fresh, journal, n, before, resource)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from skrobustbo import Optimizer, Real
+from skrobustbo.checkpoint import Journal
 
 #: A space of all kinds of parameters, and what has a value on it and on parts of it.
 MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
@@ -37,6 +38,11 @@ def read_back(optimizer, **given):
     """Return the optimizer as a later process would read it."""
     text = json.dumps(optimizer.to_dict(), allow_nan=False)
     return Optimizer.from_dict(json.loads(text), **given)
+
+
+def source_of(search):
+    """Return where a search that has not begun would take its candidates from."""
+    return search._source(Journal(), {}, None)
 
 
 def assert_modelled(records):

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import inside
 from fake_estimators import Fake, search_of
-from runs import read_back, run
+from runs import read_back, run, source_of
 from skrobustbo import Integer, Optimizer, Real, RobustBayesSearchCV
 from skrobustbo.optimizer import _regret_bound
 from skrobustbo.optimizer._regret_bound import Band, regret_bound
@@ -223,7 +223,7 @@ def test_a_search_ends_when_little_is_left_to_gain():
     assert ours.optimizer_.regret_bound() <= 0.05
     assert ours.best_score_ > -0.05
     # Not before: the same optimizer, told the same.
-    again = search(policy=FOR_BOUNDS)._source().optimizer
+    again = source_of(search(policy=FOR_BOUNDS)).optimizer
     for params, score in zip(
         ours.cv_results_["params"], ours.cv_results_["mean_test_score"], strict=True
     ):
@@ -303,7 +303,7 @@ def test_the_default_is_known_by_any_spelling_of_its_name(name, tmp_path):
     assert repr(ours.optimizer_.policy) == repr(FOR_BOUNDS)
     again = {**settings, "policy": FOR_BOUNDS}
     assert search(tol=1e-12, n_iter=3, **again).fit(X, y).n_iter_ == 3
-    assert repr(search(policy=name)._source().optimizer.policy) == repr(RobustUCB())
+    assert repr(source_of(search(policy=name)).optimizer.policy) == repr(RobustUCB())
 
 
 def test_the_noise_of_the_folds_as_a_tolerance():

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from fake_estimators import Marked, marks_of, search_of, strike_once
 from fixed_source import FixedSource
+from runs import source_of
 from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
 from skrobustbo.evaluation import SearchRun, _folds
 from skrobustbo.evaluation._folds import BatchPool, Fold, is_loss
@@ -54,7 +55,7 @@ def test_rounds_hold_a_batch_and_the_budget(batch_size, tmp_path):
 
 def test_batches_are_the_ones_that_the_optimizer_gives():
     ours = search(Marked(), batch_size=4, n_iter=12).fit(X, y)
-    again = search(Marked(), batch_size=4, n_iter=12)._source().optimizer
+    again = source_of(search(Marked(), batch_size=4, n_iter=12)).optimizer
     asked = []
     for _ in range(3):
         candidates = again.ask(4)

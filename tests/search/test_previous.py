@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fake_estimators import Fake, Noisy
+from runs import source_of
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV
 from skrobustbo.checkpoint import CheckpointError
 from skrobustbo.previous import (
@@ -304,7 +305,9 @@ def test_what_failed_is_told_and_what_was_raced_is_not():
     n_raced = int(raced.cv_results_["raced"].sum())
     assert n_raced
     for previous in (raced, raced.trials_dataframe()):
-        assert len(make(previous=previous)._source().optimizer.history_) == 13 - n_raced
+        assert (
+            len(source_of(make(previous=previous)).optimizer.history_) == 13 - n_raced
+        )
     given = PreviousCandidates([{"a": 0.1}, {"a": 0.9}, {"a": 0.2}], [0, math.nan, -1])
     (failed,) = [v for _, v in told_before(make(previous=given).fit(X, y))][:1]
     assert math.isnan(failed)

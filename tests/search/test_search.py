@@ -26,6 +26,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fake_estimators import Fake, search_of
+from runs import source_of
 from skrobustbo import Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo._sklearn_compat import BaseSearchCV
 from skrobustbo._trials import SINGLE, FoldResult
@@ -403,7 +404,7 @@ def test_failures_of_all_planned_candidates_are_told_in_our_words(schedule):
 
 def test_three_candidates_that_take_too_long_do_not_end_the_search():
     """They have raised nothing; others may be quicker."""
-    source = search(n_iter=20, n_initial_points=10)._source()
+    source = source_of(search(n_iter=20, n_initial_points=10))
     late = FoldResult({SINGLE: math.nan}, fit_error="The fold took longer than 2 s.")
     for _ in range(10):
         (trial,) = source.next_round()
