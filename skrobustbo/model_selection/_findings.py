@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
 from skrobustbo._trials import is_constant, rounding
-from skrobustbo.model_selection._bounds import largest_of
 from skrobustbo.model_selection._failures import Outcome
-from skrobustbo.model_selection._limits import goes_on
+from skrobustbo.model_selection._limits import goes_on, largest_of
 from skrobustbo.model_selection._refit import standard_error
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Categorical, Space
@@ -158,11 +157,6 @@ class Findings:
     def n_initial(self) -> int:
         """Number of candidates up to the last one of the initial design."""
         return last_initial(self.results["model_label"])
-
-    @property
-    def n_fallbacks(self) -> int:
-        """Number of candidates that took the place of those of a model that failed."""
-        return list(self.results["model_label"]).count("fallback")
 
     @cached_property
     def improving(self) -> bool:

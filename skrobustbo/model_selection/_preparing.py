@@ -1,14 +1,13 @@
-"""What a search begins with: its optimizer, what is known before, its resource."""
+"""What a search begins with: the source of its candidates, after all checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
 from skrobustbo._arguments import drawn_seed
 from skrobustbo.checkpoint import Journal
-from skrobustbo.evaluation import ResourceAxis
 from skrobustbo.model_selection._checks import (
     check_estimator,
     check_pre_dispatch,
@@ -19,19 +18,21 @@ from skrobustbo.model_selection._checks import (
 )
 from skrobustbo.model_selection._outline import call_of, fingerprint, outline
 from skrobustbo.model_selection._parameters import check_names
-from skrobustbo.model_selection._previous import Before, known_before
+from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._resource import SearchResource
 from skrobustbo.model_selection._settings import Search, resource_of
+from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space
 
 
 def prepared(
-    search: Search, journal: Journal, data: Mapping[str, Any], n_iter: int
-) -> tuple[Callable[[], Optimizer], Before | None, ResourceAxis | None]:
-    """Return what makes a search's optimizer, what is known before it, its resource.
-
-    All that needs no fit is checked.
+    search: Search,
+    journal: Journal,
+    data: Mapping[str, Any],
+    n_iter: int,
+) -> OptimizerSource:
+    """Return the source of a search's candidates, after all checks that need no fit.
 
     Parameters
     ----------
@@ -86,4 +87,5 @@ def prepared(
             optimizer._tell_earlier(before.told)
         return optimizer
 
-    return fresh, before, None if resource is None else resource.axis(seed)
+    axis = None if resource is None else resource.axis(seed)
+    return OptimizerSource(search, fresh, journal, n_iter, before, axis)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -87,23 +87,20 @@ def known_before(
     if search.previous is None:
         return None
     given = _read(search, data, space)
-    fitting = _fitting(given, space, search.estimator)
-    first = _best(fitting.points, search.constraints, 1 if given.same_data else _FIRST)
+    points, reason = _fitting(given, space, search.estimator)
+    first = _best(points, search.constraints, 1 if given.same_data else _FIRST)
     places = {point.place for point in first}
-    told = [point for point in fitting.points if point.place not in places]
-    return Before(
-        first=[point.params for point in first],
-        told=[(p.params, p.score) for p in told] if given.same_data else [],
-        description=_described(given),
-        says=_account(given, fitting, len(first)),
-    )
-
-
-def _described(given: PreviousCandidates) -> str:
+    told = [(p.params, p.score) for p in points if p.place not in places]
     with warnings.catch_warnings():
         # Of functions that are known by name only, as the space has them.
         warnings.simplefilter("ignore")
-        return describe([given.params, given.scores, given.same_data])
+        description = describe([given.params, given.scores, given.same_data])
+    return Before(
+        first=[point.params for point in first],
+        told=told if given.same_data else [],
+        description=description,
+        says=_account(given, len(points), len(first), reason),
+    )
 
 
 @dataclass(frozen=True)
@@ -126,18 +123,19 @@ def _best(found: Sequence[_Point], constraints: Any, n: int) -> list[_Point]:
     return list(best.values())
 
 
-def _account(given: PreviousCandidates, fitting: _Fitting, n_first: int) -> str:
+def _account(
+    given: PreviousCandidates, n_fitting: int, n_first: int, reason: str
+) -> str:
     """Return what the report says of earlier candidates; warn if few are of use."""
-    n_fitting = len(fitting.points)
     of = count(len(given), "earlier candidate")
     says = f"{n_fitting} of {of} {be(n_fitting, 'fits', 'fit')} the space"
     if not n_fitting:
         warnings.warn(
             "The 'previous' of RobustBayesSearchCV has no candidate that fits the "
-            f"space, of {len(given)}: the search begins as without it.{fitting.reason}",
+            f"space, of {len(given)}: the search begins as without it.{reason}",
             stacklevel=_TO_FIT,
         )
-        return f"{says}.{fitting.reason}"
+        return f"{says}.{reason}"
     if not given.same_data:
         warnings.warn(
             f"The 'previous' of RobustBayesSearchCV has candidates of other data: the "
@@ -148,35 +146,22 @@ def _account(given: PreviousCandidates, fitting: _Fitting, n_first: int) -> str:
         tried = f"{n_first} {be(n_first, 'was', 'were')} tried first"
         return f"{says}; as they are of other data, only {tried}"
     best = ", the best of them was tried first" if n_first else ""
-    return f"{says}: the model learnt from them{best}.{fitting.reason}"
+    return f"{says}: the model learnt from them{best}.{reason}"
 
 
-@dataclass(frozen=True)
-class _Fitting:
-    """Which of the earlier candidates are points of the space.
-
-    Attributes
-    ----------
-    points : list of _Point
-        Those that are.
-    reason : str
-        Why the first of the others is not, as a sentence after a space; "" if there
-        are no others.
-    """
-
-    points: list[_Point]
-    reason: str
-
-
-def _fitting(given: PreviousCandidates, space: Space, estimator: Any) -> _Fitting:
+def _fitting(
+    given: PreviousCandidates, space: Space, estimator: Any
+) -> tuple[list[_Point], str]:
     """Return those candidates that are points of the space, as it spells them.
 
     A parameter that none of them has is taken from the estimator's present settings, as
     that is what they were evaluated with. For the same reason, one that the space does
-    not have is left out if its value is the estimator's.
+    not have is left out if its value is the estimator's. Returned with them is why the
+    first of the others is none, as a sentence after a space; "" if there are no others.
     """
     listed = estimator.get_params(deep=True)
-    ours = [_searched(params, space, listed) for params in given.params]
+    names = {name for branch in space.branches for name in branch.names}
+    ours = [_searched(params, names, space, listed) for params in given.params]
     known = {name for params in ours for name in params}
     full = completed(ours, space, estimator) or []
     points, reason = [], ""
@@ -191,15 +176,14 @@ def _fitting(given: PreviousCandidates, space: Space, estimator: Any) -> _Fittin
             if not reason:
                 why = _unlisted(whole, space, estimator) or error
                 reason = f" The first that does not: {why}"
-    return _Fitting(points, reason)
+    return points, reason
 
 
-def _searched(params: Params, space: Space, listed: Params) -> Params:
-    """Return the parameters of a candidate that are searched.
+def _searched(params: Params, names: Set[str], space: Space, listed: Params) -> Params:
+    """Return the parameters of a candidate that are searched: those of some names.
 
     If another one is not as the estimator has it, all are returned.
     """
-    names = {name for branch in space.branches for name in branch.names}
     ours = {name: value for name, value in params.items() if name in names}
     fixed = params.keys() - names
     for branch in space.branches if fixed else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,12 +19,17 @@ from skrobustbo.model_selection._settings import resource_of
 from skrobustbo.model_selection._softly import Attempt
 from skrobustbo.space import constants
 
+#: Gives the lines of a section.
+Section = Callable[[Findings], Iterable[str]]
+
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
 _POSTERIOR = ("mean", "std")
 #: Candidates from which on it can be told whether a search has settled.
 _TELLING = 8
-_ENDS = {
+#: Why searches end.
+ENDS = {
+    "n_iter": "all candidates are done",
     "space_exhausted": "every point of the space was tried",
     "max_time": "max_time was reached",
     "tol": "no more than tol is left to gain",
@@ -68,52 +73,51 @@ def _tuned(found: Findings) -> str:
     return f"{_kind(estimator)} with {_kind(steps[-1][1])}"
 
 
-def _section(name: str, lines: Callable[[Findings], list[str]], found: Findings) -> str:
+def _section(name: str, lines: Section, found: Findings) -> str:
     """Return lines with the name of their section in the margin; "" if none."""
-    wrapped = [part for line in lines(found) for part in _wrapped(line)]
+    wrap = textwrap.TextWrapper(_WIDTH - _MARGIN, break_on_hyphens=False)
+    wrapped = []
+    for line in map(printable, lines(found)):
+        wrap.subsequent_indent = "  " if line.startswith(("- ", "  ")) else ""
+        wrapped += wrap.wrap(line)
     block = "\n".join(" " * _MARGIN + part for part in wrapped)
     return name.ljust(_MARGIN) + block[_MARGIN:] if wrapped else ""
-
-
-def _wrapped(line: str) -> list[str]:
-    line = printable(line)
-    indent = "  " if line.startswith(("- ", "  ")) else ""
-    return textwrap.wrap(
-        line, _WIDTH - _MARGIN, subsequent_indent=indent, break_on_hyphens=False
-    )
 
 
 # The sections -------------------------------------------------------------------------
 
 
-def _best(found: Findings) -> list[str]:
+def _best(found: Findings) -> Iterator[str]:
     if found.best is None:
         in_part = all(trial.resource is not None for trial in found.notes.trials)
         why = "was evaluated in full" if in_part else "got a finite score"
-        return [f"no candidate {why}"]
+        yield f"no candidate {why}"
+        return
     score = with_error(found.scores[found.best], found.standard_error)
-    lines = [f"{found.metric_name} {score}, candidate {found.best}{_chosen(found)}"]
+    yield f"{found.metric_name} {score}, candidate {found.best}{_chosen(found)}"
     params = found.params[found.best]
     width = max(map(len, params), default=0)
-    return lines + [f"  {k:<{width}} = {setting(v)}" for k, v in params.items()]
+    for name, value in params.items():
+        yield f"  {name:<{width}} = {setting(value)}"
 
 
-def _honest(found: Findings) -> list[str]:
+def _honest(found: Findings) -> Iterator[str]:
     if not hasattr(found.search, "honest_score_"):
-        return []
+        return
     score, (low, high) = found.search.honest_score_, found.search.honest_interval_
     if not math.isfinite(score):
-        return ["no honest score could be computed"]
+        yield "no honest score could be computed"
+        return
     error = found.standard_error
     text = f"{found.metric_name} {with_error(score, error, both=False)}"
     if math.isfinite(low):
         ends = [with_error(end, error, both=False) for end in (low, high)]
         text += f", 95% interval {ends[0]} to {ends[1]}"
     among = count(len(found.scores), "candidate")
-    return [
+    yield (
         f"{text}: expected score of the best candidate on new rows, if fitted to as "
         f"many rows as in one fold; corrected for the choice among {among}"
-    ]
+    )
 
 
 def _chosen(found: Findings) -> str:
@@ -125,48 +129,39 @@ def _chosen(found: Findings) -> str:
     return f", chosen by refit (the highest score is {score}, candidate {highest})"
 
 
-def _model(found: Findings) -> list[str]:
-    lines = []
+def _model(found: Findings) -> Iterator[str]:
     if found.best is not None:
         mean, std = (found.results[f"posterior_{k}"][found.best] for k in _POSTERIOR)
         says = with_error(mean, found.standard_error / 10, both=False)
         if math.isfinite(mean):
             about = f"standard deviation {std:.2g}"
-            lines = [f"predicts {says} for the best on these folds, {about}"]
+            yield f"predicts {says} for the best on these folds, {about}"
     left = found.left_to_gain
     if left is not None:
-        lines.append(f"at most {left:.2g} is left to gain in this space (regret_bound)")
+        yield f"at most {left:.2g} is left to gain in this space (regret_bound)"
     side_by_side, labels = found.last_models
     if labels:
         says = "surviving" if side_by_side else "used last"
         more = len(labels) - _LABELS
         and_more = f" and {more} more" if more > 0 else ""
-        lines.append(f"{says}: {', '.join(labels[:_LABELS])}{and_more}")
-    if found.n_fallbacks:
-        n = found.n_fallbacks
+        yield f"{says}: {', '.join(labels[:_LABELS])}{and_more}"
+    n = list(found.results["model_label"]).count("fallback")
+    if n:
         a, was = be(n, "a point", "points"), be(n, "was", "were")
-        points = f"{a} of the initial design {was}"
-        lines.append(f"failed {count(n, 'time')}: {points} used instead")
-    return lines
+        yield f"failed {count(n, 'time')}: {a} of the initial design {was} used instead"
 
 
-def _branches(found: Findings) -> list[str]:
-    if len(found.shares) < 2:
-        return []
+def _branches(found: Findings) -> Iterator[str]:
     shares = sorted(found.shares, key=lambda s: (math.isnan(s.best), -s.best))
     names = {share.number: _branch_name(found, share) for share in shares}
     width = max(map(len, names.values()))
-    return [_share(found, share, names[share.number], width) for share in shares]
-
-
-def _share(found: Findings, share: Share, name: str, width: int) -> str:
-    if math.isnan(share.best):
+    for share in shares if len(shares) > 1 else ():
         best = "no score"
-    else:
-        best = f"best {with_error(share.best, found.standard_error, both=False)}"
-    won = found.best is not None and found.owners[found.best] == share.number
-    counts = count(share.n_candidates, "candidate")
-    return f"{name:<{width}}  {counts}, {best}{' (won)' if won else ''}"
+        if not math.isnan(share.best):
+            best = f"best {with_error(share.best, found.standard_error, both=False)}"
+        won = found.best is not None and found.owners[found.best] == share.number
+        counts = f"{count(share.n_candidates, 'candidate')}, {best}"
+        yield f"{names[share.number]:<{width}}  {counts}{' (won)' if won else ''}"
 
 
 def _branch_name(found: Findings, share: Share) -> str:
@@ -185,50 +180,44 @@ def _edge(edge: Edge) -> str:
     return f"{edge.name} is {place} {short(edge.bound)}: {advice}"
 
 
-def _failures(found: Findings) -> list[str]:
+def _failures(found: Findings) -> Iterator[str]:
     causes = found.notes.failures
-    if not causes:
-        return []
-    n, n_failed = len(found.scores), found.notes.n_failed
-    lines = [f"{n_failed} of {count(n, _row(found))} got no score"]
+    if causes:
+        n, n_failed = len(found.scores), found.notes.n_failed
+        yield f"{n_failed} of {count(n, _row(found))} got no score"
     for failure in causes[:_CAUSES]:
         where = f"({count(failure.n_candidates, _row(found))})"
         times = count(failure.n_folds, "fold")
-        lines.append(f"  {times} {where}: {clipped(failure.cause, 150)}")
+        yield f"  {times} {where}: {clipped(failure.cause, 150)}"
     if len(causes) > _CAUSES:
-        lines.append(f"  and {count(len(causes) - _CAUSES, 'other cause')}")
-    return lines
+        yield f"  and {count(len(causes) - _CAUSES, 'other cause')}"
 
 
-def _races(found: Findings) -> list[str]:
-    if not found.search.racing:
-        return []
-    n, k = len(found.scores), found.search.n_splits_
-    fitted, n_raced = int(found.n_fitted.sum()), int(found.results["raced"].sum())
-    return [
-        f"{n_raced} of {count(n, 'candidate')} stopped early: "
-        f"{fitted} of {count(n * k, 'fold')} {be(fitted, 'was', 'were')} needed "
-        f"({1 - fitted / (n * k):.0%} saved)"
-    ]
+def _races(found: Findings) -> Iterator[str]:
+    if found.search.racing:
+        n, k = len(found.scores), found.search.n_splits_
+        fitted, n_raced = int(found.n_fitted.sum()), int(found.results["raced"].sum())
+        yield (
+            f"{n_raced} of {count(n, 'candidate')} stopped early: "
+            f"{fitted} of {count(n * k, 'fold')} {be(fitted, 'was', 'were')} needed "
+            f"({1 - fitted / (n * k):.0%} saved)"
+        )
 
 
-def _resource(found: Findings) -> list[str]:
+def _resource(found: Findings) -> Iterator[str]:
     search, ladder = found.search, found.notes.optimizer._rungs
     resource = resource_of(search)
     if resource is None:
-        return []
+        return
     counts = zip(search.n_candidates_, search.n_resources_, strict=True)
     told = ", ".join(f"{n} with {amount:g}" for n, amount in counts)
-    lines = [
-        f"evaluations by {resource.name}: {told}",
-        f"as much as {count(found.notes.n_used, 'full evaluation', '.3g')}",
-    ]
+    yield f"evaluations by {resource.name}: {told}"
+    yield f"as much as {count(found.notes.n_used, 'full evaluation', '.3g')}"
     little = "the scores with it say too little about those with all"
-    given_up = [k for k in range(ladder.top) if k not in ladder.in_use]
-    for k in given_up:
-        why = "every fit with it failed" if ladder.always_fails(k) else little
-        lines.append(f"given up {ladder.amounts[k]:g}: {why}")
-    return lines
+    for k in range(ladder.top):
+        if k not in ladder.in_use:
+            why = "every fit with it failed" if ladder.always_fails(k) else little
+            yield f"given up {ladder.amounts[k]:g}: {why}"
 
 
 def _row(found: Findings, article: str = "") -> str:
@@ -238,13 +227,15 @@ def _row(found: Findings, article: str = "") -> str:
     return f"{article}n evaluation" if article else "evaluation"
 
 
-def _read(found: Findings) -> list[str]:
+def _read(found: Findings) -> Iterator[str]:
     notes = found.notes
-    if not notes.n_read:
-        return []
-    failed = f", {notes.n_read_failed} of them failed" if notes.n_read_failed else ""
-    of = f"of {count(notes.n_candidates_read, 'candidate')} from the checkpoint"
-    return [f"{count(notes.n_read, 'fold')} {of}{failed}", *notes.changed]
+    if notes.n_read:
+        failed = (
+            f", {notes.n_read_failed} of them failed" if notes.n_read_failed else ""
+        )
+        of = f"of {count(notes.n_candidates_read, 'candidate')} from the checkpoint"
+        yield f"{count(notes.n_read, 'fold')} {of}{failed}"
+        yield from notes.changed
 
 
 def _time(found: Findings) -> list[str]:
@@ -257,7 +248,7 @@ def _time(found: Findings) -> list[str]:
 def _end(found: Findings) -> str:
     reason = found.search.stop_reason_
     n = len(found.scores)
-    says = _ENDS.get(reason, str(reason))
+    says = ENDS.get(reason, str(reason))
     if reason == "n_iter" and found.notes.optimizer._rungs.amounts:
         says = "the resource of n_iter full evaluations was used"
     elif reason == "n_iter":
@@ -272,29 +263,41 @@ def _end(found: Findings) -> str:
 
 def advice(found: Findings) -> list[str]:
     """Return what is worth doing next, the most telling first; at least one line."""
-    first = [*_finish(found), *_look_at_failures(found)]
+    return list(_advice(found)) or [_nothing(found)]
+
+
+def _advice(found: Findings) -> Iterator[str]:
+    reason, left = found.search.stop_reason_, found.notes.n_planned - len(found.scores)
+    if left > 0 and reason in ("interrupted", "max_time"):
+        yield f"go on with search.resume(X, y, n_iter={left})"
+    look = _look_at_failures(found)
+    if look:
+        yield look
     if found.all_equal:
         n = int(np.isfinite(found.scores).sum())
-        return [
-            *first,
+        yield (
             f"all {n} scores are equal: they do not tell the candidates apart; search "
-            "other parameters, or use a metric that distinguishes more",
-        ]
-    lines = [
-        *first,
-        *_widen(found),
-        *_go_on(found),
-        *_less_noise(found),
-        *_smaller_space(found),
-    ]
-    return lines or [_nothing(found)]
-
-
-def _finish(found: Findings) -> list[str]:
-    left = found.notes.n_planned - len(found.scores)
-    if left <= 0 or found.search.stop_reason_ not in ("interrupted", "max_time"):
-        return []
-    return [f"go on with search.resume(X, y, n_iter={left})"]
+            "other parameters, or use a metric that distinguishes more"
+        )
+        return
+    yield from _widen(found)
+    if found.improving and reason not in ("space_exhausted", "interrupted"):
+        more = "max_time" if reason == "max_time" else "n_iter"
+        says = "the last quarter of the candidates still improved the best"
+        yield f"raise {more}: {says}"
+    gain = found.left_to_gain
+    if found.noisy and (gain is None or gain > rounding(found.so_far[-1])):
+        yield (
+            "use more folds or repeat them (RepeatedKFold): on the same folds, most "
+            "initial candidates cannot be distinguished from the best"
+        )
+    idle = [] if look else found.idle  # failures blur what matters
+    if idle:
+        it = "it" if len(idle) == 1 else "them"
+        yield (
+            f"{', '.join(idle)}: the model attributes less than 1 % of the variance to "
+            f"{it}; fix {it} to save budget for the other parameters"
+        )
 
 
 def _nothing(found: Findings) -> str:
@@ -311,9 +314,10 @@ def _nothing(found: Findings) -> str:
     )
 
 
-def _look_at_failures(found: Findings) -> list[str]:
+def _look_at_failures(found: Findings) -> str:
+    """Return what to do about failures, "" if they are few."""
     if 10 * found.notes.n_failed < len(found.scores) or not found.notes.failures:
-        return []
+        return ""
     again = ""
     if found.notes.n_read_failed:
         again = "; retry_failed=True fits those of the checkpoint again"
@@ -325,7 +329,7 @@ def _look_at_failures(found: Findings) -> list[str]:
         says = f"make the fits cheaper, or {exclude}"
     else:
         says = f"no fit failed, but scores are not finite; fix the metric, or {exclude}"
-    return [f"look at the failures: {says}{again}"]
+    return f"look at the failures: {says}{again}"
 
 
 def _widen(found: Findings) -> list[str]:
@@ -347,44 +351,11 @@ def _beyond(edge: Edge, found: Findings) -> str:
     return f"{says}, if they make sense (if not, state it by hard={hard!r})"
 
 
-def _go_on(found: Findings) -> list[str]:
-    is_over = found.search.stop_reason_ in ("space_exhausted", "interrupted")
-    if is_over or not found.improving:
-        return []
-    early = found.search.stop_reason_ == "max_time"
-    more = "max_time" if early else "n_iter"
-    return [f"raise {more}: the last quarter of the candidates still improved the best"]
-
-
-def _less_noise(found: Findings) -> list[str]:
-    left = found.left_to_gain
-    if left is not None and left <= rounding(found.so_far[-1]):
-        return []  # nothing is
-    if not found.noisy:
-        return []
-    return [
-        "use more folds or repeat them (RepeatedKFold): on the same folds, most "
-        "initial candidates cannot be distinguished from the best"
-    ]
-
-
-def _smaller_space(found: Findings) -> list[str]:
-    # Failures blur what matters.
-    idle = [] if _look_at_failures(found) else found.idle
-    if not idle:
-        return []
-    it = "it" if len(idle) == 1 else "them"
-    return [
-        f"{', '.join(idle)}: the model attributes less than 1 % of the variance to "
-        f"{it}; fix {it} to save budget for the other parameters"
-    ]
-
-
 def _kind(thing: Any) -> str:
     return type(thing).__name__
 
 
-_SECTIONS: dict[str, Callable[[Findings], list[str]]] = {
+_SECTIONS: dict[str, Section] = {
     "Best": _best,
     "Honest": _honest,
     "Model": _model,
@@ -394,7 +365,7 @@ _SECTIONS: dict[str, Callable[[Findings], list[str]]] = {
     "Races": _races,
     "Resource": _resource,
     "Read": _read,
-    "Previous": lambda found: list(filter(None, [found.notes.previous])),
+    "Previous": lambda found: filter(None, [found.notes.previous]),
     "Time": _time,
     "Ended": lambda found: [_end(found)],
     "Next": lambda found: [f"- {line}" for line in advice(found)],

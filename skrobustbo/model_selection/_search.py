@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, Self
 from warnings import warn
 
 import numpy as np
@@ -606,8 +606,8 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _set_resources(self, source: OptimizerSource) -> None:
         """Set the attributes that scikit-learn's halving searches also have."""
         amounts = source.optimizer._rungs.amounts
-        rungs: Any = cast(Any, self).cv_results_["iter"]
         self.n_resources_ = list(amounts)
+        rungs = self.cv_results_["iter"]
         self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
         self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
 
@@ -620,6 +620,4 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self, journal: Journal, data: Params, n_iter: int | None
     ) -> OptimizerSource:
         """Return the source of candidates, after all checks that need no fit."""
-        n = n_iter or self.n_iter
-        fresh, before, resource = prepared(self, journal, data, n)
-        return OptimizerSource(self, fresh, journal, n, before, resource)
+        return prepared(self, journal, data, n_iter or self.n_iter)

@@ -14,7 +14,6 @@ import numpy as np
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
     BaseSearchCV,
-    HasMethods,
     Interval,
     StrOptions,
     clone_parametrized,
@@ -23,11 +22,10 @@ from skrobustbo._sklearn_compat import (
 )
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
-from skrobustbo.previous import PreviousCandidates
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
-Constraints = dict[str, list[Any]]
+Constraints = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -117,16 +115,8 @@ class Resource:
 class Search(BaseSearchCV):
     """A search and its settings, without what it does; see `RobustBayesSearchCV`."""
 
-    cv_results_: dict[str, Any]
-    n_iter_: int
-    tuner_time_: float
-    stop_reason_: str
     optimizer_: Optimizer
-    best_score_: Any
-    n_resources_: list[float]
-    n_candidates_: list[int]
-    min_resources_: float
-    max_resources_: float
+    stop_reason_: str
 
     _parameter_constraints: Constraints = {  # noqa: RUF012 - as sklearn's
         **BaseSearchCV._parameter_constraints,
@@ -135,10 +125,7 @@ class Search(BaseSearchCV):
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
-        "previous": [
-            *(str, os.PathLike, Mapping, PreviousCandidates, HasMethods("fit")),
-            *(HasMethods(["keys", "to_dict"]), None),
-        ],
+        "previous": "no_validation",  # of its many kinds, reading it says more
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "schedule": [StrOptions({"rounds", "window", "free"})],
         "racing": ["boolean", StrOptions({"confident"}), Racing, None],

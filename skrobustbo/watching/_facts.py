@@ -9,7 +9,7 @@ from typing import Any
 
 from skrobustbo._names import count, printable
 from skrobustbo._text import clipped, duration
-from skrobustbo.model_selection import LoadedSearch, last_initial
+from skrobustbo.model_selection import ENDS, LoadedSearch, last_initial
 
 #: Characters of a text, such as a choice, and of a cause of a failure.
 _LONG, _CAUSE = 60, 200
@@ -21,15 +21,6 @@ _LATEST, _CAUSES = 6, 2
 
 #: What the columns of `rows` are.
 HEADS = ("candidate", "score", "fit time", "parameters")
-
-_REASONS = {
-    "n_iter": "all candidates are done",
-    "max_time": "max_time was reached",
-    "tol": "tol was reached",
-    "interrupted": "it was interrupted",
-    "space_exhausted": "all points of the space are done",
-    "callback": "a callback ended it",
-}
 
 
 def clean(value: Any, most: int = _LONG) -> str:
@@ -54,7 +45,7 @@ def state(found: LoadedSearch) -> str:
         return f"Running for {spent}"
     if found.status == "finished":
         reason = str(found.stop_reason)
-        why = _REASONS.get(reason, clean(reason))
+        why = ENDS.get(reason, clean(reason))
         return f"Finished: {why}; the last call took {spent}"
     if found.status is None:
         return f"Begun {spent} ago on another machine: whether it runs is unknown"

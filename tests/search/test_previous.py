@@ -354,8 +354,8 @@ def test_clones_keep_it_fitted(narrow):
 @pytest.mark.parametrize(
     ("previous", "says"),
     [
-        (3, "The 'previous' parameter of RobustBayesSearchCV must be"),
-        ([{"a": 1}], "The 'previous' parameter of RobustBayesSearchCV must be"),
+        (3, "The 'previous' of RobustBayesSearchCV must be a fitted search"),
+        ([{"a": 1}], "The 'previous' of RobustBayesSearchCV must be a fitted search"),
         (make(), "Got an unfitted RobustBayesSearchCV"),
         ({}, "In 'previous', the 'metric' must be one of those in the results, []"),
         ({"mean_test_score": [1.0]}, "In 'previous', expected a column 'params'"),

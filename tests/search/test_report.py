@@ -24,10 +24,9 @@ from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo._text import with_error
 from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
-from skrobustbo.model_selection._bounds import largest_score
 from skrobustbo.model_selection._failures import Failure, Outcome
 from skrobustbo.model_selection._findings import Findings, _has_ends, _total_effects
-from skrobustbo.model_selection._limits import goes_on
+from skrobustbo.model_selection._limits import goes_on, largest_score
 from skrobustbo.watching import main as watch
 
 TREE = DecisionTreeRegressor(random_state=0)

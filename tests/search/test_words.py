@@ -9,14 +9,8 @@ import pytest
 
 from fake_estimators import Fake, search_of
 from skrobustbo import Categorical, Real
-from skrobustbo._names import printable
-from skrobustbo.model_selection._report import (
-    clipped,
-    count,
-    duration,
-    short,
-    with_error,
-)
+from skrobustbo._names import count, printable
+from skrobustbo._text import clipped, duration, short, with_error
 
 
 @pytest.mark.parametrize(
