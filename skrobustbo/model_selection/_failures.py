@@ -6,11 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from skrobustbo._names import count, every, printable
 from skrobustbo._trials import Evaluation
+from skrobustbo.checkpoint import Journal
 from skrobustbo.model_selection._settings import Search
+from skrobustbo.optimizer import Optimizer
+
+Trials = Sequence[Evaluation]
 
 #: Candidates tried at least before a search without any score is given up.
 _CHANCES = 3
@@ -66,12 +69,12 @@ class Outcome:
         Which settings differ from those of the call before, in words.
     """
 
-    optimizer: Any
+    optimizer: Optimizer
     metric: str | None
     n_planned: int
     is_resumed: bool = False
     n_used: float = 0
-    trials: Sequence[Evaluation] = ()
+    trials: Trials = ()
     previous: str = ""
     n_read: int = 0
     n_read_failed: int = 0
@@ -116,12 +119,7 @@ def causes(trial: Evaluation, metric: str | None) -> Iterator[str]:
 
 
 def check_fits(
-    trials: Sequence[Evaluation],
-    search: Search,
-    journal: Any,
-    *,
-    least: int,
-    last: bool,
+    trials: Trials, search: Search, journal: Journal, *, least: int, last: bool
 ) -> None:
     """Raise if all fits have failed and it is plain that others would, too.
 
@@ -156,10 +154,7 @@ def check_fits(
 
 
 def _all_failed(
-    trials: Sequence[Evaluation],
-    errors: Sequence[str],
-    search: Search,
-    journal: Any,
+    trials: Trials, errors: Sequence[str], search: Search, journal: Journal
 ) -> str:
     n, name = len(trials), type(search.estimator).__name__
     fix = f"fix {name}, the data or 'param_space'"

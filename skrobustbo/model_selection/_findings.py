@@ -248,24 +248,16 @@ class Findings:
         return [edge for edge in found if edge is not None]
 
     def _edge(self, name: str) -> Edge | None:
+        """Return the end that a parameter is best at, if it is at one."""
         best = self.params[self.best]  # type: ignore[index]
         dimension = self.branch.dimensions[name]
         unit = float(dimension.encode(best[name])[0])
-        end = round(unit)
+        end = float(round(unit))
         if abs(unit - end) > _AT:
             return None
         legal = goes_on(self.search, self.branch, name, "high" if end else "low")
-        if legal is False or not self._is_better_at(name, float(end)):
+        if legal is False:
             return None
-        bound = dimension.decode(np.array([[float(end)]]))[0]
-        listed = isinstance(dimension, Categorical)
-        side = "upper" if end else "lower"
-        return Edge(name, side, bound, listed, legal is True)
-
-    def _is_better_at(self, name: str, end: float) -> bool:
-        """Whether the model expects clearly more at an end than inside."""
-        best = self.params[self.best]  # type: ignore[index]
-        dimension = self.branch.dimensions[name]
         places = np.array([[end], [abs(end - _INSIDE)], [0.5]])
         bound, *inside = dimension.decode(dimension.snap(places))
         other = next(value for value in inside if value != bound)
@@ -273,9 +265,11 @@ class Findings:
         try:
             mean, std = self.notes.optimizer.predict(points, return_std=True)
         except NUMERICAL:  # no model, no verdict
-            return False
-        ahead = float(mean[0] - mean[1])
-        return ahead > max(self._noise.luck, 2 * float(std[1]))
+            return None
+        if mean[0] - mean[1] <= max(self._noise.luck, 2 * std[1]):
+            return None
+        side, listed = "upper" if end else "lower", isinstance(dimension, Categorical)
+        return Edge(name, side, bound, listed, legal is True)
 
     @cached_property
     def idle(self) -> list[str]:

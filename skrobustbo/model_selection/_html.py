@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,40 +140,30 @@ def _initial(frame: Frame, n: int) -> str:
     )
 
 
-def _axes(frame: Frame, name: str) -> list[str]:
-    bottom = f'<path d="M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}" {_stroke("currentColor")}/>'
-    middle = (_TOP + _BOTTOM) / 2
+def _axes(frame: Frame, name: str) -> Iterator[str]:
+    thin = _stroke("currentColor")
+    yield f'<path d="M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}" {thin}/>'
+    for score, text in _labelled(frame):
+        y = frame.y(score)
+        yield f'<path d="M{_LEFT} {y:.1f}H{_RIGHT}" {thin} stroke-opacity="0.15"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
     step = max(1, round(_step(frame.n / 8)))
-    return [
-        bottom,
-        *[_score_tick(frame, value, text) for value, text in _labelled(frame)],
-        *[_number_tick(frame, number) for number in range(step, frame.n + 1, step)],
+    for number in range(step, frame.n + 1, step):
+        x, below = frame.x(number), _BOTTOM + 17
+        yield f'<path d="M{x:.1f} {_BOTTOM}v4" {thin}/>'
+        yield f'<text x="{x:.1f}" y="{below}" text-anchor="middle">{number}</text>'
+    yield (
         f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 34}" '
-        'text-anchor="middle">candidate</text>',
-        f'<text transform="translate(14 {middle}) rotate(-90)" '
-        f'text-anchor="middle">{html.escape(name)}</text>',
-    ]
+        'text-anchor="middle">candidate</text>'
+    )
+    yield (
+        f'<text transform="translate(14 {(_TOP + _BOTTOM) / 2}) rotate(-90)" '
+        f'text-anchor="middle">{html.escape(name)}</text>'
+    )
 
 
 def _stroke(colour: str, width: float = 1) -> str:
     return f'fill="none" stroke="{colour}" stroke-width="{width:g}"'
-
-
-def _score_tick(frame: Frame, value: float, text: str) -> str:
-    y = frame.y(value)
-    return (
-        f'<path d="M{_LEFT} {y:.1f}H{_RIGHT}" {_stroke("currentColor")} '
-        'stroke-opacity="0.15"/>'
-        f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
-    )
-
-
-def _number_tick(frame: Frame, number: int) -> str:
-    x = frame.x(number)
-    return (
-        f'<path d="M{x:.1f} {_BOTTOM}v4" {_stroke("currentColor")}/>'
-        f'<text x="{x:.1f}" y="{_BOTTOM + 17}" text-anchor="middle">{number}</text>'
-    )
 
 
 def _labelled(frame: Frame) -> list[tuple[float, str]]:
@@ -182,8 +173,7 @@ def _labelled(frame: Frame) -> list[tuple[float, str]]:
     values = [i * step for i in range(first, math.floor(frame.high / step) + 1)]
     digits = max(0, -math.floor(math.log10(step)))
     size = max(map(abs, values), default=0.0)
-    plain = digits <= 4 and size < 1e6
-    if plain:
+    if digits <= 4 and size < 1e6:
         return [(v, f"{v:.{digits}f}") for v in values]
     telling = 1 + math.floor(math.log10(size)) - math.floor(math.log10(step))
     digits = min(max(telling, 1), _DIGITS)

@@ -38,7 +38,6 @@ _UP_TO_ONE = {
 }
 #: The boosting libraries check parameters in compiled code, and cannot be asked: the
 #: least and the largest values of those that have any.
-_NONE = (None, None)
 _LIMITS: dict[str, tuple[float | None, float | None]] = {
     **dict.fromkeys(
         (
@@ -161,17 +160,14 @@ def goes_on(search: Search, branch: Space, name: str, side: str) -> bool | None:
     n_columns = getattr(search, "n_features_in_", None)
     if side == "high" and short in _COLUMNS and type(high) is int and high == n_columns:
         return False
-    beyond = _beyond(low, middle, high, side, whole=_is_whole(dimension, middle))
+    values = dimension.choices if isinstance(dimension, Categorical) else [middle]
+    whole = all(isinstance(value, int) for value in values)
+    beyond = _beyond(low, middle, high, side, whole=whole)
     owners = _owners(search.estimator, branch, owner)
     answers = [_takes(estimator, short, beyond) for estimator in owners]
     if False in answers:
         return False
     return None if None in answers or not answers else True
-
-
-def _is_whole(dimension: Any, value: Any) -> bool:
-    values = dimension.choices if isinstance(dimension, Categorical) else [value]
-    return all(isinstance(one, int) for one in values)
 
 
 def _beyond(low: Any, middle: Any, high: Any, side: str, *, whole: bool) -> Any:
@@ -203,7 +199,7 @@ def _takes(estimator: Any, name: str, value: Any) -> bool | None:
     answer = allows(estimator, name, value)
     modules = {str(cls.__module__).partition(".")[0] for cls in type(estimator).__mro__}
     if answer is None and modules & _BOOSTING:
-        low, high = _LIMITS.get(name, _NONE)
+        low, high = _LIMITS.get(name, (None, None))
         if (low is not None and value < low) or (high is not None and value > high):
             return False
     return answer

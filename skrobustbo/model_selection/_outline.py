@@ -12,7 +12,7 @@ from typing import Any
 from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import TEXT, describe, describe_data, shortened
 from skrobustbo.model_selection._checks import keeps_predictions, metric_of, policy_of
-from skrobustbo.model_selection._settings import Search, racing_of, resource_of
+from skrobustbo.model_selection._settings import Data, Search, racing_of, resource_of
 from skrobustbo.space import Space, to_json
 
 Params = dict[str, Any]
@@ -49,7 +49,7 @@ _FEW = 10
 
 
 def fingerprint(
-    search: Search, space: Space, data: Mapping[str, Any], previous: str | None
+    search: Search, space: Space, data: Data, previous: str | None
 ) -> dict[str, dict[str, str]]:
     """Return the descriptions of all that the results of a search depend on.
 

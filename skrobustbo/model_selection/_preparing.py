@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
 
 from skrobustbo._arguments import drawn_seed
 from skrobustbo.checkpoint import Journal
@@ -20,17 +18,14 @@ from skrobustbo.model_selection._outline import call_of, fingerprint, outline
 from skrobustbo.model_selection._parameters import check_names
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._resource import SearchResource
-from skrobustbo.model_selection._settings import Search, resource_of
+from skrobustbo.model_selection._settings import Data, Search, resource_of
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space
 
 
 def prepared(
-    search: Search,
-    journal: Journal,
-    data: Mapping[str, Any],
-    n_iter: int,
+    search: Search, journal: Journal, data: Data, n_iter: int
 ) -> OptimizerSource:
     """Return the source of a search's candidates, after all checks that need no fit.
 

@@ -28,7 +28,7 @@ from skrobustbo.model_selection._checks import (
 from skrobustbo.model_selection._outline import of_dimension
 from skrobustbo.model_selection._parameters import first_refusal, settings_in
 from skrobustbo.model_selection._records import trials_in
-from skrobustbo.model_selection._settings import Search
+from skrobustbo.model_selection._settings import Data, Search
 from skrobustbo.previous import PreviousCandidates, from_cv_results
 from skrobustbo.space import Constraint, Space, constants, same
 
@@ -65,9 +65,7 @@ class Before:
     says: str
 
 
-def known_before(
-    search: Search, data: Mapping[str, Any], space: Space
-) -> Before | None:
+def known_before(search: Search, data: Data, space: Space) -> Before | None:
     """Return what `previous` says that is of use in a space; None without it.
 
     Parameters
@@ -228,7 +226,7 @@ def _point(space: Space, params: Params, score: float) -> _Point:
 # Reading ------------------------------------------------------------------------------
 
 
-def _read(search: Search, data: Mapping[str, Any], space: Space) -> PreviousCandidates:
+def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
     """Return the candidates of `previous`, whatever it is."""
     previous = search.previous
     if isinstance(previous, PreviousCandidates):
@@ -263,7 +261,7 @@ def _metric(search: Search, results: Any) -> str | None:
     return metric_of(search) if "mean_test_score" not in results else None
 
 
-def _of_search(search: Search, data: Mapping[str, Any]) -> PreviousCandidates:
+def _of_search(search: Search, data: Data) -> PreviousCandidates:
     previous = search.previous
     if previous is search:
         raise ValueError(
@@ -290,9 +288,7 @@ def _check_scoring(before: str, now: str) -> None:
         )
 
 
-def _of_checkpoint(
-    search: Search, data: Mapping[str, Any], space: Space
-) -> PreviousCandidates:
+def _of_checkpoint(search: Search, data: Data, space: Space) -> PreviousCandidates:
     found = read_contents(_checkpoint_path(search))
     searched, n_splits = found.header["search"], found.header["n_splits"]
     trials, metrics = trials_in(found, partial(_choice, searched["space"], space))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 from warnings import warn
@@ -15,7 +14,7 @@ from skrobustbo._names import did_you_mean
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.evaluation import ROWS, ResourceAxis, flat
 from skrobustbo.model_selection._parameters import first_refusal, present_values, slips
-from skrobustbo.model_selection._settings import Resource
+from skrobustbo.model_selection._settings import Data, Resource
 from skrobustbo.space import Space
 
 #: Rungs below the full resource, where `min` does not say otherwise.
@@ -52,7 +51,7 @@ class SearchResource:
     """
 
     def __init__(
-        self, given: Resource, estimator: Any, space: Space, data: Mapping[str, Any]
+        self, given: Resource, estimator: Any, space: Space, data: Data
     ) -> None:
         self.name, self._given, self._data = given.name, given, data
         self._is_classifier = is_classifier(estimator)

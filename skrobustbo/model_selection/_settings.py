@@ -26,6 +26,8 @@ from skrobustbo.space import Space
 
 Params = dict[str, Any]
 Constraints = dict[str, Any]
+#: What is passed to `fit`, by name.
+Data = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
