@@ -17,6 +17,7 @@ from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
+Given = Mapping[str, Any]
 
 #: Numbers and the number of jobs, with operators between them, as joblib reads them.
 _TERM = r"(?:n_jobs|\d+\.?\d*)"
@@ -128,7 +129,7 @@ def policy_of(policy: str | Policy, tol: float | str | None) -> Policy:
     return make_policy(policy)
 
 
-def initial_points(search: Search, space: Space) -> list[Params] | None:
+def initial_points(search: Search, space: Space) -> list[Params]:
     """Return the initial points of a search, completed.
 
     Raises
@@ -137,9 +138,9 @@ def initial_points(search: Search, space: Space) -> list[Params] | None:
         If a setting of the estimator that completes a point is outside the space, or is
         not known.
     """
-    given, branches = search.initial_params, space.branches
+    given, branches = search.initial_params or [], space.branches
     points = completed(given, space, search.estimator)
-    for params, point in zip(given or (), points or (), strict=True):
+    for params, point in zip(given, points, strict=True):
         unknown = missing(point, space)
         if unknown is not None:
             raise ValueError(
@@ -157,7 +158,7 @@ def initial_points(search: Search, space: Space) -> list[Params] | None:
     return points
 
 
-def missing(point: Mapping[str, Any], space: Space) -> str | None:
+def missing(point: Given, space: Space) -> str | None:
     """Return a parameter without which a completed point fits no branch, if any."""
     fitting = [branch for branch in space.branches if set(point) <= set(branch.names)]
     lacking = [[n for n in branch.names if n not in point] for branch in fitting]
@@ -172,47 +173,36 @@ def not_listed(name: str) -> str:
     )
 
 
-def completed(
-    initial_params: Sequence[Mapping[str, Any]] | None, space: Space, estimator: Any
-) -> list[Params] | None:
-    """Return the initial points, completed from the estimator's present settings.
+def completed(given: Sequence[Given], space: Space, estimator: Any) -> list[Params]:
+    """Return initial points, completed from the estimator's present settings.
 
     Of several branches, the first that contains the completed point takes it.
     """
-    if initial_params is None:
-        return None
-    for params in initial_params:
+    for params in given:
         if not isinstance(params, Mapping):
             raise ValueError(
                 "The 'initial_params' of RobustBayesSearchCV must be a list of dicts. "
                 f"Got {params!r} in it instead."
             )
     listed = estimator.get_params(deep=True)
-    return [_complete(params, space.branches, listed) for params in initial_params]
+    return [_complete(params, space.branches, listed) for params in given]
 
 
-def _complete(
-    params: Mapping[str, Any], branches: Sequence[Space], listed: Mapping[str, Any]
-) -> Params:
+def _complete(params: Given, branches: Sequence[Space], listed: Given) -> Params:
     likely = [branch for branch in branches if set(params) <= set(branch.names)]
     points = [_in_branch(params, branch, listed) for branch in likely or branches[:1]]
-    found = (
-        point for point in points if any(branch.contains(point) for branch in branches)
-    )
+    found = (point for point in points if any(b.contains(point) for b in branches))
     # Where nothing fits, the optimizer says what is wrong with the likeliest reading.
     return next(found, points[0])
 
 
-def _in_branch(
-    params: Mapping[str, Any], branch: Space, listed: Mapping[str, Any]
-) -> Params:
+def _in_branch(params: Given, branch: Space, listed: Given) -> Params:
     """Return a point with those settings it leaves out that the estimator lists."""
     given = {name: params[name] for name in branch.names if name in params}
-    present = given
     if len(given) < len(branch.names):
-        present = settings_in(branch, listed, given)
-    own = {name: present[name] for name in branch.names if name in present}
-    return {**own, **params}
+        settings = settings_in(branch, listed, given)
+        given = {name: settings[name] for name in branch.names if name in settings}
+    return {**given, **params}
 
 
 # The shape of the data, which are not kept -------------------------------------------

@@ -17,6 +17,7 @@ from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import fresh
 
 Record = dict[str, Any]
+Listener = Callable[[Record], Any] | None
 
 
 def record_of(trial: Evaluation, metric: str | None) -> Record:
@@ -50,9 +51,7 @@ def record_of(trial: Evaluation, metric: str | None) -> Record:
     }
 
 
-def tell_listener(
-    listener: Callable[[Record], Any] | None, trial: Evaluation, metric: str | None
-) -> None:
+def tell_listener(listener: Listener, trial: Evaluation, metric: str | None) -> None:
     """Call a listener, if there is one.
 
     What it raises becomes a warning: the search is worth more.

@@ -18,6 +18,7 @@ from skrobustbo.model_selection._records import trials_in
 from skrobustbo.space import from_json
 
 Record = dict[str, Any]
+Trials = list[Evaluation]
 #: For each parameter its choices, None for numbers.
 Branch = Mapping[str, Sequence[Any] | None]
 #: What ends a search when its candidates are used up: nothing is left in flight.
@@ -258,9 +259,7 @@ def _choice(space: Sequence[Branch], branch: int, name: str, index: int) -> Any:
     return choices[index] if choices else index
 
 
-def _finished(
-    contents: Contents, trials: Sequence[Evaluation], metric: str | None
-) -> list[Evaluation]:
+def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:
     """Return the candidates of which no more folds will be fitted.
 
     The file does not say which candidates a race stopped. With races, folds are missing

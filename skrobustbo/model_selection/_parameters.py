@@ -23,6 +23,9 @@ from skrobustbo._text import short
 from skrobustbo.space import Space, constants, distinct
 
 Params = dict[str, Any]
+Given = Mapping[str, Any]
+#: Names, and the sets of values of the components that they belong to.
+Placed = tuple[list[str], list[Params]]
 
 #: How far warnings are from the line that calls `fit`.
 _TO_FIT = 7
@@ -63,11 +66,6 @@ class Refusal:
     valid: Params
 
     @property
-    def kind(self) -> str:
-        """The owner in words."""
-        return _kind(self.owner)
-
-    @property
     def says(self) -> str:
         """The message of `set_params` as a sentence."""
         kind, text = type(self.error).__name__, str(self.error)
@@ -104,26 +102,26 @@ def check_names(space: Space, estimator: Any) -> None:
 
 
 def _invalid(refusal: Refusal) -> ValueError:
-    name, above = refusal.name, refusal.above
+    name, kind, above = refusal.name, _kind(refusal.owner), refusal.above
     if refusal.always:
         known = name in refusal.valid
         hint = "" if known else did_you_mean(name, refusal.valid)
         return ValueError(
-            f"Invalid parameter {name!r} in 'param_space' for {refusal.kind}"
+            f"Invalid parameter {name!r} in 'param_space' for {kind}"
             f"{'; ' + hint if hint else '.'} {refusal.says}"
         )
     component = list(above)[-1]
     inner = name.removeprefix(f"{component}__")
     verb = "refuses" if name in refusal.valid else "has no"
     return ValueError(
-        f"Invalid parameter {name!r} in 'param_space': {refusal.kind}, a value of "
+        f"Invalid parameter {name!r} in 'param_space': {kind}, a value of "
         f"{component!r}, {verb} {inner!r}. Write a list of dicts, one for each kind of "
         f"value, with the parameters of that kind. {refusal.says}"
     )
 
 
 def first_refusal(
-    estimator: Any, branch: Space, extra: Mapping[str, Any] | None = None
+    estimator: Any, branch: Space, extra: Given | None = None
 ) -> Refusal | None:
     """Return the first parameter that an estimator refuses; None if it takes all.
 
@@ -136,7 +134,7 @@ def first_refusal(
     extra : dict, default=None
         Other parameters, and a value of each. Only these are then asked for.
     """
-    extra = dict(extra or {})
+    extra = extra or {}
     points = _points(branch)
     one = {**points[0], **extra}
     for names, settings in _placed(extra or branch.names, branch):
@@ -161,10 +159,7 @@ def first_refusal(
 
 
 def slips(
-    estimator: Any,
-    space: Space,
-    extra: Mapping[str, Any] | None = None,
-    also: Iterable[str] = (),
+    estimator: Any, space: Space, extra: Given | None = None, also: Iterable[str] = ()
 ) -> dict[str, str]:
     """Return, of parameters that are taken, what to say of those that look misspelt.
 
@@ -192,7 +187,7 @@ def slips(
     return found
 
 
-def with_settings(listed: Mapping[str, Any], given: Mapping[str, Any]) -> Params:
+def with_settings(listed: Given, given: Given) -> Params:
     """Return what `get_params` would list after some parameters are set.
 
     The parameters of a component are those of the value that it is set to.
@@ -207,9 +202,7 @@ def with_settings(listed: Mapping[str, Any], given: Mapping[str, Any]) -> Params
     return found
 
 
-def settings_in(
-    branch: Space, listed: Mapping[str, Any], given: Mapping[str, Any]
-) -> Params:
+def settings_in(branch: Space, listed: Given, given: Given) -> Params:
     """Return the settings with parameters of a branch set, its constants among them."""
     return with_settings(listed, {**constants(branch), **given})
 
@@ -228,9 +221,7 @@ def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
     )
 
 
-def _placed(
-    names: Iterable[str], branch: Space
-) -> Iterator[tuple[list[str], list[Params]]]:
+def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:
     """Return groups of names, and all values of the searched components above them."""
     groups: dict[tuple[str, ...], list[str]] = {}
     named = {

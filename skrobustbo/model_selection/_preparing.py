@@ -65,7 +65,7 @@ def prepared(
     )
     first = initial_points(search, space)
     if before is not None:
-        first, horizon = [*(first or []), *before.first], horizon + len(before.told)
+        first, horizon = [*first, *before.first], horizon + len(before.told)
 
     def fresh() -> Optimizer:
         optimizer = Optimizer(

@@ -161,7 +161,7 @@ def _fitting(
     names = {name for branch in space.branches for name in branch.names}
     ours = [_searched(params, names, space, listed) for params in given.params]
     known = {name for params in ours for name in params}
-    full = completed(ours, space, estimator) or []
+    full = completed(ours, space, estimator)
     points, reason = [], ""
     for params, whole, score in zip(ours, full, given.scores, strict=True):
         absent = (whole.keys() - params.keys()) & known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -10,6 +10,10 @@ from skrobustbo._trials import SINGLE, Evaluation, Trial
 from skrobustbo.checkpoint import Asked, Contents, damaged
 from skrobustbo.evaluation import take_folds
 from skrobustbo.space import Space, from_json
+
+Trials = list[Evaluation]
+#: Returns a choice, given the branch, the name of the parameter, and the index.
+Choice = Callable[[int, str, int], Any]
 
 
 def asked_of(evaluation: Evaluation, space: Space) -> Asked:
@@ -36,18 +40,13 @@ def evaluation_of(asked: Asked, space: Space) -> Evaluation:
     return evaluation
 
 
-def are_those(
-    trials: Sequence[Evaluation], others: Sequence[Evaluation], space: Space
-) -> bool:
+def are_those(trials: Trials, others: Trials, space: Space) -> bool:
     """Return whether trials are the same evaluations of the same points."""
-    return [asked_of(trial, space).point for trial in trials] == [
-        asked_of(trial, space).point for trial in others
-    ]
+    ours, theirs = ([asked_of(t, space).point for t in ts] for ts in (trials, others))
+    return ours == theirs
 
 
-def trials_in(
-    contents: Contents, choice: Callable[[int, str, int], Any]
-) -> tuple[list[Evaluation], list[str]]:
+def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
     """Return all candidates of a checkpoint, in the order asked, and the metrics.
 
     Parameters
@@ -75,8 +74,9 @@ def trials_in(
     metrics = list(next(named, {}))
     trials = []
     try:
+        branches = contents.header["outline"]["branches"]
         for number, asked in enumerate(chain(*contents.rounds)):
-            params = _params(asked, contents.header["outline"]["branches"], choice)
+            params = _params(asked, branches[asked.branch], choice)
             trial = Trial(params, branch=asked.branch)
             trials.append(Evaluation(trial, asked.resource, asked.said, number))
             take_folds(trials[-1], contents.folds.get(number, {}).values(), metrics)
@@ -85,12 +85,7 @@ def trials_in(
     return trials, metrics
 
 
-def _params(
-    asked: Asked,
-    branches: Sequence[dict[str, Any]],
-    choice: Callable[[int, str, int], Any],
-) -> dict[str, Any]:
-    known = branches[asked.branch]
+def _params(asked: Asked, known: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
     if asked.params.keys() != known.keys():
         raise ValueError("other parameters")
     params = {}

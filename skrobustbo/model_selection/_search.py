@@ -30,12 +30,14 @@ from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._report import report
-from skrobustbo.model_selection._settings import Search
+from skrobustbo.model_selection._settings import Data, Search
 from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
 
 Params = dict[str, Any]
+#: Called with the identity of a search.
+Begin = Callable[[str], None]
 
 
 _HONEST = ("honest_score_", "honest_interval_", "honest_optimism_")
@@ -477,8 +479,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         before, n_done = dict(vars(self)), len(self._notes.trials)
         with listening(self) as begin:
             try:
-                total = self._total(more)
-                self._run(X, y, params, begin, total, resuming=True)
+                self._run(X, y, params, begin, self._total(more))
             except BaseException:
                 self._restore(before)
                 raise
@@ -523,19 +524,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             check_shape(X, self._memory.shape)
 
     def _run(
-        self,
-        X: Any,
-        y: Any,
-        params: Params,
-        begin: Callable[[str], None],
-        n_iter: int | None = None,
-        *,
-        resuming: bool = False,
+        self, X: Any, y: Any, params: Data, begin: Begin, n_iter: int | None = None
     ) -> None:
         """Run the search, after all checks that need no fit, and set the attributes.
 
         `begin` is called with the identity of the search right before the first fit.
+        `n_iter` is given on resuming.
         """
+        resuming = n_iter is not None
         data = {"X": X, "y": y, **params}
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with self._journal(resuming) as journal:
@@ -576,17 +572,17 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         return nullcontext(Journal() if kept is None else kept)
 
     def _conclude(
-        self,
-        source: OptimizerSource,
-        reason: str,
-        predictions: OutOfFold | None,
-        data: Params,
+        self, source: OptimizerSource, reason: str, kept: OutOfFold | None, data: Data
     ) -> None:
         """Set the fitted attributes that a run does not."""
         self.optimizer_ = source.optimizer
         self.n_iter_ = len(source.trials)
-        if source.resource is not None:
-            self._set_resources(source)
+        amounts = source.optimizer._rungs.amounts
+        if amounts:  # as scikit-learn's halving searches have them
+            rungs = self.cv_results_["iter"]
+            self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
+            self.n_resources_ = list(amounts)
+            self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
         self.tuner_time_ = source.seconds
         self.stop_reason_ = reason
         self._notes = source.notes()
@@ -599,17 +595,9 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 self._memory.shape = attempt("the shape of X, for 'resume'", note, None)
             if self.honest_score:
                 self._set_honest_score(Honest())
-                given = source.trials, predictions, data.get("groups")
+                given = source.trials, kept, data.get("groups")
                 compute = partial(honest, self, *given)
                 self._set_honest_score(attempt("honest_score_", compute, Honest()))
-
-    def _set_resources(self, source: OptimizerSource) -> None:
-        """Set the attributes that scikit-learn's halving searches also have."""
-        amounts = source.optimizer._rungs.amounts
-        self.n_resources_ = list(amounts)
-        rungs = self.cv_results_["iter"]
-        self.n_candidates_ = np.bincount(rungs, minlength=len(amounts)).tolist()
-        self.min_resources_, self.max_resources_ = amounts[0], amounts[-1]
 
     def _set_honest_score(self, found: Honest) -> None:
         self.honest_score_, self.honest_interval_ = found.score, found.interval
@@ -617,7 +605,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             self.honest_optimism_ = float(self.best_score_ - found.score)
 
     def _source(
-        self, journal: Journal, data: Params, n_iter: int | None
+        self, journal: Journal, data: Data, n_iter: int | None
     ) -> OptimizerSource:
         """Return the source of candidates, after all checks that need no fit."""
         return prepared(self, journal, data, n_iter or self.n_iter)
