@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from skrobustbo._sklearn_compat import NO_FITS, OTHER_SPLITS, num_samples
 from skrobustbo._trials import SINGLE, Evaluation, FoldResult, RawResult
+
+Splits = Sequence[tuple[Any, Any]]
 
 
 def checked_cv(cv: Any, owner: str) -> Any:
@@ -26,9 +29,7 @@ def checked_cv(cv: Any, owner: str) -> Any:
     return splits
 
 
-def check_splits(
-    splits: Sequence[tuple[Any, Any]], n_splits: int, n_samples: int, owner: str
-) -> None:
+def check_splits(splits: Splits, n_splits: int, n_samples: int, owner: str) -> None:
     """Raise a ValueError unless there are splits of the data, as many as announced."""
     if not splits:
         raise ValueError(NO_FITS)
@@ -36,19 +37,13 @@ def check_splits(
         raise ValueError(
             f"{OTHER_SPLITS} Expected {n_splits} splits, got {len(splits)}"
         )
-    _check_rows(splits, n_samples, owner)
-
-
-def _check_rows(splits: Iterable[tuple[Any, Any]], n_samples: int, owner: str) -> None:
-    """Raise a ValueError for a split that is not of rows of the data."""
-    for split in splits:
-        for rows in map(np.asarray, split):
-            if not _are_rows(rows, n_samples):
-                raise ValueError(
-                    f"The 'cv' of {owner} must give numbers of rows of the data, from "
-                    f"0 to {n_samples - 1}, or one True or False for each. Got "
-                    f"{_kind(rows)} instead; draw the splits from these data."
-                )
+    for rows in map(np.asarray, chain(*splits)):
+        if not _are_rows(rows, n_samples):
+            raise ValueError(
+                f"The 'cv' of {owner} must give numbers of rows of the data, from 0 to "
+                f"{n_samples - 1}, or one True or False for each. Got {_kind(rows)} "
+                "instead; draw the splits from these data."
+            )
 
 
 def _kind(value: Any) -> str:

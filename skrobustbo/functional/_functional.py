@@ -7,7 +7,7 @@ import reprlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def maximize(
     constraints: Callable[[dict[str, Any]], bool] | None = None,
     n_jobs: int | None = None,
     batch_size: int = 1,
-    schedule: str = "rounds",
+    schedule: Literal["rounds", "window", "free"] = "rounds",
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -144,7 +144,7 @@ def minimize(
     constraints: Callable[[dict[str, Any]], bool] | None = None,
     n_jobs: int | None = None,
     batch_size: int = 1,
-    schedule: str = "rounds",
+    schedule: Literal["rounds", "window", "free"] = "rounds",
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -205,12 +205,18 @@ def _run(
     if callback is not None:
         checked_callable("callback", callback, owner, "the result so far")
     n_at_once = checked_count("batch_size", workers["batch_size"], owner)
-    in_rounds = _checked_schedule(workers["schedule"], owner) == "rounds"
+    schedule, known = workers["schedule"], ["rounds", "window", "free"]
+    if schedule not in known:
+        raise ValueError(
+            f"The 'schedule' of {owner} must be one of {known}. Got {schedule!r} "
+            "instead."
+        )
+    in_rounds = schedule == "rounds"
     optimizer = Optimizer(space, horizon=n_iter, **settings)
     run = _Calls(optimizer, n_iter, n_at_once if in_rounds else 1, callback, sign)
     flown = Schedule(
         n_in_flight=1 if in_rounds else n_at_once,
-        in_order=workers["schedule"] != "free",
+        in_order=schedule != "free",
     )
     plan, stops = Plan(flown, 1, run.ask, run.tell), Stops(interruptible=True)
     pool = JoblibPool(_Evaluation(func), workers["n_jobs"], stops)
@@ -267,16 +273,6 @@ def _cut_short(
                 f"{count(result.nfev, 'evaluation')}, {best}{at}."
             )
     raise error
-
-
-def _checked_schedule(schedule: Any, owner: str) -> str:
-    known = ["rounds", "window", "free"]
-    if schedule not in known:
-        raise ValueError(
-            f"The 'schedule' of {owner} must be one of {known}. Got {schedule!r} "
-            "instead."
-        )
-    return str(schedule)
 
 
 class _Evaluation:

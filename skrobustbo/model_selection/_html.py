@@ -87,7 +87,9 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     svg : str
         Text and axes have the colour of the text around them.
     """
-    name = printable(name)
+    name, n = printable(name), count(len(scores), "candidate")
+    found = np.isfinite(scores).any()
+    best = f"best {name} {np.nanmax(scores):.4g}" if found else f"no {name}"
     frame, drawn = Frame(len(scores), *limits(scores)), np.clip(scores, -_HUGE, _HUGE)
     parts = [
         _initial(frame, n_initial),
@@ -98,19 +100,12 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         f'width="{_WIDTH}" height="{_HEIGHT}" role="img" '
-        f'aria-label="{_title(scores, name)}" '
+        f'aria-label="{html.escape(f"{best} after {n}", quote=True)}" '
         'style="max-width: 100%; height: auto; color: inherit" '
         'font-family="sans-serif" font-size="12" fill="currentColor">'
         + "".join(parts)
         + "</svg>"
     )
-
-
-def _title(scores: Array, name: str) -> str:
-    found = np.isfinite(scores).any()
-    best = f"best {name} {np.nanmax(scores):.4g}" if found else f"no {name}"
-    says = f"{best} after {count(len(scores), 'candidate')}"
-    return html.escape(says, quote=True)
 
 
 def limits(scores: Array) -> tuple[float, float]:

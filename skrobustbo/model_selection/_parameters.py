@@ -167,23 +167,17 @@ def slips(
     one of other names that are known (`also`).
     """
     found = {}
-    listed = estimator.get_params(deep=True)
-    for branch in space.branches:
-        for names, settings in _placed(extra or branch.names, branch):
-            for above in settings:
-                known = with_settings(listed, above)
-                for name in names:
-                    if name in known:
-                        continue
-                    owner, prefix = _owner(name, known, estimator)
-                    valid = {*owner.get_params(deep=True), *_documented(owner)}
-                    valid |= set() if prefix else set(also)
-                    near = slip_of(name.removeprefix(prefix), valid)
-                    if near is not None:
-                        found[name] = (
-                            f"{_kind(owner)} takes {name!r}, but neither lists nor "
-                            f"documents it; did you mean {prefix + near!r}?"
-                        )
+    for name, known in _situations(estimator, space, extra):
+        if name in known:
+            continue
+        owner, prefix = _owner(name, known, estimator)
+        valid = {*owner.get_params(deep=True), *_documented(owner)}
+        near = slip_of(name.removeprefix(prefix), valid | set(() if prefix else also))
+        if near is not None:
+            found[name] = (
+                f"{_kind(owner)} takes {name!r}, but neither lists nor documents it; "
+                f"did you mean {prefix + near!r}?"
+            )
     return found
 
 
@@ -212,13 +206,19 @@ def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
 
     None where that is not known.
     """
+    return distinct(s.get(name) for _, s in _situations(estimator, space, [name]))
+
+
+def _situations(
+    estimator: Any, space: Space, names: Iterable[str] | None = None
+) -> Iterator[tuple[str, Params]]:
+    """Give names, by default all, each with the settings that it may stand in."""
     listed = estimator.get_params(deep=True)
-    return distinct(
-        with_settings(listed, above).get(name)
-        for branch in space.branches
-        for _, settings in _placed([name], branch)
-        for above in settings
-    )
+    for branch in space.branches:
+        for group, values in _placed(names or branch.names, branch):
+            for above in values:
+                settings = with_settings(listed, above)
+                yield from ((name, settings) for name in group)
 
 
 def _placed(names: Iterable[str], branch: Space) -> Iterator[Placed]:

@@ -59,7 +59,8 @@ def _columns(cv_results: Any, metric: str | None) -> Any:
 
     In a table, parameters that a candidate does not have are missing values.
     """
-    if not _is_table(cv_results) or "params" in cv_results:
+    is_table = hasattr(cv_results, "columns") and hasattr(cv_results, "iloc")
+    if not is_table or "params" in cv_results:
         return cv_results
     columns = {name: cv_results[name].to_numpy() for name in cv_results.columns}
     names = [name for name in columns if str(name).startswith(_PARAM)]
@@ -73,10 +74,6 @@ def _columns(cv_results: Any, metric: str | None) -> Any:
         missing = [_is_missing(value) for value in values]
         columns[name] = np.ma.MaskedArray(values, mask=missing)
     return columns
-
-
-def _is_table(value: Any) -> bool:
-    return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
 def _is_missing(value: Any) -> bool:
