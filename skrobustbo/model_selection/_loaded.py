@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
@@ -174,7 +173,13 @@ def _loaded(contents: Contents) -> LoadedSearch:
     header, last = contents.header, contents.runs[-1]
     outline = header["outline"]
     space = _space(contents)
-    trials, metrics = trials_in(contents, partial(_choice, space))
+
+    def choice(branch: int, name: str, index: int) -> Any:
+        """Return a choice; of too many, the index."""
+        choices = space[branch][name]
+        return choices[index] if choices else index
+
+    trials, metrics = trials_in(contents, choice)
     metric = _metric(contents, metrics)
     over = _finished(contents, trials, metric)
     return LoadedSearch(
@@ -251,12 +256,6 @@ def _choices(choices: Sequence[Any] | None) -> list[Any] | None:
         str(choice[TEXT]) if is_text else from_json(choice)
         for choice, is_text in zip(choices, texts, strict=True)
     ]
-
-
-def _choice(space: Sequence[Branch], branch: int, name: str, index: int) -> Any:
-    """Return a choice; of too many, the index."""
-    choices = space[branch][name]
-    return choices[index] if choices else index
 
 
 def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:

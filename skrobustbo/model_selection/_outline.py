@@ -114,15 +114,12 @@ def _described(items: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _of_space(space: Space) -> dict[str, str]:
-    branches = space.branches
-    if len(branches) == 1:
-        return _of_branch(branches[0])
-    found = {
-        f"branch {i}{f' {name}' if name else ''}": text
-        for i, branch in enumerate(branches)
-        for name, text in _of_branch(branch).items()
-    }
-    return {"": f"{len(branches)} branches", **found}
+    found = [_of_branch(branch) for branch in space.branches]
+    if len(found) == 1:
+        return found[0]
+    items = ((i, *item) for i, texts in enumerate(found) for item in texts.items())
+    named = {f"branch {i}{name and f' {name}'}": text for i, name, text in items}
+    return {"": f"{len(found)} branches", **named}
 
 
 def _of_branch(space: Space) -> dict[str, str]:

@@ -93,11 +93,7 @@ class SearchResource:
         given = self._given.max
         if self.name == ROWS:
             n = num_samples(self._data["X"])
-            if given is not None and given > n:
-                raise ValueError(
-                    "The 'max' of Resource must be at most the number of rows, "
-                    f"{n}. Got {given!r} instead."
-                )
+            _check_most("max", given, n, "the number of rows")
             return int(given or n)
         present = present_values(estimator, space, self.name)
         full: Any = given or (present[0] if len(present) == 1 else None)
@@ -118,11 +114,7 @@ class SearchResource:
             least = -(-self.full // given.factor**_BELOW)
             rows = _ROWS * (self._n_classes() or 1) if self.name == ROWS else 1
             return int(min(max(least, rows), self.full))
-        if given.min > self.full:
-            raise ValueError(
-                f"The 'min' of Resource must be at most the full {self.name}, "
-                f"{self.full}. Got {given.min!r} instead."
-            )
+        _check_most("min", given.min, self.full, f"the full {self.name}")
         return int(given.min)
 
     def _n_classes(self) -> int | None:
@@ -132,6 +124,14 @@ class SearchResource:
             return None
         kinds = ("binary", "multiclass")
         return len(np.unique(np.asarray(y))) if type_of_target(y) in kinds else None
+
+
+def _check_most(name: str, value: int | None, most: int, what: str) -> None:
+    if value is not None and value > most:
+        raise ValueError(
+            f"The '{name}' of Resource must be at most {what}, {most}. Got {value!r} "
+            "instead."
+        )
 
 
 def _check_parameter(given: Resource, estimator: Any, space: Space) -> None:
