@@ -24,23 +24,6 @@ FRAME = '  File "'
 
 
 @dataclass(frozen=True)
-class Failure:
-    """One cause of failures.
-
-    Attributes
-    ----------
-    cause : str
-        Type and first line of the exception.
-    n_folds, n_candidates : int
-        How often it happened.
-    """
-
-    cause: str
-    n_folds: int
-    n_candidates: int
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What the report needs besides the fitted attributes.
 
@@ -82,8 +65,12 @@ class Outcome:
     changed: Sequence[str] = ()
 
     @property
-    def failures(self) -> list[Failure]:
-        """The causes of failed folds, the most frequent first."""
+    def failures(self) -> list[tuple[str, int, int]]:
+        """The causes of failed folds, each with how many folds and candidates it cost.
+
+        A cause is the type and the first line of an exception. The most frequent one
+        comes first.
+        """
         folds: Counter[str] = Counter()
         candidates: Counter[str] = Counter()
         for trial in self.trials:
@@ -91,7 +78,7 @@ class Outcome:
             folds.update(found)
             candidates.update(set(found))
         # Equally frequent ones stay in the order in which they came.
-        return [Failure(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
+        return [(c, n, candidates[c]) for c, n in folds.most_common(_CAUSES)]
 
     @property
     def n_failed(self) -> int:

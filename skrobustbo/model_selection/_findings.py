@@ -43,15 +43,6 @@ class Edge:
     legal: bool
 
 
-@dataclass(frozen=True)
-class Share:
-    """What one branch had of the budget, and its best score (nan if none)."""
-
-    number: int
-    n_candidates: int
-    best: float
-
-
 #: What is read of `cv_results_`, besides the scores.
 _COLUMNS = (
     "params",
@@ -209,16 +200,14 @@ class Findings:
         space = self.notes.optimizer.space
         return [space.owner(params) for params in self.params]
 
-    @cached_property
-    def shares(self) -> list[Share]:
-        """How the budget was shared among branches."""
-        owners = np.array(self.owners)
-        found = []
+    @property
+    def shares(self) -> list[tuple[int, float]]:
+        """How many candidates each branch had, and its best score, nan if none."""
+        owners, found = np.array(self.owners), []
         for i in range(len(self.notes.optimizer.space.branches)):
             scores = self.scores[owners == i]
-            scores = scores[np.isfinite(scores)]
-            best = float(scores.max()) if len(scores) else math.nan
-            found.append(Share(i, int(np.sum(owners == i)), best))
+            best = np.nanmax(scores) if np.isfinite(scores).any() else math.nan
+            found.append((len(scores), float(best)))
         return found
 
     @property

@@ -17,7 +17,7 @@ from skrobustbo.model_selection._checks import (
 from skrobustbo.model_selection._outline import call_of, fingerprint, outline
 from skrobustbo.model_selection._parameters import check_names
 from skrobustbo.model_selection._previous import known_before
-from skrobustbo.model_selection._resource import SearchResource
+from skrobustbo.model_selection._resource import staged
 from skrobustbo.model_selection._settings import Data, Search, resource_of
 from skrobustbo.model_selection._source import OptimizerSource
 from skrobustbo.optimizer import Optimizer
@@ -47,9 +47,6 @@ def prepared(
     space = search.param_space
     space = space if isinstance(space, Space) else Space(space)
     check_names(space, search.estimator)
-    given, resource = resource_of(search), None
-    if given is not None:
-        resource = SearchResource(given, search.estimator, space, data)
     before = known_before(search, data, space)
     earlier = None if before is None else before.description
     # Data are described, which takes a while, where the description goes to a file.
@@ -63,6 +60,9 @@ def prepared(
         outline=lambda: outline(search, space),
         call=lambda: call_of(search),
     )
+    given, amounts, axis = resource_of(search), None, None
+    if given is not None:
+        amounts, axis = staged(given, search.estimator, space, data, seed)
     first = initial_points(search, space)
     if before is not None:
         first, horizon = [*first, *before.first], horizon + len(before.told)
@@ -75,12 +75,11 @@ def prepared(
             initial_params=first,
             constraints=search.constraints,
             horizon=int(min(horizon, space.size)),
-            resources=None if resource is None else resource.amounts,
+            resources=amounts,
             random_state=seed,
         )
         if before is not None:
             optimizer._tell_earlier(before.told)
         return optimizer
 
-    axis = None if resource is None else resource.axis(seed)
     return OptimizerSource(search, fresh, journal, n_iter, before, axis)

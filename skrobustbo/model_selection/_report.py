@@ -14,10 +14,10 @@ from skrobustbo._names import be, count, every, printable
 from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
 from skrobustbo.model_selection._failures import FRAME
-from skrobustbo.model_selection._findings import Edge, Findings, Share
+from skrobustbo.model_selection._findings import Edge, Findings
 from skrobustbo.model_selection._settings import resource_of
 from skrobustbo.model_selection._softly import Attempt
-from skrobustbo.space import constants
+from skrobustbo.space import Space, constants
 
 #: Gives the lines of a section.
 Section = Callable[[Findings], Iterable[str]]
@@ -152,23 +152,23 @@ def _model(found: Findings) -> Iterator[str]:
 
 
 def _branches(found: Findings) -> Iterator[str]:
-    shares = sorted(found.shares, key=lambda s: (math.isnan(s.best), -s.best))
-    names = {share.number: _branch_name(found, share) for share in shares}
-    width = max(map(len, names.values()))
-    for share in shares if len(shares) > 1 else ():
-        best = "no score"
-        if not math.isnan(share.best):
-            best = f"best {with_error(share.best, found.standard_error, both=False)}"
-        won = found.best is not None and found.owners[found.best] == share.number
-        counts = f"{count(share.n_candidates, 'candidate')}, {best}"
-        yield f"{names[share.number]:<{width}}  {counts}{' (won)' if won else ''}"
+    if len(found.shares) < 2:
+        return
+    names = [_branch_name(*b) for b in enumerate(found.notes.optimizer.space.branches)]
+    winner = None if found.best is None else found.owners[found.best]
+    shares = [(best, i, n) for i, (n, best) in enumerate(found.shares)]
+    shares.sort(key=lambda share: (math.isnan(share[0]), -share[0]))
+    for best, i, n in shares:
+        says = f"best {with_error(best, found.standard_error, both=False)}"
+        says = "no score" if math.isnan(best) else says
+        counts = f"{count(n, 'candidate')}, {says}{' (won)' if i == winner else ''}"
+        yield f"{names[i]:<{max(map(len, names))}}  {counts}"
 
 
-def _branch_name(found: Findings, share: Share) -> str:
+def _branch_name(number: int, branch: Space) -> str:
     """Name a branch by its constants, else by its parameters."""
-    branch = found.notes.optimizer.space.branches[share.number]
     fixed = [f"{k}={setting(value, 30)}" for k, value in constants(branch).items()]
-    return ", ".join(fixed or branch.dimensions) or f"branch {share.number + 1}"
+    return ", ".join(fixed or branch.dimensions) or f"branch {number + 1}"
 
 
 def _edge(edge: Edge) -> str:
@@ -185,10 +185,9 @@ def _failures(found: Findings) -> Iterator[str]:
     if causes:
         n, n_failed = len(found.scores), found.notes.n_failed
         yield f"{n_failed} of {count(n, _row(found))} got no score"
-    for failure in causes[:_CAUSES]:
-        where = f"({count(failure.n_candidates, _row(found))})"
-        times = count(failure.n_folds, "fold")
-        yield f"  {times} {where}: {clipped(failure.cause, 150)}"
+    for cause, n_folds, n_rows in causes[:_CAUSES]:
+        where = f"({count(n_rows, _row(found))})"
+        yield f"  {count(n_folds, 'fold')} {where}: {clipped(cause, 150)}"
     if len(causes) > _CAUSES:
         yield f"  and {count(len(causes) - _CAUSES, 'other cause')}"
 

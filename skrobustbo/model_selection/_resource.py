@@ -1,4 +1,4 @@
-"""The resource of a search: what it is, its amounts, and what folds get of it."""
+"""The resource of a search: its amounts, and what folds get of it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ _ROWS = 20
 _TO_FIT = 7
 
 
-class SearchResource:
-    """The resource of a search.
+def staged(
+    given: Resource, estimator: Any, space: Space, data: Data, seed: int
+) -> tuple[list[int], ResourceAxis]:
+    """Return the amounts of a resource, ascending, and what folds get a part of.
 
     Parameters
     ----------
@@ -38,92 +40,64 @@ class SearchResource:
         What is searched.
     data : dict
         What is passed to `fit`, by name.
-
-    Attributes
-    ----------
-    amounts : list of int
-        The amounts of the rungs, ascending.
+    seed : int
+        Draws subsets of rows.
 
     Raises
     ------
     ValueError
         If a setting does not fit the data or the estimator.
     """
+    n, strata, groups = num_samples(data["X"]), None, data.get("groups")
+    if given.name == ROWS:
+        _check_most("max", given.max, n, "the number of rows")
+        full, strata = int(given.max or n), _strata(estimator, data.get("y"))
+        rows = _ROWS * (1 if strata is None else int(strata.max()) + 1)
+    else:
+        full, rows = _full_value(given, estimator, space), 1
+    _check_most("min", given.min, full, f"the full {given.name}")
+    least = given.min or min(max(-(-full // given.factor**_BELOW), rows), full)
+    amounts = [full]
+    while (lower := -(-full // given.factor ** len(amounts))) >= least:
+        if lower == amounts[0]:
+            break
+        amounts.insert(0, lower)
+    if len(amounts) == 1:
+        warn(
+            f"All folds get the full {given.name}, {full}: a smaller amount would be "
+            f"below min={least}.",
+            stacklevel=_TO_FIT,
+        )
+    if groups is not None:
+        groups = np.unique(flat(groups), return_inverse=True)[1]
+    return amounts, ResourceAxis(given.name, full, n, seed, strata, groups)
 
-    def __init__(
-        self, given: Resource, estimator: Any, space: Space, data: Data
-    ) -> None:
-        self.name, self._given, self._data = given.name, given, data
-        self._is_classifier = is_classifier(estimator)
-        slip = None
-        if self.name != ROWS:
-            _check_parameter(given, estimator, space)
-            found = slips(estimator, space, {self.name: 1}, also=[ROWS])
-            slip = found.get(self.name)
-        self.full = self._full(estimator, space, slip)
-        if slip:
-            warn(f"In 'resource', {slip}", stacklevel=_TO_FIT)
-        least = self._least()
-        amounts = [self.full]
-        while (lower := -(-self.full // given.factor ** len(amounts))) >= least:
-            if lower == amounts[0]:
-                break
-            amounts.insert(0, lower)
-        self.amounts = amounts
-        if len(amounts) == 1:
-            warn(
-                f"All folds get the full {self.name}, {self.full}: a smaller amount "
-                f"would be below min={least}.",
-                stacklevel=_TO_FIT,
-            )
 
-    def axis(self, seed: int) -> ResourceAxis:
-        """Return what folds get of it; `seed` draws subsets of rows."""
-        X, y, groups = (self._data.get(name) for name in ("X", "y", "groups"))
-        n = num_samples(X)
-        strata = None
-        if self.name == ROWS and self._n_classes() is not None:
-            strata = np.unique(flat(y), return_inverse=True)[1]
-        if groups is not None:
-            groups = np.unique(flat(groups), return_inverse=True)[1]
-        return ResourceAxis(self.name, self.full, n, seed, strata, groups)
+def _strata(estimator: Any, y: Any) -> Any:
+    """Return the class of each row as a number, None where rows have none."""
+    if not is_classifier(estimator) or y is None:
+        return None
+    has_classes = type_of_target(y) in ("binary", "multiclass")
+    return np.unique(flat(y), return_inverse=True)[1] if has_classes else None
 
-    def _full(self, estimator: Any, space: Space, slip: str | None) -> int:
-        """Return the full amount: all rows, or what the estimator has, by default."""
-        given = self._given.max
-        if self.name == ROWS:
-            n = num_samples(self._data["X"])
-            _check_most("max", given, n, "the number of rows")
-            return int(given or n)
-        present = present_values(estimator, space, self.name)
-        full: Any = given or (present[0] if len(present) == 1 else None)
-        if not _is_amount(full):
-            shown = " or ".join("not set" if v is None else repr(v) for v in present)
-            raise ValueError(
-                "The 'max' of Resource must be given where the estimator's "
-                f"{self.name!r} is not a positive integer. It is {shown}; set it, or "
-                f"pass Resource({self.name!r}, max=...)."
-                f"{' Note that ' + slip if slip else ''}"
-            )
-        return int(full)
 
-    def _least(self) -> int:
-        """Return the smallest amount allowed."""
-        given = self._given
-        if given.min is None:
-            least = -(-self.full // given.factor**_BELOW)
-            rows = _ROWS * (self._n_classes() or 1) if self.name == ROWS else 1
-            return int(min(max(least, rows), self.full))
-        _check_most("min", given.min, self.full, f"the full {self.name}")
-        return int(given.min)
-
-    def _n_classes(self) -> int | None:
-        """Return the number of classes, None where rows have none."""
-        y = self._data.get("y")
-        if not self._is_classifier or y is None:
-            return None
-        kinds = ("binary", "multiclass")
-        return len(np.unique(np.asarray(y))) if type_of_target(y) in kinds else None
+def _full_value(given: Resource, estimator: Any, space: Space) -> int:
+    """Return the full amount of a parameter: what the estimator has, by default."""
+    name = given.name
+    _check_parameter(given, estimator, space)
+    slip = slips(estimator, space, {name: 1}, also=[ROWS]).get(name)
+    present = present_values(estimator, space, name)
+    full: Any = given.max or (present[0] if len(present) == 1 else None)
+    if not _is_amount(full):
+        shown = " or ".join("not set" if v is None else repr(v) for v in present)
+        raise ValueError(
+            f"The 'max' of Resource must be given where the estimator's {name!r} is "
+            f"not a positive integer. It is {shown}; set it, or pass "
+            f"Resource({name!r}, max=...).{' Note that ' + slip if slip else ''}"
+        )
+    if slip:
+        warn(f"In 'resource', {slip}", stacklevel=_TO_FIT + 1)
+    return int(full)
 
 
 def _check_most(name: str, value: int | None, most: int, what: str) -> None:

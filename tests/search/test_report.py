@@ -24,7 +24,7 @@ from fake_estimators import Fake
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, Space
 from skrobustbo._text import with_error
 from skrobustbo._trials import SINGLE, Evaluation, FoldResult, Trial
-from skrobustbo.model_selection._failures import Failure, Outcome
+from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, _has_ends, _total_effects
 from skrobustbo.model_selection._limits import goes_on, largest_score
 from skrobustbo.watching import main as watch
@@ -409,8 +409,8 @@ def test_scores_that_are_not_finite_are_failures():
 def test_notes_hold_no_tracebacks():
     space = {"a": Real(0, 1), "fails": [None, "long"]}
     search = fitted(space=space)
-    (failure,) = search._notes.failures
-    assert failure.cause == "RuntimeError: first line"
+    ((cause, _, _),) = search._notes.failures
+    assert cause == "RuntimeError: first line"
     assert len(pickle.dumps(search._notes.failures)) < 1000
 
 
@@ -425,7 +425,7 @@ def test_failures_are_counted_from_the_trials():
     ]
     notes = Outcome(optimizer=None, metric=None, n_planned=4, trials=trials)
     assert notes.n_failed == 2
-    assert notes.failures == [Failure("ValueError: no", n_folds=3, n_candidates=2)]
+    assert notes.failures == [("ValueError: no", 3, 2)]
 
 
 def test_failures_with_a_number_as_error_score():
