@@ -303,11 +303,10 @@ class Findings:
         it allows more than what the best candidate is ahead of the middle one, and more
         than the error of its score.
         """
-        bound = getattr(self.notes.optimizer, "regret_bound", None)
-        if bound is None or self.best is None:
+        if self.best is None:
             return None
         try:
-            left = float(bound(calibrated=True))
+            left = float(self.notes.optimizer.regret_bound(calibrated=True))
         # No model yet, one that fails, or no certificate.
         except (ValueError, NotImplementedError, ArithmeticError):
             return None

@@ -14,6 +14,7 @@ from skrobustbo._sklearn_compat import (
     score_function,
     score_sign,
 )
+from skrobustbo.model_selection._parameters import present_values
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Categorical, Space
 
@@ -188,9 +189,7 @@ def _owners(estimator: Any, branch: Space, path: str) -> list[Any]:
     if isinstance(dimension, Categorical):
         found = list(dimension.choices)
     else:
-        outer, _, name = path.rpartition("__")
-        outside = _owners(estimator, branch, outer)
-        found = [owner.get_params(deep=True).get(name) for owner in outside]
+        found = present_values(estimator, branch, path)
     return [owner for owner in found if hasattr(owner, "get_params")]
 
 

@@ -223,10 +223,7 @@ class Search(BaseSearchCV):
         params : dict
         """
         found: Params = super().get_params(deep=False)
-        if deep:
-            own = {**found, "previous": None}
-            found |= nested_params(own)
-        return found
+        return found | (nested_params({**found, "previous": None}) if deep else {})
 
     def __sklearn_clone__(self) -> Any:
         bare = copy(self)
