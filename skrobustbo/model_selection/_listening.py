@@ -85,17 +85,14 @@ def listening(search: Search) -> Iterator[Callable[[str], None]]:
         if begins is not None:
             _call(lambda: begins(search, identity), "at the beginning")
 
-    def end(records: list[Record] | None) -> None:
-        if has_begun and ends is not None:
-            _call(lambda: ends(search, records), "at the end")
-
+    records = None
     try:
         yield begin
-    except BaseException:
-        end(None)
-        raise
-    notes = search._notes
-    end([record_of(trial, notes.metric) for trial in notes.trials])
+        notes = search._notes
+        records = [record_of(trial, notes.metric) for trial in notes.trials]
+    finally:
+        if has_begun and ends is not None:
+            _call(lambda: ends(search, records), "at the end")
 
 
 def _call(listener: Callable[[], Any], about: str) -> None:
