@@ -48,12 +48,11 @@ def prepared(
     space = space if isinstance(space, Space) else Space(space)
     check_names(space, search.estimator)
     before = known_before(search, data, space)
-    earlier = None if before is None else before.description
     # Data are described, which takes a while, where the description goes to a file.
     described = {} if journal.path is None else data
     seed, drawn = search.random_state, not isinstance(search.random_state, Integral)
     seed, horizon = journal.begin(
-        lambda: fingerprint(search, space, described, earlier),
+        lambda: fingerprint(search, space, described, before.description),
         seed=drawn_seed(seed, "RobustBayesSearchCV") if drawn else int(seed),
         n_iter=n_iter,
         drawn=drawn,
@@ -63,9 +62,8 @@ def prepared(
     given, amounts, axis = resource_of(search), None, None
     if given is not None:
         amounts, axis = staged(given, search.estimator, space, data, seed)
-    first = initial_points(search, space)
-    if before is not None:
-        first, horizon = [*first, *before.first], horizon + len(before.told)
+    first = [*initial_points(search, space), *before.first]
+    horizon += len(before.told)
 
     def fresh() -> Optimizer:
         optimizer = Optimizer(
@@ -78,8 +76,7 @@ def prepared(
             resources=amounts,
             random_state=seed,
         )
-        if before is not None:
-            optimizer._tell_earlier(before.told)
+        optimizer._tell_earlier(before.told)
         return optimizer
 
     return OptimizerSource(search, fresh, journal, n_iter, before, axis)

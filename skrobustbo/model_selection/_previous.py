@@ -45,7 +45,7 @@ _UNREADABLE = "a choice of a list that has changed"
 
 @dataclass(frozen=True)
 class Before:
-    """What is known of a search before its first candidate.
+    """What is known of a search before its first candidate; by default nothing.
 
     Attributes
     ----------
@@ -53,20 +53,20 @@ class Before:
         Candidates to try first.
     told : list of (dict, float)
         What the model is told; those to try first are not among them.
-    description : str
+    description : str or None
         Tells these candidates from others.
     says : str
         What the report says of them.
     """
 
-    first: Sequence[Params]
-    told: Sequence[tuple[Params, float]]
-    description: str
-    says: str
+    first: Sequence[Params] = ()
+    told: Sequence[tuple[Params, float]] = ()
+    description: str | None = None
+    says: str = ""
 
 
-def known_before(search: Search, data: Data, space: Space) -> Before | None:
-    """Return what `previous` says that is of use in a space; None without it.
+def known_before(search: Search, data: Data, space: Space) -> Before:
+    """Return what `previous` says that is of use in a space.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def known_before(search: Search, data: Data, space: Space) -> Before | None:
         If none of the candidates fits the space, or they are of other data.
     """
     if search.previous is None:
-        return None
+        return Before()
     given = _read(search, data, space)
     points, reason = _fitting(given, space, search.estimator)
     first = _best(points, search.constraints, 1 if given.same_data else _FIRST)
