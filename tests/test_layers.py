@@ -287,19 +287,19 @@ BUDGET = {
     "_threads": 70,
     "_trials": 190,
     "acquisition": 610,
-    "checkpoint": 1480,
+    "checkpoint": 1485,
     "displays": 2200,
     "evaluation": 2470,
     "functional": 240,
     "integrations": 1010,
     "kernels": 690,
-    "model_selection": 3490,
+    "model_selection": 3355,
     "optimizer": 1770,
     "policies": 2770,
     "previous": 110,
     "space": 1830,
     "surrogate": 1210,
-    "watching": 360,
+    "watching": 350,
 }
 
 

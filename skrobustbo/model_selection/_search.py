@@ -342,18 +342,17 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ...
         """
         check_is_fitted(self, "_notes")
+        nothing = f"{type(self).__name__}: no report could be written"
         with softly() as attempt:
-            nothing = f"{type(self).__name__}: no report could be written"
-            missing: list[str] | None = attempt("the report", self._missing, None)
-            if missing is None:
-                return nothing
+            missing = attempt("the report", self._missing, None)
             if missing:
                 raise ValueError(
                     "The 'cv_results_' of a search must have all its columns for a "
                     f"report. Got none for {missing}; fit again, and drop them from a "
                     "copy."
                 )
-            return attempt("the report", partial(self._told, report, attempt), nothing)
+            told = partial(self._told, report, attempt)
+            return nothing if missing is None else attempt("the report", told, nothing)
 
     def trials_dataframe(self) -> Any:
         """Return a table of the candidates, as a pandas DataFrame.
