@@ -284,7 +284,7 @@ BUDGET = {
     "_sklearn_compat": 140,
     "_sobol": 20,
     "_text": 40,
-    "_threads": 70,
+    "_threads": 75,
     "_trials": 190,
     "acquisition": 610,
     "checkpoint": 1485,
