@@ -9,53 +9,37 @@ descriptor that stays open as long as the database does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import BinaryIO
 
-#: Returns so many bytes from a place on; fewer at the end of the file.
-Read = Callable[[int, int], bytes]
-_Key = tuple[int, int]
+#: The device and the number of a file.
+Key = tuple[int, int]
 
-_held: dict[_Key, Held] = {}
+#: Descriptors of the files that this process has open as databases.
+_held: dict[Key, int] = {}
 _lock = Lock()
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 
 
-class Held:
-    """A descriptor of a file that this process has open as a database.
-
-    Parameters
-    ----------
-    key : tuple of int
-        The device and the number of the file.
-    descriptor : int
-        Its descriptor.
-    """
-
-    def __init__(self, key: _Key, descriptor: int) -> None:
-        self.key, self.descriptor = key, descriptor
-
-    def release(self) -> None:
-        """Close the descriptor, once the database is closed."""
-        with _lock:
-            if _held.get(self.key) is self:
-                del _held[self.key]
-                os.close(self.descriptor)
-
-
-def hold(path: str) -> Held:
-    """Keep a descriptor of a file for reading it, until it is released."""
-    descriptor = os.open(path, _FLAGS)
-    held = Held(_key(os.fstat(descriptor)), descriptor)
+def hold(path: str) -> Key:
+    """Keep a descriptor of a file for reading it; return what releases it."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    key = _key(os.fstat(descriptor))
     with _lock:
-        _held[held.key] = held
-    return held
+        _held[key] = descriptor
+    return key
+
+
+def release(key: Key) -> None:
+    """Close the descriptor of a file, once its database is closed."""
+    with _lock:
+        os.close(_held.pop(key))
 
 
 @contextmanager
-def opened(path: str, *, writing: bool = False) -> Iterator[Read]:
-    """Return a context that gives what reads a file.
+def opened(path: str, *, writing: bool = False) -> Iterator[BinaryIO]:
+    """Return a context that gives a file to be read, from its beginning.
 
     Parameters
     ----------
@@ -69,24 +53,16 @@ def opened(path: str, *, writing: bool = False) -> Iterator[Read]:
     OSError
         If it cannot be opened.
     """
-    with _lock:
+    with _lock:  # its database may not be closed meanwhile
         held = _held.get(_key(os.stat(path)))
-        if held is not None:  # its database may not be closed meanwhile
-            yield _reader(held.descriptor)
+        if held is not None:
+            with open(held, "rb", closefd=False) as file:
+                file.seek(0)
+                yield file
             return
     with open(path, "r+b" if writing else "rb") as file:
-        yield _reader(file.fileno())
+        yield file
 
 
-def _key(status: os.stat_result) -> _Key:
+def _key(status: os.stat_result) -> Key:
     return status.st_dev, status.st_ino
-
-
-def _reader(descriptor: int) -> Read:
-    def read(n: int, place: int) -> bytes:
-        if hasattr(os, "pread"):
-            return os.pread(descriptor, n, place)
-        os.lseek(descriptor, place, os.SEEK_SET)
-        return os.read(descriptor, n)
-
-    return read

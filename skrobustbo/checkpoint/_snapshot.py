@@ -10,15 +10,21 @@ database that is not in the log. The two copies are then what a crash would leav
 and SQLite recovers from that: a page of the database that was copied half way is in the
 log as a whole. If the log was reset meanwhile, which changes the numbers at its
 beginning, the copy is taken again.
+
+Shared locks are no way out, although SQLite can read beside a writer with them. A
+search whose process copies its own files, as a callback that backs them up does, loses
+its locks; the next reader then shortens the memory that the two share, and the search
+dies of a bus error. And what has only read a finished file leaves files beside it.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from skrobustbo.checkpoint import _ours as ours
@@ -28,7 +34,6 @@ from skrobustbo.checkpoint._lock import CheckpointError, NotBegun, begin_of
 _LOG = "-wal"
 #: Length of what the log begins with.
 _LOG_HEAD = 32
-_CHUNK = 2**20
 #: How often a copy is tried, and the seconds between.
 _TRIES, _PAUSE = 20, 0.05
 
@@ -77,13 +82,14 @@ def missing(path: str) -> CheckpointError:
 def _take(path: str, copy: str) -> None:
     for _ in range(_TRIES):
         before = _state(path)
-        with ours.opened(path) as read:
-            _write(read, copy)
-        try:
-            with ours.opened(path + _LOG) as read:
-                _write(read, copy + _LOG)
-        except FileNotFoundError:
-            _write(lambda n, place: b"", copy + _LOG)
+        with ours.opened(path) as file, open(copy, "wb") as target:
+            shutil.copyfileobj(file, target)
+        with (
+            open(copy + _LOG, "wb") as target,
+            suppress(FileNotFoundError),
+            open(path + _LOG, "rb") as file,
+        ):
+            shutil.copyfileobj(file, target)
         if _state(path) == before:
             return
         time.sleep(_PAUSE)
@@ -99,11 +105,3 @@ def _state(path: str) -> tuple[Any, ...]:
     # Without a log, all that is written goes to the database at once.
     times = () if log else (status.st_mtime_ns, status.st_size)
     return log, status.st_dev, status.st_ino, *times
-
-
-def _write(read: ours.Read, copy: str) -> None:
-    place = 0
-    with open(copy, "wb") as file:
-        while chunk := read(_CHUNK, place):
-            file.write(chunk)
-            place += len(chunk)

@@ -92,8 +92,8 @@ def exists(path: str, *, writing: bool = True) -> bool:
             raise CheckpointError(
                 f"The checkpoint {path!r} is not a file: give the path of a file."
             )
-        with ours.opened(path, writing=writing) as read:
-            head = read(100, 0)
+        with ours.opened(path, writing=writing) as file:
+            head = file.read(100)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -168,7 +168,7 @@ class Store:
         self.path = called or path
         with self._reading():
             self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
-        self._held: ours.Held | None = None
+        self._held: ours.Key | None = None
         try:
             self._check()
             self._held = ours.hold(path)
@@ -275,7 +275,7 @@ class Store:
         with suppress(sqlite3.Error):
             self._db.close()
         if self._held is not None:
-            self._held.release()
+            ours.release(self._held)
 
 
 def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:

@@ -343,18 +343,18 @@ def test_a_copy_is_taken_again_where_the_log_began_again(written, monkeypatch):
     """What is copied before and after the log begins again does not fit together."""
     from skrobustbo.checkpoint import _snapshot
 
-    n_copied, write = [], _snapshot._write
+    n_copied, copy_all = [], shutil.copyfileobj
     source = Store(str(written))
     source.add("fold", [(99, "{}")])
 
-    def slowly(read, copy):
-        write(read, copy)
-        n_copied.append(copy)
+    def slowly(file, target):
+        copy_all(file, target)
+        n_copied.append(target)
         if len(n_copied) == 1:
             source._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             source.add("fold", [(100, "{}")])
 
-    monkeypatch.setattr(_snapshot, "_write", slowly)
+    monkeypatch.setattr(_snapshot.shutil, "copyfileobj", slowly)
     with closing(source), snapshot(str(written)) as copy, closing(Store(copy)) as store:
         rows = store.rows("fold", 10**6, 10**6)
     assert len(n_copied) == 4
