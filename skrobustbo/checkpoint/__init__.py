@@ -2,11 +2,10 @@
 
 from skrobustbo.checkpoint._compare import Parts as Parts
 from skrobustbo.checkpoint._describe import describe, describe_data, shortened
-from skrobustbo.checkpoint._header import TEXT
 from skrobustbo.checkpoint._journal import Journal, open_journal
 from skrobustbo.checkpoint._lock import CheckpointError, NotBegun
 from skrobustbo.checkpoint._reader import Contents, read_contents
-from skrobustbo.checkpoint._records import Asked
+from skrobustbo.checkpoint._records import TEXT, Asked
 from skrobustbo.checkpoint._store import damaged
 
 __all__ = [

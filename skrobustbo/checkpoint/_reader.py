@@ -11,7 +11,6 @@ from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._header import read_header
 from skrobustbo.checkpoint._lock import is_locked
 from skrobustbo.checkpoint._snapshot import snapshot
 
@@ -76,45 +75,45 @@ def read_contents(path: Any) -> Contents:
     # Asked first: a search that ends while it is read has not been killed.
     is_held = is_locked(name)
     with snapshot(name) as copy, closing(store.Store(copy, called=name)) as file:
-        return contents_of(file, is_held)
+        try:
+            return contents_of(file, is_held)
+        except records.Malformed as error:
+            raise store.damaged(name, str(error)) from error
 
 
 def contents_of(file: store.Store, is_held: bool | None = None) -> Contents:
-    """Return what is in an open checkpoint, of which the lock is held or not."""
-    try:
-        header = read_header(file)
-        past = runs.read_runs(file)
-        rounds = _read_rounds(file)
-        folds: dict[int, dict[int, FoldResult]] = {}
-        lost = set()
-        for (candidate, split), fold in _read_folds(file, header, rounds):
-            if fold is None:
-                lost.add((candidate, split))
-            else:
-                folds.setdefault(candidate, {})[split] = fold
-    except records.Malformed as error:
-        raise store.damaged(file.path, str(error)) from error
+    """Return what is in an open checkpoint, of which the lock is held or not.
+
+    Raises
+    ------
+    Malformed
+        If a row is not what it should be.
+    """
+    ((_, body),) = file.rows("header", 1, records.MAX_HEADER)
+    header = records.read_header(body)
+    past = runs.read_runs(file)
+    candidates = file.bodies("candidate", _MOST, records.MAX_BODY)
+    rounds = records.read_rounds(candidates)
+    folds: dict[int, dict[int, FoldResult]] = {}
+    lost = set()
+    for (candidate, split), fold in _read_folds(file, header, len(candidates)):
+        if fold is None:
+            lost.add((candidate, split))
+        else:
+            folds.setdefault(candidate, {})[split] = fold
     is_running = runs.is_alive(past[-1], is_held)
     return Contents(file.path, header, rounds, folds, lost, past, is_running)
 
 
-def _read_rounds(file: store.Store) -> list[list[records.Asked]]:
-    rows = file.rows("candidate", _MOST, records.MAX_BODY)
-    numbers = [number for number, _ in rows]
-    records.require(numbers == list(range(len(rows))), "candidates are missing")
-    return records.read_rounds([body for _, body in rows])
-
-
 def _read_folds(
-    file: store.Store, header: dict[str, Any], rounds: list[list[records.Asked]]
+    file: store.Store, header: dict[str, Any], n_candidates: int
 ) -> Iterator[tuple[FoldId, FoldResult | None]]:
     """Give the folds in order; None for results that could not be written."""
     n_splits = header["n_splits"]
-    most = sum(map(len, rounds)) * n_splits
+    most = n_candidates * n_splits
     predicts = "honest_score" in header["search"].get("settings", {})
     reader = records.FoldReader(None, train=None, n_classes=0 if predicts else None)
-    rows = file.rows("fold", most, reader.longest)
-    records.require(all(0 <= number < most for number, _ in rows), "unknown folds")
-    for number, body in rows:
+    for number, body in file.rows("fold", most, reader.longest):
+        records.require(0 <= number < most, "unknown folds")
         candidate, split = divmod(number, n_splits)
         yield (candidate, split), reader.read(body, split)

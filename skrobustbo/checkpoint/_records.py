@@ -1,4 +1,4 @@
-"""What is in a row: folds, splits and candidates as JSON, and back, checked."""
+"""What is in a row: header, splits, folds and candidates as JSON, and back, checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ MAX_ERROR = 100_000
 #: them, which is nearly what SQLite takes.
 MAX_BODY, MAX_PREDICTED = 4_000_000, 999_000_000
 _COUNT = 2**53
+#: Splits that a checkpoint may have.
+MAX_SPLITS = 1_000_000
 
 
 class Malformed(ValueError):
@@ -69,6 +71,47 @@ def is_count(value: Any, most: int = _COUNT) -> bool:
     return type(value) is int and 0 <= value <= most
 
 
+# The header ---------------------------------------------------------------------------
+
+#: What stands for a choice that is described rather than written.
+TEXT = "$text"
+Outline = dict[str, Any]
+
+#: Characters that a header may have.
+MAX_HEADER = 64_000_000
+_SOME = Annotated[Count, lambda count: count > 0]
+_HEADER = {
+    "search": dict[str, dict[str, str]],
+    "outline": dict[str, Any],
+    "seed": Annotated[int, lambda seed: 0 <= seed < 2**32],
+    "horizon": _SOME,
+    "versions": dict[str, str],
+    "n_splits": _SOME,
+    "n_samples": _SOME,
+}
+#: The names of the estimator and of the policy, the metric searched for (None if that
+#: is the only one), whether candidates are raced, the groups of candidates side by
+#: side, and for each branch of the space its parameters: None for numbers, otherwise
+#: the choices.
+_OUTLINE = {
+    "estimator": str,
+    "policy": str,
+    "metric": str | None,
+    "racing": bool,
+    "n_in_flight": Count,
+    "branches": Annotated[list[Annotated[dict[str, list[Any] | None], bool]], bool],
+}
+
+
+def read_header(body: str) -> dict[str, Any]:
+    """Return the header in a row; Malformed if it is not one."""
+    require(len(body) <= MAX_HEADER, "the length of its header")
+    header = loads(body)
+    check_parts(header, _HEADER, "its header")
+    check_parts(header["outline"], _OUTLINE, "its outline")
+    return header
+
+
 # Folds --------------------------------------------------------------------------------
 
 
@@ -79,8 +122,8 @@ LOST = '{"lost":true}'
 class FoldReader:
     """Reads the rows of folds, which look alike within a search.
 
-    The writer reads each row with it before it is written, so that a file never has a
-    row that is refused later.
+    The writer checks with it what it writes, so that a file never has a row that is
+    refused later.
 
     Parameters
     ----------
@@ -120,10 +163,25 @@ class FoldReader:
         """
         if body == LOST:
             return None
-        require(len(body) <= self.longest, "the length of a fold")
         fold = read_fold(body)
         self.check(fold, split)
         return fold
+
+    def written(self, fold: FoldResult, split: int) -> str:
+        """Return the row of a result, which `read` takes for sure.
+
+        The row itself need not be read for that: what a search has checked is of the
+        form of a `FoldResult`.
+
+        Raises
+        ------
+        Exception
+            Whatever a value of the user's raises; Malformed for what would be refused.
+        """
+        self.check(fold, split)
+        body = write_fold(fold)
+        require(len(body) <= self.longest, "the length of a fold")
+        return body
 
     def check(self, fold: FoldResult, split: int) -> None:
         """Raise Malformed unless a fold looks as it should, and like those before."""
@@ -140,6 +198,8 @@ class FoldReader:
 
     def _check_predictions(self, values: NDArray[Any], split: int) -> None:
         require(self._n_classes is not None, "predictions")
+        require(values.ndim in (1, 2) and values.size > 0, "predictions")
+        require(bool(np.isfinite(values).all()), "predictions")
         if self._n_rows is None:
             return
         require(len(values) == self._n_rows[split], "predictions")
@@ -204,7 +264,6 @@ def _read_predictions(record: Any) -> NDArray[Any]:
     dtype = _PREDICTED[kind]
     require(len(raw) == math.prod(shape) * dtype.itemsize, "predictions")
     values: NDArray[Any] = np.frombuffer(raw, dtype).reshape(shape)
-    require(bool(np.isfinite(values).all()), "predictions")
     return values.astype(dtype.newbyteorder("="))
 
 
@@ -244,6 +303,7 @@ def _write_rows(rows: Any) -> dict[str, Any]:
 
 def read_split(body: str, n_samples: int) -> Split:
     """Return the split that `write_split` wrote, rows of `n_samples`."""
+    require(len(body) <= max_split(n_samples), "a long split")
     record = loads(body)
     require(record.keys() == set(_PARTS), "the parts of a split")
     train, test = (_read_rows(record[name], n_samples) for name in _PARTS)

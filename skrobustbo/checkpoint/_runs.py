@@ -6,10 +6,9 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 from skrobustbo._forms import Count
@@ -23,7 +22,7 @@ Run = dict[str, Any]
 #: The latest time that a clock may show.
 _LAST = 1e11
 #: Runs that a checkpoint may have, and characters of one.
-MAX_RUNS, MAX_RUN = 1_000_000, 1_000_000
+_MAX_RUNS, _MAX_RUN = 1_000_000, 1_000_000
 _TIME = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
 _RUN = {
     "started": _TIME,
@@ -42,29 +41,28 @@ class FitCall:
     """The run of this process, noted in a checkpoint.
 
     It is written when the run first writes anything, so that a refused call changes
-    nothing. Nothing that is done depends on it, so that it fails silently, on a full
-    disk for example.
+    nothing.
 
     Parameters
     ----------
-    n_iter : int, default=0
+    n_iter : int
         Candidates planned.
-    settings : dict of str to str, default={}
+    settings : dict of str to str
         Descriptions of the settings that may change from run to run.
+    earlier : list of dict
+        The runs before.
 
     Attributes
     ----------
-    earlier : list of dict
-        The runs before.
-    is_begun : bool
-        Whether the run is in the file.
+    changes : list of str
+        Which settings differ from those of the run before, in words.
     """
 
     def __init__(
-        self, n_iter: int = 0, settings: Mapping[str, str] = MappingProxyType({})
+        self, n_iter: int, settings: Mapping[str, str], earlier: Sequence[Run]
     ) -> None:
-        self.earlier: list[Run] = []
-        self.is_begun = False
+        self._number, self._last = len(earlier), earlier[-1] if earlier else {}
+        self.changes = changes(self._last.get("settings", {}), settings)
         self._run: Run = {
             "started": _now(),
             "pid": os.getpid(),
@@ -75,52 +73,44 @@ class FitCall:
             "reason": None,
         }
 
+    def end(self, reason: str) -> None:
+        """Note why the run ended."""
+        self._run |= {"ended": _now(), "reason": reason}
+
     @property
-    def changes(self) -> list[str]:
-        """Which settings differ from those of the run before, in words."""
-        before = self.earlier[-1]["settings"] if self.earlier else {}
-        return changes(before, self._run["settings"])
+    def is_other(self) -> bool:
+        """Whether there is more to tell of it than of the run before."""
+        return any(self._last.get(name) != self._run[name] for name in _TOLD)
 
     def row(self) -> store.Row:
-        """Return the row of the run for a file that is about to be written."""
-        self.is_begun = True
-        return len(self.earlier), records.dumps(self._run)
+        """Return the row of the run."""
+        body = records.dumps(self._run)
+        read_run(body)  # raises unless it can be read
+        return self._number, body
 
-    def begin(self, file: store.Store) -> None:
-        """Write the run, unless it is there."""
-        if not self.is_begun:
-            self._write(file)
+    def write(self, file: store.Store) -> None:
+        """Write the run, or say nothing where that is impossible, on a full disk say.
 
-    def end(self, file: store.Store, reason: str) -> None:
-        """Write why the run ended, unless it has only read what is there already."""
-        self._run |= {"ended": _now(), "reason": reason}
-        last = {} if self.is_begun or not self.earlier else self.earlier[-1]
-        if any(last.get(name) != self._run[name] for name in _TOLD):
-            self._write(file)
-
-    def _write(self, file: store.Store) -> None:
-        row = self.row()
+        Nothing that is done depends on it.
+        """
         with suppress(CheckpointError, records.Malformed):
-            read_run(row[1])
-            file.add("run", [row], replace=True)
+            file.add("run", [self.row()], replace=True)
 
 
 def read_run(body: str) -> Run:
     """Return the run of a row; Malformed if it is none."""
     run = records.loads(body)
     records.check_parts(run, _RUN, "a run")
-    records.require(
-        (run["reason"] is None) == (run["ended"] is None), "the end of a run"
-    )
+    has_ended, has_reason = run["ended"] is not None, run["reason"] is not None
+    records.require(has_ended == has_reason, "the end of a run")
     return run
 
 
 def read_runs(file: store.Store) -> list[Run]:
     """Return the runs of a checkpoint, the first one first."""
-    rows = file.rows("run", MAX_RUNS, MAX_RUN)
-    numbers = [number for number, _ in rows]
-    records.require(numbers == list(range(len(rows))) and bool(rows), "runs")
-    return [read_run(body) for _, body in rows]
+    bodies = file.bodies("run", _MAX_RUNS, _MAX_RUN)
+    records.require(bool(bodies), "runs")
+    return [read_run(body) for body in bodies]
 
 
 def is_alive(run: Run, is_held: bool | None) -> bool | None:
