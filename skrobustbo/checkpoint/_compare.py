@@ -93,9 +93,9 @@ def versions_here() -> dict[str, str]:
 def compare_versions(path: str, written: Mapping[str, str]) -> None:
     """Warn if packages have other versions than when a checkpoint was written."""
     changed = [
-        f"{name} {_shown(before)} there, {now} here"
-        for name, before in written.items()
-        if name in _PACKAGES and (now := _version(name)) != before
+        f"{name} {_shown(written[name])} there, {now} here"
+        for name, now in versions_here().items()
+        if written.get(name, now) != now
     ]
     if changed:
         warn(

@@ -190,9 +190,7 @@ def _array(value: Any, inside: Inside) -> str:
 
 def _sparse(value: Any, inside: Inside) -> str:
     value = value if value.format in ("csr", "csc", "bsr") else value.tocsr()
-    parts = [
-        _array(getattr(value, name), inside) for name in ("data", "indices", "indptr")
-    ]
+    parts = [_array(part, inside) for part in (value.data, value.indices, value.indptr)]
     return f"sparse {value.format} of shape {value.shape}, digest {_digest(parts)}"
 
 
@@ -242,29 +240,29 @@ def _method(value: Any, inside: Inside) -> str:
 
 def _partial(value: functools.partial[Any], inside: Inside) -> str:
     inside = dataclasses.replace(inside, is_setting=inside.of_fit)
-    given = [_text(item, inside) for item in (value.func, *value.args)]
-    given += [f"{k}={_text(v, inside)}" for k, v in sorted(value.keywords.items())]
-    return f"partial({', '.join(given)})"
+    args = (value.func, *value.args)
+    return _called("partial", inside, sorted(value.keywords.items()), args)
 
 
 def _estimator(value: Any, inside: Inside) -> str:
-    return _filled(value, sorted(value.get_params(deep=False).items()), inside)
+    params = value.get_params(deep=False)
+    return _called(_name(type(value)), inside, sorted(params.items()))
 
 
 def _dataclass(value: Any, inside: Inside) -> str:
     items = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
-    return _filled(value, items, inside)
+    return _called(_name(type(value)), inside, items)
 
 
 def _frozen_law(value: Any, inside: Inside) -> str:
-    given = [_text(item, inside) for item in value.args]
-    given += [f"{k}={_text(v, inside)}" for k, v in sorted(value.kwds.items())]
-    return f"{value.dist.name}({', '.join(given)})"
+    return _called(value.dist.name, inside, sorted(value.kwds.items()), value.args)
 
 
-def _filled(value: Any, items: Iterable[tuple[str, Any]], inside: Inside) -> str:
-    inner = ", ".join(f"{name}={_text(item, inside)}" for name, item in items)
-    return f"{_name(type(value))}({inner})"
+def _called(name: str, inside: Inside, items: Items, args: Any = ()) -> str:
+    """Return a call in words, with arguments by position and by name."""
+    given = [_text(item, inside) for item in args]
+    given += [f"{key}={_text(item, inside)}" for key, item in items]
+    return f"{name}({', '.join(given)})"
 
 
 def _settings(value: Any, inside: Inside) -> str:
@@ -279,7 +277,8 @@ def _settings(value: Any, inside: Inside) -> str:
     has_text = kind.__repr__ is not object.__repr__
     if not items and has_text and not getattr(value, "__dict__", None):
         return _object(value, inside)  # a date, for example
-    return _filled(value, items, dataclasses.replace(inside, is_setting=True))
+    inside = dataclasses.replace(inside, is_setting=True)
+    return _called(_name(kind), inside, items)
 
 
 def _state(value: Any) -> dict[str, Any]:
@@ -293,7 +292,7 @@ def _object(value: Any, inside: Inside) -> str:
     """Describe an object by what it holds; by its class if that cannot be seen."""
     held = getattr(value, "__dict__", None)
     if held:
-        return _filled(value, sorted(held.items()), inside)
+        return _called(_name(type(value)), inside, sorted(held.items()))
     if hasattr(value, "__array__"):
         return _array(np.asarray(value), inside)
     text = shown(value)
@@ -301,25 +300,15 @@ def _object(value: Any, inside: Inside) -> str:
     return _name(type(value)) if re.search(r" at 0x[0-9a-fA-F]+", text) else text
 
 
-def _by_name(value: Any, inside: Inside) -> str:
-    return _name(value)
-
-
-def _type_only(value: Any, inside: Inside) -> str:
-    return _name(type(value))
-
-
 #: Functions of these change with their versions, which a checkpoint notes.
 _VERSIONED = {"builtins", "joblib", "numpy", "scipy", "sklearn", "skrobustbo"}
 
 
-def _is_function(value: Any) -> bool:
-    # Whatever made it: Python, C, Cython, NumPy. Objects have no name of their own.
-    return callable(value) and hasattr(value, "__qualname__")
-
-
+Items = Iterable[tuple[str, Any]]
 Writer = Callable[[Any, Inside], str]
 
+#: Described by their own names.
+_NAMED = (type, types.ModuleType, np.ufunc)
 #: Their text says it all; pandas' keep in attributes what they have computed.
 _SHOWN = (pathlib.PurePath, datetime.date, datetime.time, datetime.timedelta)
 
@@ -332,12 +321,14 @@ _KINDS: list[tuple[Callable[[Any], bool], Writer]] = [
     (lambda v: isinstance(v, list | tuple | range), _list),
     (lambda v: isinstance(v, set | frozenset), _set),
     (lambda v: isinstance(v, Mapping), _mapping),
-    (lambda v: isinstance(v, type | types.ModuleType | np.ufunc), _by_name),
+    (lambda v: isinstance(v, _NAMED), lambda v, inside: _name(v)),
     (inspect.ismethod, _method),
-    (_is_function, _function),
+    # Whatever made it: Python, C, Cython, NumPy. Objects have no name of their own.
+    (lambda v: callable(v) and hasattr(v, "__qualname__"), _function),
     (lambda v: isinstance(v, functools.partial), _partial),
-    (lambda v: isinstance(v, _GENERATORS), _type_only),
-    (lambda v: hasattr(v, "__next__"), _type_only),  # reading it would use it up
+    (lambda v: isinstance(v, _GENERATORS), lambda v, inside: _name(type(v))),
+    # An iterator would be used up by reading it.
+    (lambda v: hasattr(v, "__next__"), lambda v, inside: _name(type(v))),
     (lambda v: isinstance(v, _SHOWN), lambda v, inside: repr(v)),
     (lambda v: hasattr(v, "columns") and hasattr(v, "shape"), _table),
     (lambda v: hasattr(v, "to_numpy") and hasattr(v, "dtype"), _column),

@@ -174,20 +174,16 @@ def is_locked(path: str) -> bool | None:
     another one have its number. Asking shares the lock for a moment. Others may ask at
     the same time, and whoever wants to hold it tries again.
     """
-    if not _SIGNATURE.fullmatch(_text(begin_of(path, path + LOCK))):
-        return False
+    begin_of(path, path + LOCK)  # raises for what is no file
     try:
-        with open(path + LOCK, "rb") as file:
-            _try_lock(file, shared=True)
+        with open(path + LOCK, encoding="ascii") as file:
+            if _signature(file) is not None:
+                _try_lock(file, shared=True)
     except FileNotFoundError:
         return False
     except OSError as error:
         return True if error.errno in _TAKEN else None
     return False
-
-
-def _text(head: bytes | None) -> str:
-    return (head or b"").decode("ascii", "replace")
 
 
 def _opened(path: str) -> Any:

@@ -23,7 +23,6 @@ MAX_ERROR = 100_000
 #: Characters that a candidate, or a fold without predictions, may take; and a fold with
 #: them, which is nearly what SQLite takes.
 MAX_BODY, MAX_PREDICTED = 4_000_000, 999_000_000
-_COUNT = 2**53
 #: Splits that a checkpoint may have.
 MAX_SPLITS = 1_000_000
 
@@ -59,16 +58,12 @@ def loads(body: str) -> dict[str, Any]:
     return value
 
 
-def check_parts(record: Mapping[str, Any], forms: Mapping[str, Any], what: str) -> None:
+def check_parts(record: Any, forms: Mapping[str, Any], what: str) -> None:
     """Raise Malformed unless a record has parts of these names and forms."""
-    require(record.keys() == forms.keys(), f"the parts of {what}")
+    whole = isinstance(record, dict) and record.keys() == forms.keys()
+    require(whole, f"the parts of {what}")
     wrong = [name for name, form in forms.items() if not has_form(record[name], form)]
     require(not wrong, f"{', '.join(wrong)} of {what}")
-
-
-def is_count(value: Any, most: int = _COUNT) -> bool:
-    """Return whether a value is a whole number from 0 to `most`."""
-    return type(value) is int and 0 <= value <= most
 
 
 # The header ---------------------------------------------------------------------------
@@ -230,10 +225,13 @@ def read_fold(body: str) -> FoldResult:
     return FoldResult(**record)
 
 
-# Predictions --------------------------------------------------------------------------
+# Arrays -------------------------------------------------------------------------------
 
-#: Numbers, or places in the list of classes.
-_PREDICTED: dict[str, np.dtype[Any]] = {
+_ARRAY = {"type": str, "shape": list[Count], "data": str}
+#: What rows of the data are: their numbers, or a mask.
+_OF_ROWS = {"int64": np.dtype("<i8"), "bool": np.dtype("?")}
+#: What predictions are: numbers, or places in the list of classes.
+_OF_PREDICTIONS: dict[str, np.dtype[Any]] = {
     "float32": np.dtype("<f4"),
     "float64": np.dtype("<f8"),
     "uint8": np.dtype("u1"),
@@ -242,38 +240,47 @@ _PREDICTED: dict[str, np.dtype[Any]] = {
 }
 
 
+def _write_array(kind: str, shape: Sequence[int], data: bytes) -> dict[str, Any]:
+    text = base64.b64encode(data).decode("ascii")
+    return {"type": kind, "shape": list(shape), "data": text}
+
+
+def _read_array(
+    record: Any, types: Mapping[str, np.dtype[Any]], what: str
+) -> tuple[np.dtype[Any], list[int], bytes]:
+    """Return the type, the shape and the bytes that `_write_array` wrote."""
+    check_parts(record, _ARRAY, what)
+    require(record["type"] in types and len(record["shape"]) in (1, 2), what)
+    try:
+        data = base64.b64decode(record["data"], validate=True)
+    except ValueError as error:
+        raise Malformed(what) from error
+    return types[record["type"]], record["shape"], data
+
+
 def _write_predictions(values: NDArray[Any]) -> dict[str, Any]:
     kind = values.dtype.name
     # Not packed: what is read is never larger than the file.
-    data = base64.b64encode(values.astype(_PREDICTED[kind]).tobytes())
-    return {"type": kind, "shape": list(values.shape), "data": data.decode("ascii")}
+    data = values.astype(_OF_PREDICTIONS[kind]).tobytes()
+    return _write_array(kind, values.shape, data)
 
 
 def _read_predictions(record: Any) -> NDArray[Any]:
-    parts = {"type", "shape", "data"}
-    require(isinstance(record, dict) and record.keys() == parts, "predictions")
-    kind, shape, data = record["type"], record["shape"], record["data"]
-    require(isinstance(kind, str) and kind in _PREDICTED, "predictions")
-    require(isinstance(shape, list) and len(shape) in (1, 2), "predictions")
-    require(all(is_count(n) and n > 0 for n in shape), "predictions")
-    require(isinstance(data, str), "predictions")
-    try:
-        raw = base64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise Malformed("predictions") from error
-    dtype = _PREDICTED[kind]
-    require(len(raw) == math.prod(shape) * dtype.itemsize, "predictions")
-    values: NDArray[Any] = np.frombuffer(raw, dtype).reshape(shape)
+    dtype, shape, data = _read_array(record, _OF_PREDICTIONS, "predictions")
+    require(len(data) == math.prod(shape) * dtype.itemsize, "predictions")
+    values: NDArray[Any] = np.frombuffer(data, dtype).reshape(shape)
     return values.astype(dtype.newbyteorder("="))
 
 
 # Splits -------------------------------------------------------------------------------
 
+_SPLIT = {"train": Any, "test": Any}
+
 
 def write_split(split: tuple[Any, Any]) -> str:
     """Return the row of a split: training and test rows, numbers or a mask."""
     return dumps(
-        {name: _write_rows(rows) for name, rows in zip(_PARTS, split, strict=True)}
+        {name: _write_rows(rows) for name, rows in zip(_SPLIT, split, strict=True)}
     )
 
 
@@ -287,47 +294,39 @@ def _most_rows(n_samples: int) -> int:
     return 100 * n_samples + 10_000
 
 
-_PARTS = ("train", "test")
-_TYPES = {"int64": np.dtype("<i8"), "bool": np.dtype("?")}
-
-
 def _write_rows(rows: Any) -> dict[str, Any]:
     array = np.asarray(rows)
     kind = "bool" if array.dtype.kind == "b" else "int64"
-    values = array.astype(_TYPES[kind])
+    values = array.astype(_OF_ROWS[kind])
     if kind == "int64":  # neighbours differ by little, which packs well
         values[1:] = np.diff(values)
-    data = base64.b64encode(zlib.compress(values.tobytes(), 1)).decode("ascii")
-    return {"type": kind, "length": len(array), "data": data}
+    return _write_array(kind, values.shape, zlib.compress(values.tobytes(), 1))
 
 
 def read_split(body: str, n_samples: int) -> Split:
     """Return the split that `write_split` wrote, rows of `n_samples`."""
     require(len(body) <= max_split(n_samples), "a long split")
     record = loads(body)
-    require(record.keys() == set(_PARTS), "the parts of a split")
-    train, test = (_read_rows(record[name], n_samples) for name in _PARTS)
+    check_parts(record, _SPLIT, "a split")
+    train, test = (_read_rows(record[name], n_samples) for name in _SPLIT)
     return train, test
 
 
 def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
-    parts = {"type", "length", "data"}
-    require(isinstance(record, dict) and record.keys() == parts, "rows")
-    kind, length, data = record["type"], record["length"], record["data"]
-    most = n_samples if kind == "bool" else _most_rows(n_samples)
-    require(kind in ("int64", "bool") and is_count(length, most), "rows")
-    require(isinstance(data, str), "rows")
-    dtype = _TYPES[kind]
-    size = length * dtype.itemsize
+    dtype, shape, packed = _read_array(record, _OF_ROWS, "rows")
+    length, size = math.prod(shape), math.prod(shape) * dtype.itemsize
+    is_mask = dtype.kind == "b"
+    most = n_samples if is_mask else _most_rows(n_samples)
+    require(len(shape) == 1 and length <= most, "rows")
     unpacker = zlib.decompressobj()
     try:
         # Never more than announced, whatever a small text would blow up to.
-        raw = unpacker.decompress(base64.b64decode(data, validate=True), size + 1)
-    except (ValueError, zlib.error) as error:
+        raw = unpacker.decompress(packed, size + 1)
+    except zlib.error as error:
         raise Malformed("rows") from error
     require(len(raw) == size, "rows")
     values: NDArray[Any] = np.frombuffer(raw, dtype)
-    if kind == "bool":
+    if is_mask:
         require(length == n_samples and bool((values.view("u1") < 2).all()), "rows")
         return values.copy()
     rows = np.cumsum(values, dtype="<i8")

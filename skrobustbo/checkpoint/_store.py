@@ -32,7 +32,7 @@ Row = tuple[int, str]
 #: "skrb": tells our files from those of other applications.
 APPLICATION_ID = 0x736B7262
 #: To be raised when an older reader would misread the file.
-VERSION = 5
+VERSION = 6
 TABLES = ("header", "split", "candidate", "fold", "run")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}

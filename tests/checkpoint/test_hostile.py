@@ -505,9 +505,13 @@ def test_splits_round_trip():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"length": 10**12},
-        {"length": 9},
-        {"length": -1},
+        {"shape": [10**12]},
+        {"shape": [9]},
+        {"shape": [-1]},
+        {"shape": []},
+        {"shape": [2, 5]},
+        {"shape": [1] * 99},
+        {"shape": 10},
         {"data": "???"},
         {"data": "AAAA"},
         {"data": 3},
@@ -536,7 +540,7 @@ def test_rows_outside_the_data_and_bombs():
     bomb["train"]["data"] = base64.b64encode(packed).decode()
     assert len(json.dumps(bomb)) < max_split(100)
     for announced in (10, 10**7):
-        bomb["train"]["length"] = announced
+        bomb["train"]["shape"] = [announced]
         tracemalloc.start()
         with pytest.raises(Malformed):
             read_split(json.dumps(bomb), 100)
