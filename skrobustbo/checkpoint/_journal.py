@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,14 @@ from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._compare import (
     Parts,
+    changes,
     compare_versions,
     difference,
     versions_here,
 )
 from skrobustbo.checkpoint._lock import CheckpointError, locked
 from skrobustbo.checkpoint._reader import contents_of
-from skrobustbo.checkpoint._runs import FitCall, Run
+from skrobustbo.checkpoint._runs import FitCall, begun, now, write_run
 
 #: Splits that a checkpoint may have.
 _MAX_SPLITS = 1_000_000
@@ -70,7 +71,6 @@ class Journal:
 
     # Of a file only.
     _store: store.Store
-    _call: FitCall
     _reader: records.FoldReader
 
     def __init__(self, path: str | None = None, *, retry_failed: bool = False) -> None:
@@ -89,6 +89,7 @@ class Journal:
         self._folds: dict[int, dict[int, FoldResult]] = {}
         self._is_noting = False
         self._n_replayed = self._n_turns = 0
+        self._calls: list[FitCall] = []
         #: Folds that could not be written, and all that are fitted again.
         self._lost: Collection[FoldId] = ()
         self._again: Collection[FoldId] = ()
@@ -156,7 +157,8 @@ class Journal:
             parts = describe()
         self._is_noting = True
         self._n_replayed, self.n_read_of = 0, {}
-        earlier = self._read() if self._has_file else []
+        if self._has_file:
+            self._read()
         if not self._header:
             self._header = {"search": parts, "seed": seed, "horizon": int(n_iter)}
             if self.path is not None:
@@ -166,18 +168,18 @@ class Journal:
         if other is not None:
             raise self._other_search(other)
         if self.path is not None:
-            self._call = FitCall(n_iter, call(), earlier)
-            self.changed = self._call.changes
+            self._calls.append(begun(n_iter, call()))
+            settings = [each.settings for each in self._calls[-2:]]
+            self.changed = changes(settings[0], settings[-1])
         if self._has_file:
             self._check_call(n_iter)
         return before, self._header["horizon"]
 
-    def _read(self) -> list[Run]:
-        """Take over what is in the file, and return the runs that wrote it."""
+    def _read(self) -> None:
+        """Take over what is in the file."""
         found = contents_of(self._store)
         self._header, self._rounds = found.header, found.rounds
-        self._folds, self._lost = found.folds, found.lost
-        return found.runs
+        self._folds, self._lost, self._calls = found.folds, found.lost, found.runs
 
     def _other_search(self, other: str) -> ValueError:
         if self.path is None:
@@ -247,7 +249,7 @@ class Journal:
 
     def _start(self, path: str) -> None:
         try:
-            header, run = records.dumps(self._header), self._call.row()
+            header, run = records.dumps(self._header), write_run(self._calls[0])
             # What the file begins with must be readable.
             records.read_header(header)
             records.require(len(self._splits) <= records.MAX_SPLITS, "too many splits")
@@ -259,7 +261,7 @@ class Journal:
                 "leave out 'checkpoint'."
             ) from error
         splits = list(enumerate(self._splits))
-        store.create(path, header, {"split": splits, "run": [run]})
+        store.create(path, header, {"split": splits, "run": [(0, run)]})
         self._store = store.Store(path)
         self._has_file = self._has_written = True
 
@@ -393,11 +395,20 @@ class Journal:
         self._add("fold", [(number, body)], replace=key in self._again)
 
     def _add(self, table: str, rows: list[store.Row], *, replace: bool = False) -> None:
-        """Write rows, and before the first of them this run."""
+        """Write rows, and before the first of them this call."""
         if not self._has_written:
-            self._has_written = True
-            self._call.write(self._store)
+            self._write_call()
         self._store.add(table, rows, replace=replace)
+
+    def _write_call(self) -> None:
+        """Write this call, or nothing where that is impossible, on a full disk say.
+
+        Nothing that is done depends on it. A call that is refused writes nothing.
+        """
+        self._has_written = True
+        with suppress(CheckpointError, records.Malformed):
+            row = len(self._calls) - 1, write_run(self._calls[-1])
+            self._store.add("run", [row], replace=True)
 
     def end(self, reason: str) -> None:
         """Keep why this run ended, unless it has only read what is there already."""
@@ -411,9 +422,10 @@ class Journal:
             self._end("error")
 
     def _end(self, reason: str) -> None:
-        self._call.end(reason)
-        if self._has_written or self._call.is_other:
-            self._call.write(self._store)
+        *earlier, call = self._calls
+        self._calls[-1] = replace(call, ended=now(), reason=reason)
+        if self._has_written or earlier[-1].told != self._calls[-1].told:
+            self._write_call()
 
     def close(self) -> None:
         """Close the file."""

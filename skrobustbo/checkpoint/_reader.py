@@ -9,9 +9,9 @@ from typing import Any
 
 from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
-from skrobustbo.checkpoint import _runs as runs
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._lock import is_locked
+from skrobustbo.checkpoint._runs import MAX_RUN, MAX_RUNS, FitCall, is_alive, read_run
 from skrobustbo.checkpoint._snapshot import snapshot
 
 #: Candidates that a checkpoint may have.
@@ -36,10 +36,8 @@ class Contents:
         The results of each candidate by split.
     lost : set of (int, int)
         Folds whose results could not be written.
-    runs : list of dict
-        The calls of `fit` that wrote it, at least one: ``started``, ``ended`` (seconds
-        since the epoch), ``n_iter``, ``reason``, ``pid`` and ``machine``. What has not
-        ended, or was killed, has None for its end and the reason.
+    runs : list of FitCall
+        The calls of `fit` that wrote it, at least one.
     is_running : bool or None
         Whether the search goes on; None if that cannot be told here.
     """
@@ -49,7 +47,7 @@ class Contents:
     rounds: list[list[records.Asked]]
     folds: dict[int, dict[int, FoldResult]]
     lost: set[FoldId]
-    runs: list[runs.Run]
+    runs: list[FitCall]
     is_running: bool | None
 
     @property
@@ -91,7 +89,8 @@ def contents_of(file: store.Store, is_held: bool | None = None) -> Contents:
     """
     ((_, body),) = file.rows("header", 1, records.MAX_HEADER)
     header = records.read_header(body)
-    past = runs.read_runs(file)
+    runs = [read_run(body) for body in file.bodies("run", MAX_RUNS, MAX_RUN)]
+    records.require(bool(runs), "runs")
     candidates = file.bodies("candidate", _MOST, records.MAX_BODY)
     rounds = records.read_rounds(candidates)
     folds: dict[int, dict[int, FoldResult]] = {}
@@ -101,8 +100,8 @@ def contents_of(file: store.Store, is_held: bool | None = None) -> Contents:
             lost.add((candidate, split))
         else:
             folds.setdefault(candidate, {})[split] = fold
-    is_running = runs.is_alive(past[-1], is_held)
-    return Contents(file.path, header, rounds, folds, lost, past, is_running)
+    is_running = is_alive(runs[-1], is_held)
+    return Contents(file.path, header, rounds, folds, lost, runs, is_running)
 
 
 def _read_folds(

@@ -6,131 +6,100 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 from skrobustbo._forms import Count
 from skrobustbo.checkpoint import _records as records
-from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._compare import changes
-from skrobustbo.checkpoint._lock import CheckpointError
-
-Run = dict[str, Any]
 
 #: The latest time that a clock may show.
 _LAST = 1e11
 #: Runs that a checkpoint may have, and characters of one.
-_MAX_RUNS, _MAX_RUN = 1_000_000, 1_000_000
-_TIME = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
-_RUN = {
-    "started": _TIME,
-    "pid": Annotated[int, lambda pid: 0 <= pid <= 2**31],
-    "machine": str,
-    "n_iter": Count,
-    "settings": dict[str, str],
-    "ended": _TIME | None,
-    "reason": str | None,
-}
-#: What is noted of a run only if it differs from the run before.
-_TOLD = ("n_iter", "settings", "reason")
+MAX_RUNS, MAX_RUN = 1_000_000, 1_000_000
+_Time = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
+_Pid = Annotated[int, lambda pid: 0 <= pid <= 2**31]
 
 
+@dataclass(frozen=True)
 class FitCall:
-    """The run of this process, noted in a checkpoint.
-
-    It is written when the run first writes anything, so that a refused call changes
-    nothing.
-
-    Parameters
-    ----------
-    n_iter : int
-        Candidates planned.
-    settings : dict of str to str
-        Descriptions of the settings that may change from run to run.
-    earlier : list of dict
-        The runs before.
+    """A call of `fit`.
 
     Attributes
     ----------
-    changes : list of str
-        Which settings differ from those of the run before, in words.
+    started, ended : float
+        Seconds since the epoch; None if it has not ended, or was killed.
+    pid : int
+        The number of its process.
+    machine : str
+        What tells the machine from others.
+    n_iter : int
+        Candidates planned.
+    settings : dict of str to str
+        Descriptions of the settings that may change from call to call.
+    reason : str or None
+        Why it ended.
     """
 
-    def __init__(
-        self, n_iter: int, settings: Mapping[str, str], earlier: Sequence[Run]
-    ) -> None:
-        self._number, self._last = len(earlier), earlier[-1] if earlier else {}
-        self.changes = changes(self._last.get("settings", {}), settings)
-        self._run: Run = {
-            "started": _now(),
-            "pid": os.getpid(),
-            "machine": _machine(),
-            "n_iter": int(n_iter),
-            "settings": dict(settings),
-            "ended": None,
-            "reason": None,
-        }
-
-    def end(self, reason: str) -> None:
-        """Note why the run ended."""
-        self._run |= {"ended": _now(), "reason": reason}
+    started: _Time
+    pid: _Pid
+    machine: str
+    n_iter: Count
+    settings: dict[str, str]
+    ended: _Time | None = None
+    reason: str | None = None
 
     @property
-    def is_other(self) -> bool:
-        """Whether there is more to tell of it than of the run before."""
-        return any(self._last.get(name) != self._run[name] for name in _TOLD)
-
-    def row(self) -> store.Row:
-        """Return the row of the run."""
-        body = records.dumps(self._run)
-        read_run(body)  # raises unless it can be read
-        return self._number, body
-
-    def write(self, file: store.Store) -> None:
-        """Write the run, or say nothing where that is impossible, on a full disk say.
-
-        Nothing that is done depends on it.
-        """
-        with suppress(CheckpointError, records.Malformed):
-            file.add("run", [self.row()], replace=True)
+    def told(self) -> tuple[Any, ...]:
+        """What is written of a call that only read the file, if it differs."""
+        return self.n_iter, self.settings, self.reason
 
 
-def read_run(body: str) -> Run:
+_FORMS = get_type_hints(FitCall, include_extras=True)
+
+
+def begun(n_iter: int, settings: Mapping[str, str]) -> FitCall:
+    """Return the call of `fit` that begins here and now."""
+    return FitCall(now(), os.getpid(), _machine(), int(n_iter), dict(settings))
+
+
+def write_run(run: FitCall) -> str:
+    """Return the row of a run; Malformed if it could not be read."""
+    body = records.dumps(vars(run))
+    read_run(body)
+    return body
+
+
+def read_run(body: str) -> FitCall:
     """Return the run of a row; Malformed if it is none."""
-    run = records.loads(body)
-    records.check_parts(run, _RUN, "a run")
-    has_ended, has_reason = run["ended"] is not None, run["reason"] is not None
-    records.require(has_ended == has_reason, "the end of a run")
+    record = records.loads(body)
+    records.check_parts(record, _FORMS, "a run")
+    run = FitCall(**record)
+    has_ended = run.ended is not None
+    records.require((run.reason is not None) == has_ended, "the end of a run")
     return run
 
 
-def read_runs(file: store.Store) -> list[Run]:
-    """Return the runs of a checkpoint, the first one first."""
-    bodies = file.bodies("run", _MAX_RUNS, _MAX_RUN)
-    records.require(bool(bodies), "runs")
-    return [read_run(body) for body in bodies]
-
-
-def is_alive(run: Run, is_held: bool | None) -> bool | None:
+def is_alive(run: FitCall, is_held: bool | None) -> bool | None:
     """Return whether a search goes on; None if that cannot be told.
 
     Parameters
     ----------
-    run : dict
+    run : FitCall
         The last run.
     is_held : bool or None
         Whether the lock of the checkpoint is held; None if that cannot be told.
     """
-    if is_held or run["ended"] is not None:
+    if is_held or run.ended is not None:
         return bool(is_held)  # even if it has ended: another one may have begun
     # The locks of other machines need not show here.
-    is_here = bool(set(run["machine"].split()) & set(_machine().split()))
+    is_here = bool(set(run.machine.split()) & set(_machine().split()))
     return False if is_held is False and is_here else None
 
 
-def _now() -> float:
+def now() -> float:
     """Return the seconds since the epoch, even of a clock that is far off."""
     return min(max(0.0, time.time()), _LAST)
 

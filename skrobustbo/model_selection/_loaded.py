@@ -188,11 +188,11 @@ def _loaded(contents: Contents) -> LoadedSearch:
         n_unfinished=len(trials) - len(over),
         n_folds=contents.n_folds,
         status=_status(contents),
-        stop_reason=last["reason"],
+        stop_reason=last.reason,
         running_time=_running_time(contents),
         estimator=outline["estimator"],
         policy=outline["policy"],
-        n_iter=last["n_iter"],
+        n_iter=last.n_iter,
         n_splits=header["n_splits"],
         n_samples=header["n_samples"],
         random_state=header["seed"],
@@ -222,16 +222,16 @@ def _status(contents: Contents) -> str | None:
         return None
     if contents.is_running:
         return "running"
-    reason = contents.runs[-1]["reason"]
+    reason = contents.runs[-1].reason
     return "unfinished" if reason in (None, "error") else "finished"
 
 
 def _running_time(contents: Contents) -> float:
     runs, goes_on = contents.runs, contents.is_running is not False
-    ends = [run["ended"] or run["started"] for run in runs[:-1]]
-    now = time.time() if goes_on else runs[-1]["started"]
-    spans = zip(runs, [*ends, runs[-1]["ended"] or now], strict=True)
-    return float(sum(max(0.0, end - run["started"]) for run, end in spans))
+    ends = [run.ended or run.started for run in runs[:-1]]
+    now = time.time() if goes_on else runs[-1].started
+    spans = zip(runs, [*ends, runs[-1].ended or now], strict=True)
+    return float(sum(max(0.0, end - run.started) for run, end in spans))
 
 
 # The candidates -----------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:
     in_flight = {trial.number for trial in short}
     if outline["racing"]:
         groups = _groups(contents, in_flight)
-        over = contents.runs[-1]["reason"] in _COMPLETE and not contents.is_running
+        over = contents.runs[-1].reason in _COMPLETE and not contents.is_running
         n_open = 0 if over else outline["n_in_flight"]
         in_flight = set(chain(*groups[max(0, len(groups) - n_open) :]))
     for trial in short:
