@@ -133,21 +133,11 @@ def locked(path: str) -> Iterator[None]:
         others is in the way.
     """
     file = _opened(path)
-    try:
-        _lock_in_time(file)
-    except OSError as error:
-        holder = _signature(file)
-        file.close()
-        by = f" (process {holder[1]})" if holder and holder[1] else ""
-        raise CheckpointError(
-            f"The checkpoint {path!r} is in use by another search{by}: wait for it to "
-            "end, or give another path."
-        ) from error
-    if _signature(file) is None:
-        file.close()
-        raise foreign(path, path + LOCK)
     _held.add(file)
     try:
+        _lock_in_time(path, file)
+        if _signature(file) is None:
+            raise foreign(path, path + LOCK)
         with suppress(OSError):  # a full disk: the lock holds all the same
             file.truncate(0)
             file.seek(0)
@@ -158,13 +148,18 @@ def locked(path: str) -> Iterator[None]:
         _drop(file)
 
 
-def _lock_in_time(file: Any) -> None:
+def _lock_in_time(path: str, file: Any) -> None:
     """Lock a file, which somebody may just be looking at."""
     for _ in range(_TRIES):
         with suppress(OSError):
             return _try_lock(file)
         time.sleep(_PAUSE)
-    return _try_lock(file)
+    holder = _signature(file)
+    by = f" (process {holder[1]})" if holder and holder[1] else ""
+    raise CheckpointError(
+        f"The checkpoint {path!r} is in use by another search{by}: wait for it to "
+        "end, or give another path."
+    )
 
 
 def is_locked(path: str) -> bool | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._lock import is_locked
 from skrobustbo.checkpoint._runs import MAX_RUN, MAX_RUNS, FitCall, is_alive, read_run
-from skrobustbo.checkpoint._snapshot import snapshot
+from skrobustbo.checkpoint._snapshot import missing, snapshot
 
 #: Candidates that a checkpoint may have.
 _MOST = 2**31
@@ -70,6 +69,8 @@ def read_contents(path: Any) -> Contents:
         If there is no checkpoint, or it is damaged or of another version.
     """
     name = store.real_path(path)
+    if not store.exists(name, writing=False):
+        raise missing(name)
     # Asked first: a search that ends while it is read has not been killed.
     is_held = is_locked(name)
     with snapshot(name) as copy, closing(store.Store(copy, called=name)) as file:
@@ -93,26 +94,27 @@ def contents_of(file: store.Store, is_held: bool | None = None) -> Contents:
     records.require(bool(runs), "runs")
     candidates = file.bodies("candidate", _MOST, records.MAX_BODY)
     rounds = records.read_rounds(candidates)
-    folds: dict[int, dict[int, FoldResult]] = {}
-    lost = set()
-    for (candidate, split), fold in _read_folds(file, header, len(candidates)):
-        if fold is None:
-            lost.add((candidate, split))
-        else:
-            folds.setdefault(candidate, {})[split] = fold
+    folds, lost = _read_folds(file, header, len(candidates))
     is_running = is_alive(runs[-1], is_held)
     return Contents(file.path, header, rounds, folds, lost, runs, is_running)
 
 
 def _read_folds(
     file: store.Store, header: dict[str, Any], n_candidates: int
-) -> Iterator[tuple[FoldId, FoldResult | None]]:
-    """Give the folds in order; None for results that could not be written."""
+) -> tuple[dict[int, dict[int, FoldResult]], set[FoldId]]:
+    """Return the results, and of which folds they could not be written."""
     n_splits = header["n_splits"]
     most = n_candidates * n_splits
     predicts = "honest_score" in header["search"].get("settings", {})
     reader = records.FoldReader(None, train=None, n_classes=0 if predicts else None)
+    folds: dict[int, dict[int, FoldResult]] = {}
+    lost = set()
     for number, body in file.rows("fold", most, reader.longest):
         records.require(0 <= number < most, "unknown folds")
         candidate, split = divmod(number, n_splits)
-        yield (candidate, split), reader.read(body, split)
+        fold = reader.read(body, split)
+        if fold is None:
+            lost.add((candidate, split))
+        else:
+            folds.setdefault(candidate, {})[split] = fold
+    return folds, lost

@@ -228,16 +228,11 @@ def read_fold(body: str) -> FoldResult:
 # Arrays -------------------------------------------------------------------------------
 
 _ARRAY = {"type": str, "shape": list[Count], "data": str}
-#: What rows of the data are: their numbers, or a mask.
-_OF_ROWS = {"int64": np.dtype("<i8"), "bool": np.dtype("?")}
+#: What rows of the data are, by name: their numbers, or a mask.
+_OF_ROWS = {kind.name: kind for kind in map(np.dtype, ("<i8", "?"))}
 #: What predictions are: numbers, or places in the list of classes.
-_OF_PREDICTIONS: dict[str, np.dtype[Any]] = {
-    "float32": np.dtype("<f4"),
-    "float64": np.dtype("<f8"),
-    "uint8": np.dtype("u1"),
-    "uint16": np.dtype("<u2"),
-    "uint32": np.dtype("<u4"),
-}
+_NUMBERS = ("<f4", "<f8", "u1", "<u2", "<u4")
+_OF_PREDICTIONS = {kind.name: kind for kind in map(np.dtype, _NUMBERS)}
 
 
 def _write_array(kind: str, shape: Sequence[int], data: bytes) -> dict[str, Any]:

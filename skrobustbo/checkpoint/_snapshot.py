@@ -15,6 +15,11 @@ Shared locks are no way out, although SQLite can read beside a writer with them.
 search whose process copies its own files, as a callback that backs them up does, loses
 its locks; the next reader then shortens the memory that the two share, and the search
 dies of a bus error. And what has only read a finished file leaves files beside it.
+
+The process of the search reads its own file in a way of its own. On POSIX systems a
+process loses all its locks on a file as soon as it closes the file, through whichever
+descriptor, even one that was only read from. Such a file is therefore read through a
+descriptor that stays open as long as the database does.
 """
 
 from __future__ import annotations
@@ -25,10 +30,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from threading import Lock
+from typing import Any, BinaryIO
 
-from skrobustbo.checkpoint import _ours as ours
-from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._lock import CheckpointError, NotBegun, begin_of
 
 _LOG = "-wal"
@@ -50,10 +54,8 @@ def snapshot(path: str) -> Iterator[str]:
     Raises
     ------
     CheckpointError
-        If there is no checkpoint, or it cannot be copied.
+        If there is no checkpoint any more, or it cannot be copied.
     """
-    if not store.exists(path, writing=False):
-        raise missing(path)
     try:
         # Readable by the owner only, as the checkpoint is.
         with tempfile.TemporaryDirectory(prefix="skrobustbo-") as folder:
@@ -82,7 +84,7 @@ def missing(path: str) -> CheckpointError:
 def _take(path: str, copy: str) -> None:
     for _ in range(_TRIES):
         before = _state(path)
-        with ours.opened(path) as file, open(copy, "wb") as target:
+        with opened(path) as file, open(copy, "wb") as target:
             shutil.copyfileobj(file, target)
         with (
             open(copy + _LOG, "wb") as target,
@@ -105,3 +107,59 @@ def _state(path: str) -> tuple[Any, ...]:
     # Without a log, all that is written goes to the database at once.
     times = () if log else (status.st_mtime_ns, status.st_size)
     return log, status.st_dev, status.st_ino, *times
+
+
+# Files that this process has open as databases ----------------------------------------
+
+#: The device and the number of a file.
+Key = tuple[int, int]
+
+#: Descriptors of the files that this process has open as databases.
+_held: dict[Key, int] = {}
+_lock = Lock()
+
+
+def hold(path: str) -> Key:
+    """Keep a descriptor of a file for reading it; return what releases it."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    key = _key(os.fstat(descriptor))
+    with _lock:
+        _held[key] = descriptor
+    return key
+
+
+def release(key: Key) -> None:
+    """Close the descriptor of a file, once its database is closed."""
+    with _lock:
+        os.close(_held.pop(key))
+
+
+@contextmanager
+def opened(path: str, *, writing: bool = False) -> Iterator[BinaryIO]:
+    """Return a context that gives a file to be read, from its beginning.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    writing : bool, default=False
+        Whether it must be possible to open it for writing as well.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    with _lock:  # its database may not be closed meanwhile
+        held = _held.get(_key(os.stat(path)))
+        if held is not None:
+            with open(held, "rb", closefd=False) as file:
+                file.seek(0)
+                yield file
+            return
+    with open(path, "r+b" if writing else "rb") as file:
+        yield file
+
+
+def _key(status: os.stat_result) -> Key:
+    return status.st_dev, status.st_ino

@@ -17,7 +17,6 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from skrobustbo._names import printable
-from skrobustbo.checkpoint import _ours as ours
 from skrobustbo.checkpoint._lock import (
     NEW,
     CheckpointError,
@@ -26,6 +25,7 @@ from skrobustbo.checkpoint._lock import (
     foreign,
     remove_beside,
 )
+from skrobustbo.checkpoint._snapshot import Key, hold, opened, release
 
 Row = tuple[int, str]
 
@@ -92,7 +92,7 @@ def exists(path: str, *, writing: bool = True) -> bool:
             raise CheckpointError(
                 f"The checkpoint {path!r} is not a file: give the path of a file."
             )
-        with ours.opened(path, writing=writing) as file:
+        with opened(path, writing=writing) as file:
             head = file.read(100)
     except FileNotFoundError:
         return False
@@ -168,10 +168,10 @@ class Store:
         self.path = called or path
         with self._reading():
             self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
-        self._held: ours.Key | None = None
+        self._held: Key | None = None
         try:
             self._check()
-            self._held = ours.hold(path)
+            self._held = hold(path)
         except BaseException:
             self.close()
             raise
@@ -245,8 +245,6 @@ class Store:
                 found = self._db.execute(
                     f"SELECT number, body, digest FROM {table} ORDER BY number"
                 ).fetchall()
-            except sqlite3.DataError as error:
-                raise damaged(self.path, f"too much in its table {table}") from error
             finally:
                 self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for number, body, digest in found:
@@ -282,7 +280,7 @@ class Store:
         with suppress(sqlite3.Error):
             self._db.close()
         if self._held is not None:
-            ours.release(self._held)
+            release(self._held)
 
 
 def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:
@@ -342,7 +340,7 @@ def _insert(
 ) -> None:
     """Insert rows, or replace others by them, in one transaction."""
     db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:  # which ends the transaction, whatever happens
         for statement in before:
             db.execute(statement)
         for table, rows in tables.items():
@@ -350,11 +348,6 @@ def _insert(
                 (n, body, _digest(file_number, table, n, body)) for n, body in rows
             ]
             db.executemany(f"{verb} INTO {table} VALUES (?, ?, ?)", digested)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 def _unwritten(path: str, error: Exception) -> CheckpointError:
