@@ -24,7 +24,6 @@ _OPTIONAL = ("settings", "honest_score")
 #: Name of the item that is the part itself, rather than something in it.
 WHOLE = ""
 _WHOLE = {"estimator": "the estimator", "space": "the space"}
-_ABSENT = "absent"
 _SHOWN = 200
 
 
@@ -44,18 +43,16 @@ def difference(before: Parts, now: Parts, seeds: tuple[int, int] | None) -> str 
         if names:
             # Of a pipeline and its parameter, the parameter says more.
             name = max(names, key=lambda name: (name == WHOLE, name.count("__")))
-            return _sentence(part, name, old.get(name, _ABSENT), new.get(name, _ABSENT))
+            called = _CALLED[part].format(_shown(name))
+            if name == WHOLE:
+                called = _WHOLE.get(part, called)
+            was, now_is = (_shown(each.get(name, "absent")) for each in (old, new))
+            return f"{called} was {was} and is now {now_is}"
     if list(before) != list(now):
         return "its parts are others"
     if seeds is None or seeds[0] == seeds[1]:
         return None
     return f"the setting random_state was {seeds[0]} and is now {seeds[1]}"
-
-
-def _sentence(part: str, name: str, old: str, new: str) -> str:
-    called = _CALLED[part].format(_shown(name))
-    called = _WHOLE.get(part, called) if name == WHOLE else called
-    return f"{called} was {_shown(old)} and is now {_shown(new)}"
 
 
 def _shown(text: str) -> str:

@@ -348,7 +348,7 @@ class Asked:
         What else is known of it: the parts of a trial in `COLUMNS`.
     """
 
-    branch: int
+    branch: Count
     params: dict[str, Any]
     resource: float | None
     said: dict[str, Any]
@@ -359,21 +359,15 @@ class Asked:
         return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
 
 
+_ASKED = get_type_hints(Asked, include_extras=True)
+_CANDIDATE = {"round": Count, **_ASKED, "resource": Count | None}
 _OF_TRIAL = get_type_hints(Trial, include_extras=True)
-_CANDIDATE = {
-    "round": Count,
-    "branch": Count,
-    "params": dict[str, Any],
-    "resource": Count | None,
-    **{column: _OF_TRIAL[part] for column, part in COLUMNS.items()},
-}
+_SAID = {part: _OF_TRIAL[part] for part in COLUMNS.values()}
 
 
 def write_candidate(number_of_round: int, asked: Asked) -> str:
     """Return the row of a candidate asked in a round."""
-    about = {"branch": asked.branch, "params": asked.params, "resource": asked.resource}
-    said = {column: asked.said[part] for column, part in COLUMNS.items()}
-    return dumps({"round": number_of_round, **about, **said})
+    return dumps({"round": number_of_round, **vars(asked)})
 
 
 def read_candidate(body: str) -> tuple[int, Asked]:
@@ -381,9 +375,8 @@ def read_candidate(body: str) -> tuple[int, Asked]:
     require(len(body) <= MAX_BODY, "the length of a candidate")
     record = loads(body)
     check_parts(record, _CANDIDATE, "a candidate")
-    said = {part: record[column] for column, part in COLUMNS.items()}
-    branch, params, resource = record["branch"], record["params"], record["resource"]
-    return record["round"], Asked(branch, params, resource, said)
+    check_parts(record["said"], _SAID, "a candidate")
+    return record.pop("round"), Asked(**record)
 
 
 def read_rounds(bodies: Sequence[str]) -> list[list[Asked]]:

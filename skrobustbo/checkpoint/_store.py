@@ -194,26 +194,26 @@ class Store:
             # No longer text is read, wherever it stands, before the tables are checked.
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONG)
             _set_up(self._db)
-            found = [
-                self._one(f"PRAGMA {k}") for k in ("application_id", "user_version")
-            ]
-            if found != [APPLICATION_ID, VERSION]:
-                raise damaged(self.path, "its header")
+            marks = "application_id", "user_version"
+            found = [self._one(f"PRAGMA {mark}") for mark in marks]
+            self._require(found == [APPLICATION_ID, VERSION], "its header")
             schema = "SELECT type, name, sql FROM sqlite_master LIMIT 100"
             found = self._db.execute(schema).fetchall()
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             tables = {("table", name, sql) for name, sql in _SCHEMA.items()}
-            if len(found) != len(tables) or set(found) != tables:
-                raise damaged(self.path, "its tables are others")
+            are_ours = len(found) == len(tables) and set(found) == tables
+            self._require(are_ours, "its tables are others")
             verdict = self._one("PRAGMA integrity_check(1)")
-            if verdict != "ok":
-                raise damaged(self.path, str(verdict))
-            if self._one("PRAGMA journal_mode = WAL") != "wal":
-                raise damaged(self.path, "its journal mode")
+            self._require(verdict == "ok", str(verdict))
+            mode = self._one("PRAGMA journal_mode = WAL")
+            self._require(mode == "wal", "its journal mode")
             headers = self._db.execute("SELECT number FROM header LIMIT 2").fetchall()
-            if len(headers) != 1:
-                raise damaged(self.path, "its header")
+            self._require(len(headers) == 1, "its header")
             self.number = int(headers[0][0])
+
+    def _require(self, condition: bool, what: str) -> None:
+        if not condition:
+            raise damaged(self.path, what)
 
     def _one(self, query: str) -> Any:
         (value,) = self._db.execute(query).fetchone()
@@ -235,8 +235,8 @@ class Store:
             If a row is not what was written, or there is more than there may be.
         """
         with self._reading():
-            if self._one(f"SELECT count(*) FROM {table}") > most:
-                raise damaged(self.path, f"too much in its table {table}")
+            n_rows = self._one(f"SELECT count(*) FROM {table}")
+            self._require(n_rows <= most, f"too much in its table {table}")
             # SQLite refuses a longer row before it reads it. Its function length()
             # would not do: it looks no further than the first NUL.
             limit = min(length + _LONG, _LONGEST)
@@ -249,15 +249,15 @@ class Store:
                 self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for number, body, digest in found:
             expected = _digest(self.number, table, number, body)
-            if not isinstance(body, str) or digest != expected:
-                raise damaged(self.path, f"row {number} of its table {table}")
+            is_intact = isinstance(body, str) and digest == expected
+            self._require(is_intact, f"row {number} of its table {table}")
         return [(number, body) for number, body, _ in found]
 
     def bodies(self, table: str, most: int, length: int) -> list[str]:
         """Return what `rows` does of a table whose rows are numbered from 0 on."""
         found = self.rows(table, most, length)
-        if [number for number, _ in found] != list(range(len(found))):
-            raise damaged(self.path, f"{table}s are missing")
+        is_whole = [number for number, _ in found] == list(range(len(found)))
+        self._require(is_whole, f"{table}s are missing")
         return [body for _, body in found]
 
     def add(self, table: str, rows: Iterable[Row], *, replace: bool = False) -> None:

@@ -29,7 +29,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skrobustbo import Real, RobustBayesSearchCV, load_checkpoint
-from skrobustbo.checkpoint import NotBegun
 
 X, y = np.arange(40.0).reshape(-1, 1), np.arange(40) % 2
 SPACE = {"a": Real(-1, 1), "b": Real(-1, 1)}
@@ -101,6 +100,8 @@ def look_at(path, how):
     """Read the file again and again until the search is done; print what was seen."""
     n_reads = n_before = 0
     longest = 0.0
+    while not path.exists():
+        time.sleep(0.01)
     while not (path.parent / "done").exists():
         start = time.perf_counter()
         try:
@@ -109,9 +110,6 @@ def look_at(path, how):
             else:
                 begun = make(1, previous=path).fit(X, y)
                 n = begun.optimizer_._trials.n_before
-        except NotBegun:
-            time.sleep(0.01)
-            continue
         except ValueError as error:
             if how != "previous" or "no candidate" not in str(error).lower():
                 raise

@@ -304,6 +304,7 @@ def test_names_of_tables_are_escaped(path):
 
 
 PARAMS = {"a": 0.5, "b": 1}
+SAID = {"label": "initial", "mean": 0.5, "std": 0.5}
 BAD_CANDIDATES = [
     {"params": {"a": 0.5}},
     {"params": {"a": 7.0, "b": 1}},
@@ -325,11 +326,14 @@ BAD_CANDIDATES = [
     {"branch": False},
     {"resource": "1"},
     {"resource": True},
-    {"model_label": 3},
-    {"model_label": None},
-    {"model_mean": "0"},
-    {"model_mean": None},
-    {"model_std": [1]},
+    {"said": {**SAID, "label": 3}},
+    {"said": {**SAID, "label": None}},
+    {"said": {**SAID, "mean": "0"}},
+    {"said": {**SAID, "mean": None}},
+    {"said": {**SAID, "std": [1]}},
+    {"said": {**SAID, "extra": 1}},
+    {"said": [1]},
+    {"said": {}},
     {"extra": 1},
     {"round": -1},
     {"round": 77},

@@ -434,6 +434,7 @@ def test_outlines_are_checked(changes, written):
     refused(written, "is damaged")
 
 
+SAID = {"label": "initial", "mean": 0.5, "std": 0.5}
 BAD_CANDIDATES = [
     {"params": {"a": 0.5, "n": 1}},
     {"params": {"a": 0.5, "n": 1, "b": 5}},
@@ -444,8 +445,11 @@ BAD_CANDIDATES = [
     {"params": {"a": True, "n": 1, "b": 1}},
     {"params": [1, 2]},
     {"params": None},
-    {"model_label": 3},
-    {"model_mean": "0"},
+    {"said": {**SAID, "label": 3}},
+    {"said": {**SAID, "mean": "0"}},
+    {"said": {**SAID, "extra": 1}},
+    {"said": [1]},
+    {"said": {}},
     {"extra": 1},
     {"round": 77},
 ]
