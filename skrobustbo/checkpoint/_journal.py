@@ -285,9 +285,8 @@ class Journal:
         complete = sum(map(len, self._rounds[:-n_open]))
         there = sum(len(self._folds.get(n, {})) for n in range(complete))
         there += sum(candidate < complete for candidate, _ in self._lost)
-        records.require(
-            there == complete * self._header["n_splits"], "folds are missing"
-        )
+        expected = complete * self._header["n_splits"]
+        records.require(there == expected, "folds are missing")
 
     def _take_up(self) -> None:
         """Say what the file holds, and leave out what is fitted again."""
@@ -314,7 +313,12 @@ class Journal:
         """Return the next candidates: those noted, then new ones, which are noted."""
         trials: list[Evaluation]
         if self._n_replayed < len(self._rounds):
-            trials = self._replayed(source, self._rounds[self._n_replayed])
+            try:
+                trials = source.resume(self._rounds[self._n_replayed])
+            except (LookupError, OverflowError, TypeError, ValueError) as error:
+                if self.path is None:
+                    raise
+                raise store.damaged(self.path, "a candidate") from error
             self._n_replayed += bool(trials)  # else the round is asked for again
             return trials
         trials = source.next_round()
@@ -322,16 +326,6 @@ class Journal:
             self._note(source, trials)
             self._n_replayed = len(self._rounds)
         return trials
-
-    def _replayed(
-        self, source: Any, noted: Sequence[records.Asked]
-    ) -> list[Evaluation]:
-        try:
-            return source.resume(noted)
-        except (LookupError, OverflowError, TypeError, ValueError) as error:
-            if self.path is None:
-                raise
-            raise store.damaged(self.path, "a candidate") from error
 
     def _note(self, source: Any, trials: Sequence[Evaluation]) -> None:
         """Keep new candidates; where they cannot be written, nothing more is."""

@@ -37,11 +37,13 @@ TABLES = ("header", "split", "candidate", "fold", "run")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
 #: What makes a file one of ours.
-_FIRST = (
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {VERSION}",
-    *_SCHEMA.values(),
-)
+_FIRST = f"""
+BEGIN;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {VERSION};
+{"; ".join(_SCHEMA.values())};
+COMMIT;
+"""
 
 #: Bytes of a row besides its body, or of a table's definition; and what SQLite takes.
 _LONG, _LONGEST = 1000, 1_000_000_000
@@ -51,13 +53,13 @@ _MODE = 0o600
 # Exclusive: nobody else reads, so that WAL needs no shared memory and works on network
 # drives as well. Normal: a commit outlives the process, though not a power cut, which
 # may cost the last folds and never the file.
-_SETTINGS = (
-    "PRAGMA trusted_schema = OFF",
-    "PRAGMA cell_size_check = ON",
-    "PRAGMA mmap_size = 0",
-    "PRAGMA locking_mode = EXCLUSIVE",
-    "PRAGMA synchronous = NORMAL",
-)
+_SETTINGS = """
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;
+PRAGMA mmap_size = 0;
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA synchronous = NORMAL;
+"""
 
 
 def real_path(path: Any) -> str:
@@ -193,7 +195,7 @@ class Store:
         with self._reading():
             # No longer text is read, wherever it stands, before the tables are checked.
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONG)
-            _set_up(self._db)
+            self._db.executescript(_SETTINGS)
             marks = "application_id", "user_version"
             found = [self._one(f"PRAGMA {mark}") for mark in marks]
             self._require(found == [APPLICATION_ID, VERSION], "its header")
@@ -307,9 +309,8 @@ def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:
         _remove_leftover(path, new)
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE))
         with closing(sqlite3.connect(new, isolation_level=None)) as db:
-            _set_up(db)
-            rows = {"header": [(number, header)], **tables}
-            _insert(db, number, rows, before=_FIRST)
+            db.executescript(_SETTINGS + _FIRST)
+            _insert(db, number, {"header": [(number, header)], **tables})
             db.execute("PRAGMA journal_mode = WAL")
         os.replace(new, path)
     except (sqlite3.Error, OSError) as error:
@@ -326,23 +327,15 @@ def _remove_leftover(path: str, new: str) -> None:
     remove_beside(new)
 
 
-def _set_up(db: sqlite3.Connection) -> None:
-    for setting in _SETTINGS:
-        db.execute(setting)
-
-
 def _insert(
     db: sqlite3.Connection,
     file_number: int,
     tables: Mapping[str, Iterable[Row]],
     verb: str = "INSERT",
-    before: Iterable[str] = (),
 ) -> None:
     """Insert rows, or replace others by them, in one transaction."""
     db.execute("BEGIN IMMEDIATE")
     with db:  # which ends the transaction, whatever happens
-        for statement in before:
-            db.execute(statement)
         for table, rows in tables.items():
             digested = [
                 (n, body, _digest(file_number, table, n, body)) for n, body in rows
