@@ -287,7 +287,7 @@ BUDGET = {
     "_threads": 75,
     "_trials": 190,
     "acquisition": 610,
-    "checkpoint": 1485,
+    "checkpoint": 1340,
     "displays": 2200,
     "evaluation": 2470,
     "functional": 240,

@@ -15,7 +15,7 @@ from skrobustbo._names import be, count
 from skrobustbo._trials import Done, Evaluation, FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
-from skrobustbo.checkpoint._compare import (
+from skrobustbo.checkpoint._fingerprint import (
     Parts,
     changes,
     compare_versions,
@@ -24,7 +24,6 @@ from skrobustbo.checkpoint._compare import (
 )
 from skrobustbo.checkpoint._lock import CheckpointError, locked
 from skrobustbo.checkpoint._reader import contents_of
-from skrobustbo.checkpoint._runs import FitCall, begun, now, write_run
 
 #: Splits that a checkpoint may have.
 _MAX_SPLITS = 1_000_000
@@ -89,7 +88,7 @@ class Journal:
         self._folds: dict[int, dict[int, FoldResult]] = {}
         self._is_noting = False
         self._n_replayed = self._n_turns = 0
-        self._calls: list[FitCall] = []
+        self._calls: list[records.FitCall] = []
         #: Folds that could not be written, and all that are fitted again.
         self._lost: Collection[FoldId] = ()
         self._again: Collection[FoldId] = ()
@@ -168,7 +167,7 @@ class Journal:
         if other is not None:
             raise self._other_search(other)
         if self.path is not None:
-            self._calls.append(begun(n_iter, call()))
+            self._calls.append(records.begun(n_iter, call()))
             settings = [each.settings for each in self._calls[-2:]]
             self.changed = changes(settings[0], settings[-1])
         if self._has_file:
@@ -249,7 +248,7 @@ class Journal:
 
     def _start(self, path: str) -> None:
         try:
-            header, run = records.dumps(self._header), write_run(self._calls[0])
+            header, run = records.dumps(self._header), records.write_run(self._calls[0])
             # What the file begins with must be readable.
             records.read_header(header)
             records.require(len(self._splits) <= records.MAX_SPLITS, "too many splits")
@@ -401,7 +400,7 @@ class Journal:
         """
         self._has_written = True
         with suppress(CheckpointError, records.Malformed):
-            row = len(self._calls) - 1, write_run(self._calls[-1])
+            row = len(self._calls) - 1, records.write_run(self._calls[-1])
             self._store.add("run", [row], replace=True)
 
     def end(self, reason: str) -> None:
@@ -417,7 +416,7 @@ class Journal:
 
     def _end(self, reason: str) -> None:
         *earlier, call = self._calls
-        self._calls[-1] = replace(call, ended=now(), reason=reason)
+        self._calls[-1] = replace(call, ended=records.now(), reason=reason)
         if self._has_written or earlier[-1].told != self._calls[-1].told:
             self._write_call()
 

@@ -154,12 +154,15 @@ def _lock_in_time(path: str, file: Any) -> None:
         with suppress(OSError):
             return _try_lock(file)
         time.sleep(_PAUSE)
-    holder = _signature(file)
-    by = f" (process {holder[1]})" if holder and holder[1] else ""
-    raise CheckpointError(
-        f"The checkpoint {path!r} is in use by another search{by}: wait for it to "
-        "end, or give another path."
-    )
+    try:
+        return _try_lock(file)
+    except OSError as error:
+        holder = _signature(file)
+        by = f" (process {holder[1]})" if holder and holder[1] else ""
+        raise CheckpointError(
+            f"The checkpoint {path!r} is in use by another search{by}: wait for it to "
+            "end, or give another path."
+        ) from error
 
 
 def is_locked(path: str) -> bool | None:

@@ -10,7 +10,6 @@ from skrobustbo._trials import FoldId, FoldResult
 from skrobustbo.checkpoint import _records as records
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._lock import is_locked
-from skrobustbo.checkpoint._runs import MAX_RUN, MAX_RUNS, FitCall, is_alive, read_run
 from skrobustbo.checkpoint._snapshot import missing, snapshot
 
 #: Candidates that a checkpoint may have.
@@ -46,7 +45,7 @@ class Contents:
     rounds: list[list[records.Asked]]
     folds: dict[int, dict[int, FoldResult]]
     lost: set[FoldId]
-    runs: list[FitCall]
+    runs: list[records.FitCall]
     is_running: bool | None
 
     @property
@@ -90,12 +89,13 @@ def contents_of(file: store.Store, is_held: bool | None = None) -> Contents:
     """
     ((_, body),) = file.rows("header", 1, records.MAX_HEADER)
     header = records.read_header(body)
-    runs = [read_run(body) for body in file.bodies("run", MAX_RUNS, MAX_RUN)]
+    calls = file.bodies("run", records.MAX_RUNS, records.MAX_RUN)
+    runs = [records.read_run(body) for body in calls]
     records.require(bool(runs), "runs")
     candidates = file.bodies("candidate", _MOST, records.MAX_BODY)
     rounds = records.read_rounds(candidates)
     folds, lost = _read_folds(file, header, len(candidates))
-    is_running = is_alive(runs[-1], is_held)
+    is_running = records.is_alive(runs[-1], is_held)
     return Contents(file.path, header, rounds, folds, lost, runs, is_running)
 
 
