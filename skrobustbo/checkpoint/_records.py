@@ -179,9 +179,9 @@ class FoldReader:
         Exception
             Whatever a value of the user's raises; Malformed for what would be refused.
         """
-        self.check(fold, split)
         body = write_fold(fold)
         require(len(body) <= self.longest, "the length of a fold")
+        self.check(fold, split)
         return body
 
     def check(self, fold: FoldResult, split: int) -> None:

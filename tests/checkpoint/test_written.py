@@ -21,6 +21,7 @@ from sklearn.datasets import load_iris
 from skrobustbo import Integer, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import Asked, CheckpointError, _records, open_journal
+from skrobustbo.checkpoint._records import FoldReader, Malformed
 from skrobustbo.evaluation._checks import result_of
 from skrobustbo.space import Space
 from skrobustbo.watching import main
@@ -341,6 +342,16 @@ def test_a_lost_fold_costs_no_other_and_is_fitted_again(path, capsys):
     assert load_checkpoint(path).n_folds == 12
     readable(path, capsys, scoring=scorer)
     assert Known.n_scores == 2 * n_scores
+
+
+def test_nothing_is_learned_of_a_fold_that_is_lost():
+    reader = FoldReader(None, train=None)
+    for lost in ({"a" * 5_000_000: 0.5}, {"a": object()}):
+        with pytest.raises((TypeError, Malformed)):
+            reader.written(FoldResult(lost), 0)
+    assert reader.written(FoldResult({"b": 0.5}), 0)
+    with pytest.raises(Malformed, match="metrics"):
+        reader.written(FoldResult({"a": 0.5}), 0)
 
 
 @pytest.mark.filterwarnings("ignore:.*only by its name")
