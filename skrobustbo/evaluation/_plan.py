@@ -19,9 +19,10 @@ class Schedule:
 
     Attributes
     ----------
+    n_at_once : int, default=1
+        Number of candidates that are asked for at once. They form a batch.
     n_in_flight : int, default=1
-        Number of batches that are evaluated at the same time. A batch contains the
-        candidates of a single ask.
+        Number of batches that are evaluated at the same time.
     in_order : bool, default=True
         Whether batches are told in the order in which they were asked, even if a later
         batch is finished first.
@@ -29,9 +30,18 @@ class Schedule:
         Stops candidates that cannot win. None: all folds of all candidates are fitted.
     """
 
+    n_at_once: int = 1
     n_in_flight: int = 1
     in_order: bool = True
     racing: Races | None = None
+
+    @classmethod
+    def named(cls, name: str, batch_size: int, racing: Races | None = None) -> Schedule:
+        """Return a schedule by the name that users give it."""
+        together, apart = int(batch_size), 1
+        if name != "rounds":
+            together, apart = apart, together
+        return cls(together, apart, name != "free", racing)
 
     @property
     def is_live(self) -> bool:

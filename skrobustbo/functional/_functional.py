@@ -204,21 +204,17 @@ def _run(
     checked_callable("func", func, owner, "a params dict")
     if callback is not None:
         checked_callable("callback", callback, owner, "the result so far")
-    n_at_once = checked_count("batch_size", workers["batch_size"], owner)
+    batch_size = checked_count("batch_size", workers["batch_size"], owner)
     schedule, known = workers["schedule"], ["rounds", "window", "free"]
     if schedule not in known:
         raise ValueError(
             f"The 'schedule' of {owner} must be one of {known}. Got {schedule!r} "
             "instead."
         )
-    in_rounds = schedule == "rounds"
     optimizer = Optimizer(space, horizon=n_iter, **settings)
-    run = _Calls(optimizer, n_iter, n_at_once if in_rounds else 1, callback, sign)
-    flown = Schedule(
-        n_in_flight=1 if in_rounds else n_at_once,
-        in_order=schedule != "free",
-    )
-    plan, stops = Plan(flown, 1, run.ask, run.tell), Stops(interruptible=True)
+    named = Schedule.named(schedule, batch_size)
+    run = _Calls(optimizer, n_iter, named.n_at_once, callback, sign)
+    plan, stops = Plan(named, 1, run.ask, run.tell), Stops(interruptible=True)
     pool = JoblibPool(_Evaluation(func), workers["n_jobs"], stops)
     with stops.watched(), pool:
         try:

@@ -19,65 +19,28 @@ from skrobustbo.model_selection._settings import Search
 from skrobustbo.space import Categorical, Space
 
 #: Metrics of scikit-learn of which 1 is the best value.
-_UP_TO_ONE = {
-    "accuracy_score",
-    "average_precision_score",
-    "balanced_accuracy_score",
-    "cohen_kappa_score",
-    "d2_absolute_error_score",
-    "d2_tweedie_score",
-    "explained_variance_score",
-    "f1_score",
-    "fbeta_score",
-    "jaccard_score",
-    "matthews_corrcoef",
-    "precision_score",
-    "r2_score",
-    "recall_score",
-    "roc_auc_score",
-    "top_k_accuracy_score",
-}
+_UP_TO_ONE = (
+    "accuracy_score average_precision_score balanced_accuracy_score cohen_kappa_score "
+    "d2_absolute_error_score d2_tweedie_score explained_variance_score f1_score "
+    "fbeta_score jaccard_score matthews_corrcoef precision_score r2_score recall_score "
+    "roc_auc_score top_k_accuracy_score"
+)
+#: Parameters of the boosting libraries that are shares, and those without an end.
+_SHARES = (
+    "bagging_fraction colsample_bylevel colsample_bynode colsample_bytree "
+    "feature_fraction feature_fraction_bynode other_rate rate_drop rsm skip_drop "
+    "subsample top_rate"
+)
+_AT_LEAST_ZERO = (
+    "bagging_temperature eta gamma l2_leaf_reg lambda_l1 lambda_l2 learning_rate "
+    "max_delta_step min_child_samples min_child_weight min_gain_to_split "
+    "min_split_gain min_split_loss random_strength reg_alpha reg_lambda"
+)
 #: The boosting libraries check parameters in compiled code, and cannot be asked: the
 #: least and the largest values of those that have any.
 _LIMITS: dict[str, tuple[float | None, float | None]] = {
-    **dict.fromkeys(
-        (
-            "bagging_fraction",
-            "colsample_bylevel",
-            "colsample_bynode",
-            "colsample_bytree",
-            "feature_fraction",
-            "feature_fraction_bynode",
-            "other_rate",
-            "rate_drop",
-            "rsm",
-            "skip_drop",
-            "subsample",
-            "top_rate",
-        ),
-        (0, 1),
-    ),
-    **dict.fromkeys(
-        (
-            "bagging_temperature",
-            "eta",
-            "gamma",
-            "l2_leaf_reg",
-            "lambda_l1",
-            "lambda_l2",
-            "learning_rate",
-            "max_delta_step",
-            "min_child_samples",
-            "min_child_weight",
-            "min_gain_to_split",
-            "min_split_gain",
-            "min_split_loss",
-            "random_strength",
-            "reg_alpha",
-            "reg_lambda",
-        ),
-        (0, None),
-    ),
+    **dict.fromkeys(_SHARES.split(), (0, 1)),
+    **dict.fromkeys(_AT_LEAST_ZERO.split(), (0, None)),
     **dict.fromkeys(("iterations", "n_estimators", "min_data_in_leaf"), (1, None)),
     "border_count": (1, 65535),
     "depth": (1, 16),
@@ -116,7 +79,7 @@ def largest_score(scorer: Any, estimator: Any) -> float | None:
         return None
     if score_sign(scorer) < 0:
         return 0.0  # a loss
-    return 1.0 if function.__name__ in _UP_TO_ONE else None
+    return 1.0 if function.__name__ in _UP_TO_ONE.split() else None
 
 
 def largest_of(search: Search) -> float | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import TEXT, describe, describe_data, shortened
+from skrobustbo.evaluation import Schedule
 from skrobustbo.model_selection._checks import keeps_predictions, metric_of, policy_of
 from skrobustbo.model_selection._settings import Data, Search, racing_of, resource_of
 from skrobustbo.space import Space, to_json
@@ -156,14 +157,13 @@ def outline(search: Search, space: Space) -> dict[str, Any]:
     space : Space
         What it searches.
     """
-    policy, rounds = search.policy, search.schedule == "rounds"
-    named = isinstance(policy, str)
+    policy, named = search.policy, isinstance(search.policy, str)
     return {
         "estimator": type(search.estimator).__name__,
         "policy": canonical(policy) if named else type(policy).__name__,
         "metric": metric_of(search),
         "racing": bool(search.racing),
-        "n_in_flight": 1 if rounds else int(search.batch_size),
+        "n_in_flight": Schedule.named(search.schedule, search.batch_size).n_in_flight,
         "branches": [
             {name: _choices(d) for name, d in branch.dimensions.items()}
             for branch in space.branches

@@ -454,10 +454,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         With a checkpoint, the result is that of repeating `fit` with a larger `n_iter`.
 
         Changes of `optimizer_` from outside, by `ask` or `tell`, are not taken over.
-        `max_time` counts anew. With `racing`, and with other schedules than "rounds",
-        the earlier candidates are asked once more, which takes the time of the tuner,
-        but fits nothing. If `resume` raises, the results of before stay; with
-        `honest_score=True`, a fitted search without a checkpoint keeps the predictions.
+        `max_time` counts anew. The earlier candidates are asked once more, which takes
+        the time of the tuner, but fits nothing. If `resume` raises, the results of
+        before stay; with `honest_score=True`, a fitted search without a checkpoint
+        keeps the predictions.
 
         Examples
         --------

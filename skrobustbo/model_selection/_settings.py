@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skrobustbo._arguments import LARGEST_COUNT
 from skrobustbo._sklearn_compat import (
@@ -18,7 +18,6 @@ from skrobustbo._sklearn_compat import (
     StrOptions,
     clone_parametrized,
     nested_params,
-    validate_parameter_constraints,
 )
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -30,8 +29,7 @@ Constraints = dict[str, Any]
 Data = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Racing:
+class Racing(BaseEstimator):
     """When racing stops a candidate.
 
     To be passed to `RobustBayesSearchCV` as `racing`, and checked by its `fit`.
@@ -60,17 +58,17 @@ class Racing:
     True
     """
 
-    delta: float = 0.05
-    margin: float = 0.25
-
-    _constraints: ClassVar[Constraints] = {
+    _parameter_constraints: Constraints = {  # noqa: RUF012 - as sklearn's
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "margin": [Interval(Real, 0, None, closed="left")],
     }
 
+    def __init__(self, delta: float = 0.05, margin: float = 0.25) -> None:
+        self.delta = delta
+        self.margin = margin
 
-@dataclass(frozen=True)
-class Resource:
+
+class Resource(BaseEstimator):
     """What candidates are evaluated with a part of, and with which parts.
 
     To be passed to `RobustBayesSearchCV` as `resource`, and checked by its `fit`.
@@ -101,17 +99,20 @@ class Resource:
     [50, 150]
     """
 
-    name: str
-    min: int | None = None
-    max: int | None = None
-    factor: int = 3
-
-    _constraints: ClassVar[Constraints] = {
+    _parameter_constraints: Constraints = {  # noqa: RUF012 - as sklearn's
         "name": [str],
         "min": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
         "max": [Interval(Integral, 1, LARGEST_COUNT, closed="both"), None],
         "factor": [Interval(Integral, 2, LARGEST_COUNT, closed="both")],
     }
+
+    def __init__(
+        self, name: str, min: int | None = None, max: int | None = None, factor: int = 3
+    ) -> None:
+        self.name = name
+        self.min = min
+        self.max = max
+        self.factor = factor
 
 
 class Search(BaseSearchCV):
@@ -237,8 +238,7 @@ class Search(BaseSearchCV):
         super()._validate_params()
         for given in (racing_of(self), resource_of(self)):
             if given is not None:
-                kind = type(given).__name__
-                validate_parameter_constraints(given._constraints, vars(given), kind)
+                given._validate_params()
 
 
 def racing_of(search: Search) -> Racing | None:

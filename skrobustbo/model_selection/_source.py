@@ -86,8 +86,7 @@ class OptimizerSource:
                 f"{self.optimizer.policy!r} instead."
             )
         self._n_iter, self._before = int(n_iter), before
-        #: Candidates asked for at once.
-        self._at_once = int(search.batch_size) if search.schedule == "rounds" else 1
+        self._at_once = Schedule.named(search.schedule, search.batch_size).n_at_once
         n_rounds, n_noted = journal.n_asked  # the last one may be smaller than others
         n_new = max(self._n_iter - n_noted, 0)
         # Rounded up.
@@ -210,12 +209,7 @@ class OptimizerSource:
                 score=self._score,
                 beliefs=self._beliefs,
             )
-        in_rounds = search.schedule == "rounds"
-        return Schedule(
-            n_in_flight=1 if in_rounds else int(search.batch_size),
-            in_order=search.schedule != "free",
-            racing=races,
-        )
+        return Schedule.named(search.schedule, search.batch_size, races)
 
     def _score(self, result: FoldResult) -> float:
         """Return the score of a fold in the metric of the race, nan if it failed."""

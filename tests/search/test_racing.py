@@ -381,13 +381,16 @@ def test_false_is_another_word_for_none():
     [{"racing": Racing(delta=0.2)}, {"resource": Resource("n_samples", min=20)}],
 )
 def test_settings_that_are_objects(settings):
-    (name,) = settings
+    ((name, given),) = settings.items()
     ours = search(racing=None).set_params(**settings)
     for copied in (clone(ours), pickle.loads(pickle.dumps(ours))):
-        assert copied.get_params()[name] == settings[name]
-        assert repr(settings[name]) in " ".join(repr(copied).split())
-    with pytest.raises(AttributeError):
-        settings[name].delta = 0.5
+        assert copied.get_params()[name].get_params() == given.get_params()
+        assert repr(given) in " ".join(repr(copied).split())
+    inner, value = next(iter(given.get_params().items()))
+    assert ours.get_params()[f"{name}__{inner}"] == value
+    other = clone(ours).set_params(**{f"{name}__{inner}": 0.4})
+    assert getattr(other.get_params()[name], inner) == 0.4
+    assert getattr(given, inner) == value
 
 
 # Beside other settings ----------------------------------------------------------------
