@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -43,6 +43,8 @@ _PRECISION = 1e-5
 _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
 #: Steps tried around each start where a constraint may cut a climb short, and rounds.
 _STEPS, _ROUNDS = 40, 3
+#: The first points of a sequence, without the seed's shift.
+_base_points = lru_cache(maxsize=16)(partial(sobol, seed=0))
 
 
 class Domain(Protocol):
@@ -387,8 +389,3 @@ def _ranked(values: Array) -> Array:
     step = (high - low) or 1.0
     ranked: Array = np.where(values == np.inf, high + step, values)
     return np.where(np.isfinite(ranked), ranked, low - step)
-
-
-@lru_cache(maxsize=16)
-def _base_points(n: int, d: int) -> Array:
-    return sobol(n, d, seed=0)

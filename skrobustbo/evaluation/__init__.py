@@ -13,7 +13,6 @@ from skrobustbo.evaluation._progress import counter
 from skrobustbo.evaluation._racing import Races
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._run import SearchRun
-from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "ResourceAxis",
     "Schedule",
     "SearchRun",
-    "Source",
     "Stops",
     "counter",
     "flat",

@@ -81,10 +81,6 @@ class Place:
             self.process = future.result()
         return error
 
-    def is_gone(self) -> bool:
-        """Return whether the scheduler knows the worker no more."""
-        return self.address not in self.client.ncores()
-
     def lose(self) -> None:
         """Give up the worker and its folds, of which any may have killed it."""
         if self.is_lost:
@@ -173,7 +169,9 @@ class _DaskSlot:
         """
         place = self._place
         cancelled = isinstance(error, CancelledError)
-        died = place.is_lost or not cancelled or place.is_gone()
+        # Or the scheduler knows the worker no more.
+        died = place.is_lost or not cancelled
+        died = died or place.address not in place.client.ncores()
         place.lose()
         if not died:
             return FoldLostError()

@@ -137,11 +137,6 @@ class JoblibPool(WorkerPool):
                 key, result, _ = slot.take()
                 yield key, result
 
-    def is_free_for(self, *, alone: bool) -> bool:
-        """Return whether a fold may be started beside those under way."""
-        busy = [slot for slot in self._workers if slot.fold is not None]
-        return not busy or not (alone or any(slot.alone for slot in busy))
-
     def lose(self) -> None:
         """Replace the workers, of which one has died, and give up their folds."""
         lost = [slot for slot in self._workers if slot.fold and not slot.has_result()]
@@ -179,7 +174,9 @@ class _Slot:
 
     def is_ready(self, *, alone: bool) -> bool:
         """Return whether a fold can be started at once."""
-        return self.fold is None and self._pool.is_free_for(alone=alone)
+        busy = [slot for slot in self._pool._workers if slot.fold is not None]
+        alone = alone or any(slot.alone for slot in busy)
+        return self.fold is None and not (busy and alone)
 
     def start(self, fold: Fold, seconds: float, *, alone: bool) -> None:
         """Start a fold."""

@@ -38,10 +38,9 @@ class Schedule:
     @classmethod
     def named(cls, name: str, batch_size: int, racing: Races | None = None) -> Schedule:
         """Return a schedule by the name that users give it."""
-        together, apart = int(batch_size), 1
-        if name != "rounds":
-            together, apart = apart, together
-        return cls(together, apart, name != "free", racing)
+        n = int(batch_size)
+        n_at_once, n_in_flight = (n, 1) if name == "rounds" else (1, n)
+        return cls(n_at_once, n_in_flight, name != "free", racing)
 
     @property
     def is_live(self) -> bool:

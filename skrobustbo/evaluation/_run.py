@@ -235,9 +235,8 @@ class SearchRun:
 
     def ask(self) -> Batch | None:
         """Return the next candidates, or None if there are none to evaluate now."""
-        if self.is_stopped:
-            return None
-        if self.n_asked < self.source.n_planned and self.stops.over():
+        is_new = self.n_asked < self.source.n_planned
+        if self.is_stopped or (is_new and self.stops.over()):
             return None
         trials = self.journal.next_round(self.source)
         self.n_asked += len(trials)

@@ -232,9 +232,8 @@ def _waitable(seconds: float) -> float:
 
 def _is_outermost() -> bool:
     """Return whether this is the main thread, and not inside a job."""
-    if threading.current_thread() is not threading.main_thread():
-        return False
-    return multiprocessing.parent_process() is None and not _inside_jobs()
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and multiprocessing.parent_process() is None and not _inside_jobs()
 
 
 def _inside_jobs() -> bool:

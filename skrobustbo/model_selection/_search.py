@@ -534,7 +534,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         data = {"X": X, "y": y, **params}
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with self._journal(resuming) as journal:
-            source = self._source(journal, data, n_iter)
+            source = prepared(self, journal, data, n_iter or self.n_iter)
             kept = collector(self, source.optimizer.space, y, journal)
 
             def on_start() -> None:
@@ -594,17 +594,11 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 self._memory.shape = attempt("the shape of X, for 'resume'", note, None)
             if self.honest_score:
                 self._set_honest_score(Honest())
-                given = source.trials, kept, data.get("groups")
-                compute = partial(honest, self, *given)
+                groups = data.get("groups")
+                compute = partial(honest, self, source.trials, kept, groups)
                 self._set_honest_score(attempt("honest_score_", compute, Honest()))
 
     def _set_honest_score(self, found: Honest) -> None:
         self.honest_score_, self.honest_interval_ = found.score, found.interval
         if hasattr(self, "best_score_"):
             self.honest_optimism_ = float(self.best_score_ - found.score)
-
-    def _source(
-        self, journal: Journal, data: Data, n_iter: int | None
-    ) -> OptimizerSource:
-        """Return the source of candidates, after all checks that need no fit."""
-        return prepared(self, journal, data, n_iter or self.n_iter)

@@ -7,6 +7,7 @@ import numpy as np
 
 from skrobustbo import Optimizer, Real
 from skrobustbo.checkpoint import Journal
+from skrobustbo.model_selection._preparing import prepared
 
 #: A space of all kinds of parameters, and what has a value on it and on parts of it.
 MIXED = {"a": Real(0, 1), "b": [1, 5, 9], "c": ["x", "y", "z"], "d": [True, False]}
@@ -42,7 +43,7 @@ def read_back(optimizer, **given):
 
 def source_of(search):
     """Return where a search that has not begun would take its candidates from."""
-    return search._source(Journal(), {}, None)
+    return prepared(search, Journal(), {}, search.n_iter)
 
 
 def assert_modelled(records):

@@ -19,6 +19,8 @@ import skrobustbo
 from fake_estimators import Fake, search_of
 from skrobustbo import RobustBayesSearchCV
 from skrobustbo.evaluation import Stops
+from skrobustbo.model_selection import _search
+from skrobustbo.model_selection._preparing import prepared
 
 X, y = load_iris(return_X_y=True)
 HANDLERS = [signal.SIGINT, signal.SIGTERM]
@@ -81,13 +83,12 @@ def test_the_first_signal_finishes_the_search(number, batch_size, swallow):
     assert ours.predict(X).shape == y.shape
 
 
-def test_the_second_signal_aborts():
+def test_the_second_signal_aborts(monkeypatch):
     """The first is kept in mind by the tuner, the second comes before it is back."""
     ours = search(Signals())
-    source = ours._source
 
     def slow_source(*args):
-        made = source(*args)
+        made = prepared(*args)
         ask = made.optimizer._propose
 
         def asked():
@@ -102,19 +103,18 @@ def test_the_second_signal_aborts():
         ours.made = made
         return made
 
-    ours._source = slow_source
+    monkeypatch.setattr(_search, "prepared", slow_source)
     with pytest.raises(KeyboardInterrupt):
         ours.fit(X, y)
     assert ours.made.survived
     assert not hasattr(ours, "cv_results_")
 
 
-def test_a_signal_while_a_candidate_is_chosen_waits():
+def test_a_signal_while_a_candidate_is_chosen_waits(monkeypatch):
     ours = search(Signals())
-    source = ours._source
 
     def signalling(*args):
-        made = source(*args)
+        made = prepared(*args)
         tell = made.optimizer._record
 
         def told(trial, value, std):
@@ -125,7 +125,7 @@ def test_a_signal_while_a_candidate_is_chosen_waits():
         made.optimizer._record = told
         return made
 
-    ours._source = signalling
+    monkeypatch.setattr(_search, "prepared", signalling)
     with pytest.warns(UserWarning, match="interrupted after 4 of 30"):
         ours.fit(X, y)
     assert ours.stop_reason_ == "interrupted"
