@@ -28,7 +28,7 @@ Given = Mapping[str, Any]
 Placed = tuple[list[str], list[Params]]
 
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 7
+_TO_FIT = 6
 #: Where in the unit cube parameters are set together: at low, high and middle values.
 _PLACES = 0.0, 1.0, 0.5
 #: A section of a docstring up to the next one, and the names that lines begin with.

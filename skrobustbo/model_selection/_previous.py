@@ -38,7 +38,7 @@ Params = dict[str, Any]
 #: may grow while the candidates have to stay the same.
 _FIRST = 3
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 8
+_TO_FIT = 7
 #: Stands for a value that cannot be read, and is none of any space.
 _UNREADABLE = "a choice of a list that has changed"
 

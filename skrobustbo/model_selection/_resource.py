@@ -22,7 +22,7 @@ _BELOW = 2
 #: Rows at least of each class at the lowest rung, where it does not.
 _ROWS = 20
 #: How far warnings are from the line that calls `fit`.
-_TO_FIT = 7
+_TO_FIT = 6
 
 
 def staged(

@@ -507,7 +507,7 @@ def test_without_a_resource_nothing_is_new():
 def test_a_clone_has_the_settings():
     given = Resource("n_samples", min=17, factor=2)
     ours = clone(search(resource=given))
-    assert ours.resource == given
+    assert ours.resource.get_params() == given.get_params()
     assert ours.fit(X, y).n_resources_ == [19, 38, 75, 150]
 
 
