@@ -25,9 +25,6 @@ from skrobustbo.checkpoint._fingerprint import (
 from skrobustbo.checkpoint._lock import CheckpointError, locked
 from skrobustbo.checkpoint._reader import contents_of
 
-#: Splits that a checkpoint may have.
-_MAX_SPLITS = 1_000_000
-
 
 class Journal:
     """Keeps what a search does, and gives it back to the call that goes on.
