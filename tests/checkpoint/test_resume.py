@@ -273,7 +273,8 @@ def test_other_candidates_than_asked_here_are_used_as_they_are(path):
         changed["params"]["b"] = -1 if changed["params"]["b"] == 1 else 1
         replace_row(db, "candidate", 4, json.dumps(changed))
     db.close()
-    with pytest.warns(UserWarning, match="not those that would be asked here"):
+    says = "The candidates in the checkpoint are not those that would be asked here"
+    with pytest.warns(UserWarning, match=says):
         second = make(path, n_iter=12).fit(X, y)
     assert second.cv_results_["params"][4] == changed["params"]
     for name in ("model_label", "model_mean", "mean_test_score"):

@@ -41,9 +41,9 @@ def read_back(optimizer, **given):
     return Optimizer.from_dict(json.loads(text), **given)
 
 
-def source_of(search):
+def source_of(search, **data):
     """Return where a search that has not begun would take its candidates from."""
-    return prepared(search, Journal(), {}, search.n_iter)
+    return prepared(search, Journal(), data, search.n_iter)
 
 
 def assert_modelled(records):

@@ -85,6 +85,16 @@ def test_the_tree_of_tasks(batch_size, refit):
 
 
 @needs_callbacks
+def test_the_rounds_announced_are_those_of_the_whole_search(tmp_path):
+    settings = {"checkpoint": tmp_path / "c", "batch_size": 2}
+    search(n_iter=4, **settings).fit(X, y)
+    recorder = Recorder()
+    search(n_iter=7, **settings).set_callbacks(recorder).fit(X, y)
+    (announced,) = [c for name, c, *_ in recorder.begun if name == "search"]
+    assert announced.max_subtasks == 4  # two of them are known
+
+
+@needs_callbacks
 @pytest.mark.parametrize("warm_start", [True, False])
 def test_folds_with_a_part_of_a_resource_are_tasks_too(warm_start):
     inner, outer = Recorder(), Recorder()

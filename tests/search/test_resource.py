@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fake_estimators import Fake, Noisy, search_of
-from runs import assert_same
+from runs import assert_same, source_of
 from skrobustbo import (
     Integer,
     Optimizer,
@@ -502,6 +502,15 @@ def test_without_a_resource_nothing_is_new():
     new = {"iter", "n_resources", "resource_score"}
     assert not new & plain.cv_results_.keys()
     assert not hasattr(plain, "n_resources_")
+
+
+def test_evaluations_planned_are_full_ones_until_others_are_asked():
+    source = source_of(search(n_iter=5), X=X, y=y)
+    assert source.n_planned == 5
+    n_asked = [len(source.next_round()) for _ in range(2)]
+    assert n_asked == [1, 1]
+    assert source.n_used < 2  # they got a part of the resource
+    assert source.n_planned == 2 + 5 - int(source.n_used)
 
 
 def test_a_clone_has_the_settings():
