@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,8 @@ import shared
 from racing_tunings import TUNINGS
 from skrobustbo import RobustBayesSearchCV
 from skrobustbo.evaluation import Races, Schedule
+from skrobustbo.model_selection import _search
+from skrobustbo.model_selection._preparing import prepared
 from skrobustbo_benchmarks._args import seed_list
 from skrobustbo_benchmarks._report import table
 
@@ -94,8 +97,12 @@ class Search(RobustBayesSearchCV):
 
     rule, more = Shadow, ()
 
-    def _source(self, *args):
-        source = super()._source(*args)
+    def fit(self, X, y):
+        with mock.patch.object(_search, "prepared", self._prepared):
+            return super().fit(X, y)
+
+    def _prepared(self, *args):
+        source = prepared(*args)
         given = {"score": source._score, "beliefs": source._beliefs, **dict(self.more)}
         self.races = self.rule(0.05, 0.25, source.n_planned, **given)
         source.schedule = lambda: Schedule(racing=self.races)
