@@ -19,6 +19,7 @@ from skrobustbo.evaluation import Races, ResourceAxis, Schedule
 from skrobustbo.model_selection._checks import metric_of
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
+from skrobustbo.model_selection._previous import Before
 from skrobustbo.model_selection._records import are_those, asked_of, evaluation_of
 from skrobustbo.model_selection._refit import best_standard_error
 from skrobustbo.model_selection._settings import Search, racing_of
@@ -43,9 +44,9 @@ class OptimizerSource:
         Knows what of the results comes from an earlier run.
     n_iter : int
         Candidates in all.
-    before : Before or None, default=None
+    before : Before
         What is known of an earlier search.
-    resource : ResourceAxis or None, default=None
+    resource : ResourceAxis or None
         What evaluations get a part of, if they do. `n_iter` then counts full ones.
 
     Attributes
@@ -74,8 +75,8 @@ class OptimizerSource:
         fresh: Callable[[], Optimizer],
         journal: Journal,
         n_iter: int,
-        before: Any = None,
-        resource: ResourceAxis | None = None,
+        before: Before,
+        resource: ResourceAxis | None,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
         self.resource, self.optimizer = resource, fresh()
@@ -360,7 +361,7 @@ class OptimizerSource:
             n_used=self.n_used,
             is_resumed=self._n_iter != self._search.n_iter,
             trials=self.trials,
-            previous="" if self._before is None else self._before.says,
+            previous=self._before.says,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
             n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),
