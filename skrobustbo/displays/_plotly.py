@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo.displays._scales import Array, Scale, drawable, filled_range
-from skrobustbo.displays._style import optional
+from skrobustbo.displays._style import importing
 from skrobustbo.displays._text import broken, full_text
 
 # Read on light and on dark pages, as the background is transparent.
@@ -30,7 +30,8 @@ _TICKS = 7
 
 def new_figure(n_rows: int = 1, n_columns: int = 1) -> Any:
     """Return a figure of so many panels."""
-    subplots = optional("plotly.subplots", "interactive")
+    with importing("plotly", "interactive"):
+        from plotly import subplots
     return subplots.make_subplots(n_rows, n_columns, horizontal_spacing=0.12)
 
 

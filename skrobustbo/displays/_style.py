@@ -5,9 +5,9 @@ Ticks, labels and legends are fitted into a figure once it is laid out.
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -48,12 +48,12 @@ _LAST = (
 )
 
 
-def optional(module: str, extra: str) -> Any:
-    """Return a module of an optional package, imported at the first use."""
+@contextmanager
+def importing(package: str, extra: str) -> Iterator[None]:
+    """Say what to install if the body cannot import an optional package."""
     try:
-        return importlib.import_module(module)
+        yield
     except ImportError as error:
-        package = module.partition(".")[0]
         raise ImportError(
             f"Expected {package} to be installed, because this display needs it; run "
             f'pip install "skrobustbo[{extra}]".'
@@ -61,8 +61,10 @@ def optional(module: str, extra: str) -> Any:
 
 
 def pyplot() -> Any:
-    """Return `matplotlib.pyplot`."""
-    return optional("matplotlib.pyplot", "plot")
+    """Return `matplotlib.pyplot`, imported at the first plot."""
+    with importing("matplotlib", "plot"):
+        import matplotlib.pyplot as plt
+    return plt
 
 
 @dataclass

@@ -168,12 +168,11 @@ class _DaskSlot:
         Dask cancels it, too, if the data were lost with its worker.
         """
         place = self._place
-        cancelled = isinstance(error, CancelledError)
-        # Or the scheduler knows the worker no more.
-        died = place.is_lost or not cancelled
-        died = died or place.address not in place.client.ncores()
+        lives = isinstance(error, CancelledError)
+        # The scheduler is asked last.
+        lives = lives and not place.is_lost and place.address in place.client.ncores()
         place.lose()
-        if not died:
+        if lives:
             return FoldLostError()
         late = self._late_time <= time.monotonic()
         return FoldLateError() if late else WorkerDiedError(alone=place.was_alone)

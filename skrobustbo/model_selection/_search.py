@@ -594,8 +594,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 self._memory.shape = attempt("the shape of X, for 'resume'", note, None)
             if self.honest_score:
                 self._set_honest_score(Honest())
-                groups = data.get("groups")
-                compute = partial(honest, self, source.trials, kept, groups)
+                compute = partial(honest, self, source.trials, kept, data.get("groups"))
                 self._set_honest_score(attempt("honest_score_", compute, Honest()))
 
     def _set_honest_score(self, found: Honest) -> None:
