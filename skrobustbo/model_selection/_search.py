@@ -65,8 +65,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         object.
     n_initial_points : int, default=None
         Number of candidates before the model takes over. `initial_params` come first;
-        the rest is a scrambled Sobol sequence. Default: 2 d + 2 for d parameters, at
-        least 3, at most a third of `n_iter`.
+        the rest covers the space so that no two parameters are confounded (see
+        `Space.sample`). Default: 2 d + 2 for d parameters, at least 3, at most a third
+        of `n_iter`.
     initial_params : list of dict, default=None
         Candidates to try first. Parameters missing from a dict keep the current values
         of the estimator, or of the component that the dict sets.

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._sobol import sobol
+from skrobustbo._sobol import design, sobol
 from skrobustbo.acquisition import neighbours
 from skrobustbo.optimizer._determinism import stream
 from skrobustbo.space import Space
@@ -22,10 +22,11 @@ _POOL, _ROUNDS = 256, 16
 
 
 class Design:
-    """A scrambled Sobol sequence in a space, infeasible points skipped.
+    """Points that cover a space, infeasible points skipped.
 
-    Where feasible points are rare, others are found around those of the sequence: the
-    pool from which the maximiser starts. Both depend on the seed alone.
+    The first ones are a design of as many points as are planned, the others belong to a
+    scrambled Sobol sequence. Where feasible points are rare, others are found around
+    them: the pool from which the maximiser starts. Both depend on the seed alone.
 
     Parameters
     ----------
@@ -35,13 +36,18 @@ class Design:
         Seed of the scrambling.
     branch : int, default=0
         Position of the branch, which is part of the seed.
+
+    Attributes
+    ----------
+    n_planned : int
+        Number of points planned; set before the first point is asked for.
     """
 
     def __init__(self, space: Space, seed: int, branch: int = 0) -> None:
         self.space, self._stream = space, partial(stream, seed, branch)
         self._known = np.empty((0, space.n_columns))
         self._found = np.empty((0, space.n_columns))
-        self._n_drawn = 0
+        self._n_drawn = self.n_planned = 0
 
     def add_known(self, x: Array) -> None:
         """Add a point that is known to be feasible."""
@@ -50,21 +56,28 @@ class Design:
     def __getitem__(self, position: int) -> Array:
         """Return the feasible point at a position; IndexError if none is found."""
         if not self.space.constrained:
-            U = self._sobol(position + 1)
+            U = self._uniform(position + 1)
             return self.space.from_uniform(U)[-1]
         if not len(self.pool):  # which has the start of the sequence to itself
             raise IndexError("no feasible point")
         self._find(position + 1)
         return self._found[position]
 
-    def _sobol(self, n: int) -> Array:
-        return sobol(n, self.space.n_uniform, self._stream(0))
+    def _uniform(self, n: int) -> Array:
+        """Return the first `n` points in the unit cube."""
+        U = sobol(n, self.space.n_uniform, self._stream(0))
+        U[: self.n_planned] = self._planned[:n]
+        return U
+
+    @cached_property
+    def _planned(self) -> Array:
+        return design(self.n_planned, self.space.n_uniform, self._stream(0))
 
     def _find(self, n: int) -> None:
         """Go on with the sequence until it has given `n` feasible points."""
         while len(self._found) < n and self._n_drawn < _MOST:
             total = max(_FIRST, 2 * self._n_drawn)
-            U = self._sobol(total)[self._n_drawn :]
+            U = self._uniform(total)[self._n_drawn :]
             X = self.space.from_uniform(U)
             self._found = np.concatenate([self._found, X[self.space.allows(X)]])
             self._n_drawn = total

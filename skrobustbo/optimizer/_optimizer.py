@@ -83,9 +83,10 @@ class Optimizer:
         How points are chosen: a name from `skrobustbo.policies.available` or an object.
     n_initial_points : int, default=None
         Number of points before the model takes over. `initial_params` and points told
-        without being asked count; the rest is a scrambled Sobol sequence. Default:
-        2 d + 2 for d parameters, at least 3, for every branch, at most a third of the
-        horizon. Every branch gets at least two, as far as the horizon allows.
+        without being asked count; the rest covers the space so that no two parameters
+        are confounded (see `Space.sample`). Default: 2 d + 2 for d parameters, at least
+        3, for every branch, at most a third of the horizon. Every branch gets at least
+        two, as far as the horizon allows.
     initial_params : list of dict, default=None
         Points to ask first.
     constraints : callable, default=None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -61,6 +62,10 @@ class Turns:
         k = len(branches)
         self._least = _LEAST if horizon is None else min(_LEAST, horizon // k)
         self.n_points = self._n_points(n_points, horizon)
+        shares = [_share(branch.space) for branch in branches]
+        for branch, share in zip(branches, shares, strict=True):
+            n = math.ceil((self.n_points - len(first)) * share / sum(shares))
+            branch.design.n_planned = n
         # What may be asked twice may have changed, so no branch is given up for good.
         self.balancer = BranchBalancer(k, policy.noise, eliminate=not policy.repeats)
 

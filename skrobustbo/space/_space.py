@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skrobustbo._arguments import checked_count, drawn_seed
-from skrobustbo._sobol import sobol
+from skrobustbo._sobol import design
 from skrobustbo.space._ball import Perturb, ball
 from skrobustbo.space._cube import Cube, Params, checked_name, checked_params
 from skrobustbo.space._dimensions import Rows
@@ -153,22 +153,27 @@ class Space(Cube):
         return self.decode_many(row[None, :])[0]
 
     def sample(self, n: int, random_state: Any = None) -> list[Params]:
-        """Return `n` points of a scrambled Sobol sequence, snapped to the space.
+        """Return `n` points that cover the space.
+
+        Up to 32 points are a Latin hypercube in which no two parameters are confounded:
+        their upper and lower halves, or their two choices, are combined in several ways
+        (with 7 points or more, in up to 35 parameters). More points are a scrambled
+        Sobol sequence.
 
         Parameters
         ----------
         n : int
             Number of points. In a small finite space, points may occur repeatedly.
         random_state : int, RandomState or None, default=None
-            Seed of the scrambling.
+            Seed of the points.
 
         Returns
         -------
         params : list of dict
         """
         n = checked_count("n", n, "Space.sample", least=0)
-        seed = drawn_seed(random_state, "Space.sample")
-        return self.decode_many(self.from_uniform(sobol(n, self.n_uniform, seed)))
+        rng = np.random.default_rng(drawn_seed(random_state, "Space.sample"))
+        return self.decode_many(self.from_uniform(design(n, self.n_uniform, rng)))
 
     def contains(self, params: Mapping[str, Any]) -> bool:
         """Return whether a params dict is in the space, ignoring constraints."""

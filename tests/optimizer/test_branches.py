@@ -130,10 +130,10 @@ def test_every_policy_works_and_resumes_exactly(name):
 
 #: What a search of one dict asks, whether or not there are branches and constraints.
 BEFORE = {
-    "robust": "7c24 4b1 0c7 6a5 9b6 1b1 6b1 3b1 4b3 3b2",
-    "lb-gp-ucb": "7c24 4b1 0c7 6a5 6b1 5b2 5b1 3b1 7b1 5b6",
-    "he-stableopt": "7c24 4b1 0c7 6a5 8b1 5b2 5b1 1b2 3b2 3b1",
-    "random": "7c24 4b1 0c7 6a5 6a2 1a4 8a6 4a2 6c3 1c50",
+    "robust": "0c38 2a1 5a19 8b2 6a1 9a1 4a1 6a4 7a1 7a2",
+    "lb-gp-ucb": "0c38 2a1 5a19 8b2 1a1 2a2 3a1 1a2 2a3 9b9",
+    "he-stableopt": "0c38 2a1 5a19 8b2 0a1 3a1 3a2 1a1 4a1 5a1",
+    "random": "0c38 2a1 5a19 8b2 6a2 1a4 8a6 4a2 6c3 1c50",
 }
 
 
@@ -160,8 +160,9 @@ def test_one_branch_asks_what_its_dict_asks():
 
 def test_a_branch_asks_what_a_search_of_it_alone_would():
     """The first branch has the seed of the search: its own order of points."""
-    alone = run(Optimizer(TWO[0], n_initial_points=12, random_state=3), 12, score)
-    joint = run(Optimizer(TWO, n_initial_points=12, random_state=3), 12, score)
+    optimizer = Optimizer(TWO, n_initial_points=12, random_state=3)
+    joint, n = run(optimizer, 12, score), optimizer._branches[0].design.n_planned
+    alone = run(Optimizer(TWO[0], n_initial_points=n, random_state=3), n, score)
     inside = [params for params in joint if params["kind"] == "a"]
     assert inside == alone[: len(inside)]
 

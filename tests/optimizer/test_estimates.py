@@ -45,7 +45,7 @@ def test_every_policy_goes_on_and_resumes(policy):
 def test_an_uncertain_value_moves_the_model_less(policy):
     point = {"x": 0.9}
     moved = []
-    for std in (0.0, 0.5, 5.0):
+    for std in (0.0, 0.02, 5.0):
         optimizer = told(policy, std=0.0)
         before = optimizer.predict(point)
         inside.tell(optimizer, point, 2.0, std)

@@ -11,6 +11,10 @@ from skrobustbo import Integer, Optimizer, Real, policies
 from skrobustbo.acquisition import Maximizer
 from skrobustbo.surrogate import Posterior
 
+#: Whether models contradict the values depends on the initial design. It is no matter
+#: here.
+pytestmark = pytest.mark.filterwarnings("ignore:All candidate models contradict")
+
 NAMES = sorted(policies.available())
 SPACES = {
     "continuous": {"a": Real(-3, 3), "b": Real(1e-4, 1e2, log=True)},
