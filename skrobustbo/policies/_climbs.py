@@ -31,13 +31,13 @@ _DECIMALS = 6
 
 
 class Query(NamedTuple):
-    """A point, the posterior that chose it, and its expected improvement.
+    """A point, the model that chose it, and its expected improvement.
 
     If `free`, it takes the turn whatever its expected improvement is.
     """
 
     x: Array
-    posterior: Posterior
+    candidate: Candidate
     gain: float
     free: bool = False
 
@@ -59,7 +59,8 @@ class Top(NamedTuple):
         inside = distances(told, x[None, :])[:, 0] <= self.radius
         reached = float(posterior.told_means[inside].max())
         at = argmax.within(LogEI(posterior, reached), x, self.radius)
-        return Query(at, posterior, expected_gain(posterior, at, reached), self.free)
+        gain = expected_gain(posterior, at, reached)
+        return Query(at, posterior.candidate, gain, self.free)
 
 
 def model_of_box(kernel: Kernel, models: Models, radius: float) -> Candidate:

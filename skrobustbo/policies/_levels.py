@@ -14,7 +14,7 @@ from skrobustbo.policies._climbs import (
     tops,
 )
 from skrobustbo.policies._interface import Argmax, Array
-from skrobustbo.policies._map_estimate import MapEstimator
+from skrobustbo.policies._map_estimate import MapPolicy
 from skrobustbo.policies._robust_state import Estimate
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
@@ -71,8 +71,9 @@ class Step:
     Parameters
     ----------
     models, argmax
-        The arguments of the policy's `suggest`.
-    estimator : MapEstimator
+        The arguments of the policy's `suggest`, the models with the targets that the
+        estimate was fitted to.
+    policy : MapPolicy
         Makes the models of the estimate.
     fit : Estimate
         The estimate.
@@ -86,7 +87,7 @@ class Step:
 
     models: Models
     argmax: Argmax
-    estimator: MapEstimator
+    policy: MapPolicy
     fit: Estimate
     scale: Spacing
     beta: Callable[[Posterior], float]
@@ -94,40 +95,40 @@ class Step:
 
     def by_model(self) -> Query:
         """Return the point with the highest upper confidence bound."""
-        posterior = self.models[self.estimator.model(self.models, self.fit)]
+        posterior = self.models[self.policy.model(self.models, self.fit)]
         x, _ = self.argmax(UCB(posterior, self.beta(posterior)))
         return self._of(posterior, x)
 
     def by_shorter(self) -> Query:
         """Return the point with the largest EI under shorter length scales."""
-        divisor = self.scale.divisor(self.fit.theta)
-        posterior = self.models[self.estimator.model(self.models, self.fit, divisor)]
+        divisor = self.scale.divisor(self.fit["theta"])
+        posterior = self.models[self.policy.model(self.models, self.fit, divisor)]
         x, _ = self.argmax(LogEI(posterior, float(posterior.told_means.max())))
         return self._of(posterior, x)
 
     def by_climb(self) -> Query | None:
         """Return the next point of a climb, None if there is nowhere to climb from."""
-        posterior = self.models[self.estimator.noiseless(self.models, self.fit)]
+        posterior = self.models[self.policy.noiseless(self.models, self.fit)]
         radius, d = radius_of_box(self.scale.spacing), self.scale.n_parameters
         top = next(tops(posterior, radius, d, self.only_best), None)
-        return top and top.climb(self.models, self.argmax, self.estimator.kernel)
+        return top and top.climb(self.models, self.argmax, self.policy.base_kernel())
 
     def by_filling(self) -> Query:
         """Return the point that is farthest from all others and the border."""
-        believing = self.estimator.noiseless(self.models, self.fit)
-        posterior = self.models[replace(believing, label="fill")]
-        return Query(self.argmax.farthest(), posterior, gain=0.0, free=True)
+        believing = self.policy.noiseless(self.models, self.fit)
+        named = replace(believing, label="fill")
+        return Query(self.argmax.farthest(), named, gain=0.0, free=True)
 
     def _of(self, posterior: Posterior, x: Array) -> Query:
         reached = float(posterior.told_means.max())
-        return Query(x, posterior, expected_gain(posterior, x, reached))
+        return Query(x, posterior.candidate, expected_gain(posterior, x, reached))
 
 
 def in_use(
-    estimator: MapEstimator, models: Models, fit: Estimate, scale: Spacing
+    policy: MapPolicy, models: Models, fit: Estimate, scale: Spacing
 ) -> list[Candidate]:
     """Return the models of the levels, including that of a climb."""
-    divisors = sorted({1.0, 1.0 if scale.fills else scale.divisor(fit.theta)})
-    of_estimate = [estimator.model(models, fit, each) for each in divisors]
+    divisors = sorted({1.0, 1.0 if scale.fills else scale.divisor(fit["theta"])})
+    of_estimate = [policy.model(models, fit, each) for each in divisors]
     radius = radius_of_box(scale.spacing)
-    return [*of_estimate, model_of_box(estimator.kernel, models, radius)]
+    return [*of_estimate, model_of_box(policy.base_kernel(), models, radius)]

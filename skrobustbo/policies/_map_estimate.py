@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from skrobustbo._arguments import require
 from skrobustbo.policies._base import UCBPolicy
@@ -16,7 +14,14 @@ from skrobustbo.policies._models import (
     length_scale_candidate,
     map_length_scales,
 )
-from skrobustbo.policies._robust_state import Estimate, RobustState, fenced, winsorized
+from skrobustbo.policies._robust_state import (
+    NO_ESTIMATE,
+    Estimate,
+    RobustState,
+    compress,
+    fenced,
+    winsorized,
+)
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
@@ -24,82 +29,16 @@ from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 _REGRET_DIVISOR = 2.0
 
 
-@dataclass(frozen=True)
-class Repeats:
-    """When to repeat an estimate.
-
-    Up to `free` + `spacing` values, it is repeated at every step. With more values, an
-    estimate changes less and costs more. It is then repeated when the number of values
-    above `free` has grown by the share 1 / `spacing`.
-    """
-
-    free: int = 25
-    spacing: int = 16
-
-    def due(self, fit: Estimate, n: int) -> bool:
-        """Return whether `n` values are enough for another estimate after `fit`."""
-        spacing = max(0, n - self.free) // self.spacing
-        return not fit.n_fitted or n - fit.n_fitted > spacing
+#: Up to the sum of these values, an estimate is repeated at every step. With more, it
+#: changes less and costs more: the values above the first number have to grow by a
+#: share that is one by the second number.
+_FREE, _SPACING = 25, 16
 
 
-SCHEDULE = Repeats()
-
-
-@dataclass(frozen=True)
-class MapEstimator:
-    """Estimates the length scales, and makes the models of an estimate.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel at length scale 1.
-    prior : Prior or None
-        Prior of each length scale. None: `default_prior`.
-    noise_margin : float or None
-        Nats by which the fit with strong noise must be ahead. None: it is not tried.
-    """
-
-    kernel: Kernel
-    prior: Prior | None
-    noise_margin: float | None
-
-    def latest(self, state: RobustState, models: Models, pending: Pending) -> Estimate:
-        """Return the latest estimate, or a new one if it is due."""
-        fit = state.latest(pending)
-        return self.fit(fit, models) if SCHEDULE.due(fit, models.n) else fit
-
-    def fit(self, last: Estimate | None, models: Models) -> Estimate:
-        """Return the estimate from all values, starting from the last one."""
-        last = last or Estimate([], None, 0)
-        prior = self.prior or default_prior(len(models.groups))
-        earlier = None
-        if last.noise is not None:
-            earlier = np.array(last.theta), last.noise
-        begun = last.theta or None
-        theta, noise = map_length_scales(self.kernel, models, begun, prior), None
-        if self.noise_margin is not None:
-            args = (prior, LENGTH_SCALE_BOUNDS, theta, self.noise_margin, earlier)
-            theta, noise = models.strong_noise(self.kernel, *args) or (theta, None)
-        return Estimate(theta.tolist(), noise, models.n)
-
-    def model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
-        """Return the model of the estimate, with its length scales divided.
-
-        With a divisor other than 1, the model has no fitted noise.
-        """
-        theta = np.array(fit.theta)
-        return length_scale_candidate(
-            self.kernel,
-            models.spread(theta) / divisor,
-            theta / divisor,
-            label=f"theta/{divisor:.3g}",
-            noise=fit.noise if divisor == 1.0 else None,
-            divisor=divisor,
-        )
-
-    def noiseless(self, models: Models, fit: Estimate) -> Candidate:
-        """Return the model of the estimate without the fitted noise."""
-        return self.model(models, fit._replace(noise=None))
+def is_due(fit: Estimate, n: int) -> bool:
+    """Return whether `n` values are enough for another estimate after `fit`."""
+    spacing = max(0, n - _FREE) // _SPACING
+    return not fit["n_fitted"] or n - fit["n_fitted"] > spacing
 
 
 def default_prior(d: int) -> LogNormalPrior:
@@ -115,7 +54,7 @@ def default_prior(d: int) -> LogNormalPrior:
 
 @settings
 class MapPolicy(UCBPolicy):
-    """Base class of policies with a MAP estimate from winsorized values.
+    """Base class of policies with MAP estimates from winsorized or compressed values.
 
     Parameters
     ----------
@@ -123,8 +62,8 @@ class MapPolicy(UCBPolicy):
         Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. Of
         d > 5 length scales, sigma is 7.5 / d, and the rest of the spread is `common`.
     winsorize : float or None, default=3.0
-        Values below median - winsorize * (best - median) enter the model as that. None:
-        all values enter raw.
+        Values below median - winsorize * (best - median) enter the model as that, where
+        it sees the values as they are. None: all values enter raw.
     noise_margin : float or None, default=8.0
         Nats of log posterior by which noise of half the spread of the values, or more,
         must be ahead of `noise` to take its place on the first level. None: it never
@@ -135,15 +74,51 @@ class MapPolicy(UCBPolicy):
     winsorize: float | None = 3.0
     noise_margin: float | None = 8.0
 
-    @property
-    def estimator(self) -> MapEstimator:
-        """The estimator of the length scales."""
-        return MapEstimator(self.base_kernel(), self.prior, self.noise_margin)
+    def latest(
+        self, state: RobustState, models: Models, pending: Pending, compressed: bool
+    ) -> Estimate:
+        """Return the latest estimate of one kind, or a new one if it is due."""
+        fit = state.latest(pending, compressed)
+        return self.estimate(fit, models) if is_due(fit, models.n) else fit
+
+    def estimate(self, last: Estimate, models: Models) -> Estimate:
+        """Return the estimate from all values, starting from the last one."""
+        prior, kernel = (
+            self.prior or default_prior(len(models.groups)),
+            self.base_kernel(),
+        )
+        earlier = None
+        if last["noise"] is not None:
+            earlier = np.array(last["theta"]), last["noise"]
+        begun = last["theta"] or None
+        theta, noise = map_length_scales(kernel, models, begun, prior), None
+        if self.noise_margin is not None:
+            args = (prior, LENGTH_SCALE_BOUNDS, theta, self.noise_margin, earlier)
+            theta, noise = models.strong_noise(kernel, *args) or (theta, None)
+        return Estimate(theta=theta.tolist(), noise=noise, n_fitted=models.n)
+
+    def model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
+        """Return the model of the estimate, with its length scales divided.
+
+        With a divisor other than 1, the model has no fitted noise.
+        """
+        theta = np.array(fit["theta"])
+        return length_scale_candidate(
+            self.base_kernel(),
+            models.spread(theta) / divisor,
+            theta / divisor,
+            label=f"theta/{divisor:.3g}",
+            noise=fit["noise"] if divisor == 1.0 else None,
+            divisor=divisor,
+        )
+
+    def noiseless(self, models: Models, fit: Estimate) -> Candidate:
+        """Return the model of the estimate without the fitted noise."""
+        return self.model(models, {**fit, "noise": None})
 
     def map_model(self, models: Models) -> Candidate:
         """Return the model of the estimate from all values."""
-        estimator = self.estimator
-        return estimator.model(models, estimator.fit(None, models))
+        return self.model(models, self.estimate(NO_ESTIMATE, models))
 
     def plausible(self, state: RobustState, models: Models) -> list[Candidate]:
         """Return the models of the estimate and of half its length scales.
@@ -151,9 +126,12 @@ class MapPolicy(UCBPolicy):
         The shorter ones make the bound safer. Those of a climb are not used: they are
         as short as the distance of the planned points, so no bound would ever be small.
         """
-        estimator = self.estimator
-        fit = estimator.fit(state.latest([]), models)
-        return [estimator.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
+        fit = self.estimate(state.fits[False], models)
+        return [self.model(models, fit, each) for each in (1.0, _REGRET_DIVISOR)]
+
+    def compressed(self, values: Array) -> tuple[Array, Array]:
+        """Return compressed values and their slopes."""
+        return compress(*super().targets(values))
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, winsorized."""

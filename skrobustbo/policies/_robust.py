@@ -31,9 +31,6 @@ from skrobustbo.policies._robust_state import LevelMetadata, RobustState
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
-#: The gain asked of a level doubles with each miss, but no more often than this.
-_DOUBLINGS = 6
-
 
 @settings
 class RobustUCB(MapPolicy, name="robust"):
@@ -47,32 +44,37 @@ class RobustUCB(MapPolicy, name="robust"):
     Pseudo-code (N: evaluations planned, d: parameters, w: the levels' weights)::
 
         1  for t = 1, 2, ...
-        2      theta = argmax of log p(y | theta) + log p(theta), one per parameter;
+        2      if t is odd: z = y; else z = -log(g + q), where g are the gaps of y to
+               the best one, and q is their lower quartile
+        3      theta = argmax of log p(z | theta) + log p(theta), one per parameter;
                for i = 0 also with noise >= 1/2, if that is ahead by `noise_margin`
-        3      I = {0, 2, 3} if N/2 * 0.4**d >= 1, else {0, 1} and m = 0
-        4      for i in I that do not rest, in the order of (n_i + 1) / w_i
-        5          i = 0: x_t = argmax of the UCB of theta
-        6          i = 1: x_t = argmax of the EI of theta / D
-        7          i = 2: x_t = argmax of the EI of a short length scale around a point
-        8          i = 3: x_t = the point farthest from all points and the border
-        9          if the gain expected of x_t >= 2**m_i `min_improvement`: break; else
-                       i rests at step t + 1, unless y_t is such a gain
-       10      y_t = f(x_t) + noise; n_i = n_i + 1
-       11      m = 0 if y_t is better by `min_improvement`, else m_i = m_i + 1
+        4      I = {0, 2, 3} if N/2 * 0.4**d >= 1, else {0, 1}
+        5      for i in I that do not rest, in the order of (n_i + 1) / w_i
+        6          i = 0: x_t = argmax of the UCB of theta
+        7          i = 1: x_t = argmax of the EI of theta / D
+        8          i = 2: x_t = argmax of the EI of a short length scale around a point
+        9          i = 3: x_t = the point farthest from all points and the border
+       10          if the gain expected of x_t >= `min_improvement`: break; else i rests
+                   at step t + 1, unless y_t is such a gain
+       11      y_t = f(x_t) + noise; n_i = n_i + 1
 
-    Line 3 checks whether half of N random points place one in a cube of side 0.4. If
-    not, the space cannot be filled, and there is no reason to save turns. Line 4 is the
+    In line 2, the values take turns with *compressed* ones. Values may spread over
+    decades. A model of them as they are knows the best region as the bottom of a valley
+    whose walls are far higher, and is exact if the valley is smooth. A model of
+    compressed values sees differences near the best value as well as far from it.
+    Neither is always the better one. Line 4 checks whether half of N random points
+    place one in a cube of side 0.4. If not, the space cannot be filled. Line 5 is the
     balancing rule of `LBGPUCB` with suspected regrets n / w_i. If no level expects
-    enough, the last one gets the turn. In line 6, D = max(theta) / N**(-1/d): N points
-    can resolve their mean distance. Line 7 climbs from points that are higher than the
+    enough, the last one gets the turn. In line 7, D = max(theta) / N**(-1/d): N points
+    can resolve their mean distance. Line 8 climbs from points that are higher than the
     other points predict, within a box around them (see "Why a tuner gets stuck" in the
-    guide). It needs no minimal gain, except around the best point. Line 8 is always
+    guide). It needs no minimal gain, except around the best point. Line 9 is always
     accepted, so that a share of the points covers the space whatever the models
-    predict. In the last `endgame` sqrt(N) evaluations, only lines 5 and 7 take turns,
-    line 7 around the best point only: there is no time left to explore. In the 2 d
-    evaluations before them, line 4 puts i = 3 last: a climb from a new point would not
-    end in time. Values far below the median are winsorized before the model sees them.
-    Otherwise, one diverged fit would flatten all other differences.
+    predict. In the last `endgame` sqrt(N) evaluations, only lines 6 and 8 take turns,
+    line 8 around the best point only: there is no time left to explore. In the 2 d
+    evaluations before them, line 5 puts i = 3 last: a climb from a new point would not
+    end in time. Values far below the median are winsorized before a model sees them
+    uncompressed. Otherwise, one diverged fit would flatten all other differences.
 
     Parameters
     ----------
@@ -82,8 +84,9 @@ class RobustUCB(MapPolicy, name="robust"):
         second level replaces the last two if there are too many parameters to fill the
         space.
     min_improvement : float, default=0.003
-        Smallest expected improvement, in standard deviations of the values, for which a
-        level takes its turn. Otherwise it passes the turn on. With 0, it never does.
+        Smallest expected improvement, in standard deviations of the values or of the
+        compressed values, for which a level takes its turn. Otherwise it passes the
+        turn on. With 0, it never does.
     endgame : float, default=1
         Number of evaluations at the end of the horizon N that refine the best region
         found, in units of sqrt(N): a small budget needs a larger share of them.
@@ -106,43 +109,36 @@ class RobustUCB(MapPolicy, name="robust"):
     def start(self, setup: Setup, models: Models) -> RobustState:
         """Return a state without queries."""
         self.check()
-        return RobustState(setup.n_parameters, setup.horizon, [0] * 4, [0] * 4)
+        return RobustState(setup.n_parameters, setup.horizon)
 
     def suggest(
         self, state: RobustState, models: Models, argmax: Argmax, pending: Pending
     ) -> Proposal:
         """Return the query of the first level that expects to gain enough."""
         n = models.n + len(pending) + models.n_elsewhere  # line 1
-        step = self._step(state, models, argmax, pending, n)  # line 2, line 3
-        asked = (step.by_model, step.by_shorter, step.by_climb, step.by_filling)
-        order = self.order(state, pending, n)
-        for level in order:  # line 4
-            offered = asked[level]()  # line 5, line 6, line 7, line 8
-            if offered is not None:
-                query, chosen = offered, level
-                if query.free or query.gain >= self.least_gain(state, level, n):
-                    break  # line 9
-        metadata = metadata_of(models, query.posterior, query.x, **step.fit._asdict())
-        passed = order[: order.index(chosen)]
-        return query.x, {**metadata, "level": chosen, "passed": passed}
-
-    def _step(
-        self,
-        state: RobustState,
-        models: Models,
-        argmax: Argmax,
-        pending: Pending,
-        n: int,
-    ) -> Step:
-        """Return what the levels need to choose their points."""
         d, t = state.n_parameters, sum(state.taken(pending)) + 1
-        estimator, scale = self.estimator, Spacing.of(d, state.horizon, n)
-        fit = estimator.latest(state, models, pending)
-        return Step(
-            *(models, argmax, estimator, fit, scale),
+        compressed = (models.n + len(pending)) % 2 == 1  # line 2
+        seen = models.seen_as(*self.compressed(models.values)) if compressed else models
+        fit = self.latest(state, seen, pending, compressed)  # line 3
+        step = Step(
+            *(seen, argmax, self, fit, Spacing.of(d, state.horizon, n)),
             beta=lambda posterior: self.beta_of(posterior, d, t),
             only_best=self.is_endgame(state, n),
         )
+        asked = (step.by_model, step.by_shorter, step.by_climb, step.by_filling)
+        order = self.order(state, pending, n)
+        least = 0.0 if step.only_best else self.min_improvement
+        for level in order:  # line 5
+            offered = asked[level]()  # line 6, line 7, line 8, line 9
+            if offered is not None:
+                query, chosen = offered, level
+                if query.free or query.gain >= least:
+                    break  # line 10
+        passed = order[: order.index(chosen)]
+        # What is said of the point is in the units of the objective.
+        metadata = metadata_of(models, models[query.candidate], query.x)
+        turn = {"level": chosen, "passed": passed, "compressed": compressed, "fit": fit}
+        return query.x, {**metadata, **turn}
 
     def order(self, state: RobustState, pending: Pending, n: int) -> list[int]:
         """Return the levels in the order in which they may take the turn."""
@@ -156,14 +152,7 @@ class RobustUCB(MapPolicy, name="robust"):
 
     def fills(self, state: RobustState, n: int) -> bool:
         """Return whether the evaluations planned can fill the space."""
-        return Spacing.of(state.n_parameters, state.horizon, n).fills  # line 3
-
-    def least_gain(self, state: RobustState, level: int, n: int) -> float:
-        """Return the improvement that a level has to expect of its query."""
-        if self.is_endgame(state, n):
-            return 0.0
-        misses = state.misses[level] if self.fills(state, n) else 0
-        return float(2 ** min(misses, _DOUBLINGS) * self.min_improvement)
+        return Spacing.of(state.n_parameters, state.horizon, n).fills  # line 4
 
     def is_endgame(self, state: RobustState, n: int, ahead: int = 0) -> bool:
         """Return whether query n + 1 is in the endgame, or up to `ahead` before it."""
@@ -171,37 +160,34 @@ class RobustUCB(MapPolicy, name="robust"):
         return 0 < horizon - n <= self.endgame * math.sqrt(horizon) + ahead
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
-        """Count the query, store the estimate, and record a gain or a miss."""
-        level = metadata["level"]
-        state.counts[level] += 1  # line 10
-        state.theta, state.noise, state.n_fitted = state.latest([metadata])
-        z, _, _ = self.targets(history.values)
+        """Count the query, store the estimate, and say which levels rest."""
+        state.counts[metadata["level"]] += 1  # line 11
+        compressed = metadata["compressed"]
+        state.fits[compressed] = state.latest([metadata], compressed)
+        values = history.values
+        z = self.compressed(values)[0] if compressed else self.targets(values)[0]
         gained = z[-1] - z[:-1].max(initial=-math.inf) >= self.min_improvement
-        state.misses[level] += 1  # line 11
-        state.passed = metadata["passed"]
-        if gained:
-            state.misses, state.passed = [0] * len(state.misses), []
+        state.passed = [] if gained else metadata["passed"]
 
     def posteriors(self, state: RobustState, models: Models) -> list[Posterior]:
         """Return the posteriors of the levels in use."""
-        estimator = self.estimator
-        fit = estimator.latest(state, models, ())
+        fit = self.latest(state, models, (), compressed=False)
         scale = Spacing.of(state.n_parameters, state.horizon, models.n)
-        return [models[each] for each in in_use(estimator, models, fit, scale)]
+        return [models[each] for each in in_use(self, models, fit, scale)]
 
     def consistent(
         self, state: RobustState, pending: Pending, setup: Setup, n_told: int
     ) -> bool:
         """Return whether a state fits the problem and the four levels."""
-        fits = [state.latest([]), *(state.latest([metadata]) for metadata in pending)]
         d, n_levels = setup.n_parameters, len(self.weights)
         return (
             super().consistent(state, pending, setup, n_told)
             and (state.n_parameters, state.horizon) == (d, setup.horizon)
-            and len(state.counts) == len(state.misses) == n_levels
+            and len(state.counts) == n_levels
             and sum(state.counts) <= n_told
-            and all(len(fit.theta) == d or not fit.n_fitted for fit in fits)
-            and all(len(metadata["theta"]) == d for metadata in pending)
+            and len(state.fits) == 2
+            and all(len(fit["theta"]) == d or not fit["n_fitted"] for fit in state.fits)
+            and all(len(metadata["fit"]["theta"]) == d for metadata in pending)
             and all(metadata["level"] < n_levels for metadata in pending)
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import itemgetter
+from typing import TypedDict
 
 import numpy as np
 
@@ -15,14 +16,20 @@ from skrobustbo.policies._interface import Array, Pending, Predicted
 #: Values farther below the lower quartile than this, in interquartile ranges, are
 #: raised even for predictions: they show that a fit diverged, but not by how much.
 _FENCE = 10.0
+#: The share of the values whose gaps to the best one are below the unit of gaps.
+_UNIT = 0.25
 
 
-class Estimate(NamedTuple):
+class Estimate(TypedDict):
     """Length scales, the noise if it dominates, and how many values were fitted."""
 
     theta: list[Positive]
     noise: Positive | None
     n_fitted: Count
+
+
+#: The estimate before the first one.
+NO_ESTIMATE = Estimate(theta=[], noise=None, n_fitted=0)
 
 
 @dataclass
@@ -37,34 +44,23 @@ class RobustState:
         Evaluations planned.
     counts : list of int
         Number of told evaluations of each level.
-    misses : list of int
-        Number of evaluations of each level since the last one that gained enough.
-    theta : list of float
-        The latest estimate, one length scale per parameter; empty at first.
-    noise : float or None
-        The noise of this estimate; None unless the values are mostly noise.
-    n_fitted : int
-        Number of values that the estimate was fitted to.
+    fits : list of Estimate
+        The latest estimates, from the values as they are, and from compressed ones.
     passed : list of int
         The levels that rest, because they have just passed their turn.
     """
 
     n_parameters: Count
     horizon: Count | None
-    counts: list[Count]
-    misses: list[Count]
-    theta: list[Positive] = field(default_factory=list)
-    noise: Positive | None = None
-    n_fitted: Count = 0
+    counts: list[Count] = field(default_factory=lambda: [0] * 4)
+    fits: list[Estimate] = field(default_factory=lambda: [NO_ESTIMATE] * 2)
     passed: list[Count] = field(default_factory=list)
 
-    def latest(self, pending: Pending) -> Estimate:
+    def latest(self, pending: Pending, compressed: bool) -> Estimate:
         """Return the estimate from the most values, pending queries included."""
-        waiting = [
-            Estimate(*(metadata[k] for k in Estimate._fields)) for metadata in pending
-        ]
-        own = Estimate(self.theta, self.noise, self.n_fitted)
-        return max([own, *waiting], key=lambda fit: fit.n_fitted)
+        waiting = (each for each in pending if each["compressed"] == compressed)
+        fits: list[Estimate] = [each["fit"] for each in waiting]
+        return max([self.fits[compressed], *fits], key=itemgetter("n_fitted"))
 
     def taken(self, pending: Pending) -> list[int]:
         """Return the number of evaluations of each level, pending ones included."""
@@ -79,9 +75,8 @@ class LevelMetadata(Predicted):
 
     level: Count
     passed: list[Count]
-    theta: list[Positive]
-    noise: Positive | None
-    n_fitted: Count
+    compressed: bool
+    fit: Estimate
 
 
 def winsorized(values: Array, factor: float | None) -> Array:
@@ -100,6 +95,25 @@ def fenced(values: Array) -> Array:
         return values
     low, high = np.quantile(finite, [0.25, 0.75])
     return np.maximum(values, low - _FENCE * (high - low)) if high > low else values
+
+
+def compress(z: Array, shift: float, scale: float) -> tuple[Array, Array]:
+    """Return values with differences that shrink away from the best, and the slopes.
+
+    They are standardised values of -log(gap + unit), where the gap is that to the best
+    value, and the unit is a quantile of all gaps. Far from the best, they thus tell by
+    which factor one gap is larger than another. The values are z * scale + shift, and
+    the slopes are by these.
+    """
+    gaps = z.max() - z
+    # Smaller ones are due to rounding.
+    least = rounding(abs(shift) + scale * float(np.abs(z).max())) / scale
+    if not (gaps > least).any():
+        return z, np.full(len(z), 1 / scale)
+    unit = max(float(np.quantile(gaps, _UNIT)), float(gaps[gaps > least].min()))
+    logs = np.log(gaps + unit)
+    spread = float(logs.std())
+    return (logs.mean() - logs) / spread, 1 / ((gaps + unit) * spread * scale)
 
 
 def middle_and_best(ordered: Sequence[float]) -> tuple[float, float]:

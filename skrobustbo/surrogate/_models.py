@@ -304,6 +304,21 @@ class Models:
         """
         return self._of(self._view.since(start))
 
+    def seen_as(self, z: Array, slopes: Array) -> Models:
+        """Return the models of the same points with other targets.
+
+        Parameters
+        ----------
+        z : array of shape (n,)
+            The targets.
+        slopes : array of shape (n,)
+            How they change with the values: errors of values change likewise.
+        """
+        stds = self._view.value_stds
+        if stds is not None:
+            stds = stds * slopes * self.scale
+        return self._of(replace(self._view, z=z, value_stds=stds))
+
     def timed(self) -> Models:
         """Return the models over points and time, seen from the present.
 

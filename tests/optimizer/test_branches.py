@@ -130,7 +130,7 @@ def test_every_policy_works_and_resumes_exactly(name):
 
 #: What a search of one dict asks, whether or not there are branches and constraints.
 BEFORE = {
-    "robust": "0c38 2a1 5a19 8b2 6a1 9a1 4a1 6a4 7a1 7a2",
+    "robust": "0c38 2a1 5a19 8b2 6a1 9a1 4a1 6a2 7a1 7a2",
     "lb-gp-ucb": "0c38 2a1 5a19 8b2 1a1 2a2 3a1 1a2 2a3 9b9",
     "he-stableopt": "0c38 2a1 5a19 8b2 0a1 3a1 3a2 1a1 4a1 5a1",
     "random": "0c38 2a1 5a19 8b2 6a2 1a4 8a6 4a2 6c3 1c50",

@@ -264,19 +264,22 @@ def test_repr_and_pickle():
     assert copy.ask() == optimizer.ask()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_failures_push_the_search_away(seed):
-    """Half of the space fails; after a while only filling still looks there."""
-    optimizer = Optimizer({"x": Real(0, 1)}, random_state=seed)
-    sides = []
-    for _ in range(25):
-        x = optimizer.ask()["x"]
-        optimizer.tell({"x": x}, math.nan if x > 0.5 else math.sin(3 * x))
-        sides.append(x > 0.5)
-    labels = [record["model_label"] for record in optimizer.history_]
-    late = [side for side, label in zip(sides, labels, strict=True) if label != "fill"]
-    assert sum(late[10:]) <= 1
-    assert sum(sides[10:]) <= 8
+def test_failures_push_the_search_away():
+    """Half of the space fails; after a while hardly any but filling looks there."""
+    late = []
+    for seed in range(8):
+        optimizer = Optimizer({"x": Real(0, 1)}, random_state=seed)
+        for _ in range(25):
+            x = optimizer.ask()["x"]
+            optimizer.tell({"x": x}, math.nan if x > 0.5 else math.sin(3 * x))
+        history = optimizer.history_
+        assert sum(record["params"]["x"] > 0.5 for record in history[10:]) <= 8
+        asked = [record for record in history if record["model_label"] != "fill"]
+        late += [record["params"]["x"] for record in asked[10:]]
+    fail = [x for x in late if x > 0.5]
+    assert len(fail) <= 8
+    # The best values are next to those that fail.
+    assert np.median(fail) < 0.52
 
 
 # JSON ------------------------------------------------------------------------------

@@ -55,8 +55,7 @@ def test_residuals_are_those_of_the_others_predictions(surprising, block):
 def test_a_posterior_of_other_targets_is_that_of_a_model_that_was_told_them(surprising):
     X, z = surprising
     models, posterior = modelled(X, z)
-    view = View(X, models.z**2, groups=SPACE.groups)
-    squared = Models(FactorCache(0.01), view)[posterior.candidate]
+    squared = models.seen_as(models.z**2, 2 * models.z)[posterior.candidate]
     other = posterior.of_targets(models.z**2)
     np.testing.assert_allclose(other.told_targets, models.z**2)
     np.testing.assert_allclose(other.predict(X + 0.1), squared.predict(X + 0.1))
@@ -143,7 +142,7 @@ def test_a_climb_stays_in_its_box(surprising):
         assert distances(query.x[None, :], X[[top.row]])[0, 0] <= 1.05 * top.radius
         assert query.gain > 0
         assert query.free == (top.row != 29)
-        assert query.posterior.candidate.label == "climb"
+        assert query.candidate.label == "climb"
 
 
 def test_what_is_within_falls_off_outside():

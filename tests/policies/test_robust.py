@@ -13,7 +13,12 @@ from skrobustbo.policies import RobustUCB
 from skrobustbo.policies import _map_estimate as module
 from skrobustbo.policies._interface import Setup
 from skrobustbo.policies._levels import CLIMB, FILL, MODEL, SHORTER, Spacing, Step
-from skrobustbo.policies._robust_state import RobustState
+from skrobustbo.policies._robust_state import (
+    NO_ESTIMATE,
+    Estimate,
+    RobustState,
+    compress,
+)
 from skrobustbo.surrogate import FactorCache, LogNormalPrior, Models, View
 
 
@@ -61,8 +66,8 @@ def test_a_batch_asks_with_one_estimate(fits):
 def test_the_state_says_from_how_many_values_the_estimate_is():
     optimizer = search(30)
     state = inside.state(optimizer)
-    assert state.n_fitted == 29
-    assert len(state.theta) == 1
+    assert [fit["n_fitted"] for fit in state.fits] == [28, 29]
+    assert [len(fit["theta"]) for fit in state.fits] == [1, 1]
 
 
 def finished(min_improvement=0.01, **settings):
@@ -87,9 +92,9 @@ def test_noise_is_estimated_where_it_is_most_of_the_values():
     optimizer = jumping(RobustUCB())
     again = Optimizer.from_dict(optimizer.to_dict())
     for one in (optimizer, again):
-        assert 0.5 <= inside.state(one).noise <= 1.0
+        assert 0.5 <= inside.state(one).fits[False]["noise"] <= 1.0
     believing = jumping(RobustUCB(noise_margin=None))
-    assert inside.state(believing).noise is None
+    assert [fit["noise"] for fit in inside.state(believing).fits] == [None, None]
 
 
 def test_predictions_average_what_is_mostly_noise():
@@ -106,11 +111,11 @@ def test_predictions_average_what_is_mostly_noise():
 
 
 def test_no_noise_is_estimated_of_what_is_smooth():
-    assert inside.state(finished()).noise is None
+    assert [fit["noise"] for fit in inside.state(finished()).fits] == [None, None]
 
 
 def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
-    policy, state = RobustUCB(endgame=0.8), RobustState(1, 10, [0] * 4, [0] * 4)
+    policy, state = RobustUCB(endgame=0.8), RobustState(1, 10, [0] * 4)
     assert [n for n in range(15) if policy.is_endgame(state, n)] == [8, 9]
     never = RobustUCB(endgame=0.0)
     assert not any(never.is_endgame(state, n) for n in range(15))
@@ -152,23 +157,84 @@ def test_predictions_are_not_spoilt_by_a_fit_that_diverged():
     np.testing.assert_allclose(optimizer.predict(between), true, atol=0.05)
 
 
+# Compressed values ----------------------------------------------------------------
+
+
+def test_compressed_values_tell_by_which_factor_gaps_differ():
+    gaps = np.array([0.0, 1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4])
+    z, _ = compress(3.0 - gaps, 5.0, 2.0)
+    assert (z.mean(), z.std()) == (pytest.approx(0.0, abs=1e-9), pytest.approx(1.0))
+    assert (np.diff(z) < 0).all()
+    # Far from the best value, each factor of 100 is the same difference.
+    steps = -np.diff(z)
+    assert steps[-3:] == pytest.approx(steps[-1], rel=0.02)
+    # The gap of a quarter of the values is the unit, below which nothing is compressed.
+    assert steps[0] < 0.02 * steps[-1]
+
+
+def test_slopes_of_compressed_values():
+    values = np.sort(np.random.default_rng(0).exponential(size=400))
+    targets, slopes = compress((values - 5.0) / 2.0, 5.0, 2.0)
+    middle = (slopes[1:] + slopes[:-1]) / 2
+    assert np.diff(targets) == pytest.approx(middle * np.diff(values), rel=0.1)
+
+
+@pytest.mark.parametrize("n_best", [3, 19])
+def test_values_are_compressed_though_many_are_the_best_one(n_best):
+    values = np.concatenate([np.ones(n_best), [0.9, 0.0]])
+    z, slopes = compress(values, 0.0, 1.0)
+    assert np.isfinite(slopes).all()
+    assert z[0] > z[-2] > z[-1]
+
+
+def test_equal_values_and_those_that_differ_by_rounding_are_not_compressed():
+    for z in (np.zeros(4), np.array([1.0, 1.0, 1.0 - 2e-16, 1.0])):
+        same, slopes = compress(z, 0.0, 2.0)
+        assert same is z
+        assert slopes.tolist() == [0.5] * 4
+
+
+def test_huge_differences_are_compressed():
+    z, slopes = compress(np.array([1.0, 0.5, 0.0, -1e300]), 0.0, 1.0)
+    assert np.isfinite(z).all()
+    assert np.isfinite(slopes).all()
+
+
+def test_values_and_compressed_ones_take_turns():
+    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(), horizon=40, random_state=0)
+    turns = []
+    for _ in range(30):
+        params = optimizer.ask()
+        pending = inside.branch_of(optimizer).history.pending_metadata
+        turns += [metadata["compressed"] for metadata in pending]
+        optimizer.tell(params, smooth(params))
+    assert turns[:4] == [False, True, False, True]
+    assert turns == [turns[0], turns[1]] * (len(turns) // 2)
+    optimizer.ask(4)
+    waiting = inside.branch_of(optimizer).history.pending_metadata
+    assert [metadata["compressed"] for metadata in waiting] == [False, True] * 2
+
+
+def test_what_is_said_of_a_point_is_in_the_units_of_the_objective():
+    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(), horizon=40, random_state=0)
+    run(optimizer, 30, lambda params: 1e3 - 10 ** (4 * abs(params["a"] - 0.3)))
+    said = optimizer.history_[10:]
+    errors = [abs(record["model_mean"] - record["value"]) for record in said]
+    assert np.median(errors) < 20
+
+
 # Levels ---------------------------------------------------------------------------
 
 
 def metadata_of(level, **others):
     """Return the metadata of a query of a level."""
-    fit = {"theta": [1.0], "noise": None, "n_fitted": 4}
-    return {
-        "level": level,
-        "mean": 0.0,
-        "passed": [],
-        **fit,
-        **others,
-    }
+    fit = Estimate(theta=[1.0], noise=None, n_fitted=4)
+    turn = {"level": level, "passed": [], "compressed": False, "fit": fit}
+    return {"mean": 0.0, **turn, **others}
 
 
 def test_levels_take_turns_by_their_weights():
-    policy, state = RobustUCB(), RobustState(2, 60, [0] * 4, [0] * 4)
+    policy, state = RobustUCB(), RobustState(2, 60, [0] * 4)
     turns = []
     for _ in range(46):
         turns.append(policy.order(state, [], 10)[0])
@@ -192,12 +258,12 @@ def test_levels_take_turns_by_their_weights():
     ],
 )
 def test_a_space_is_filled_where_half_the_points_can_do_it(d, horizon, levels):
-    state = RobustState(d, horizon, [0] * 4, [0] * 4)
+    state = RobustState(d, horizon, [0] * 4)
     assert set(RobustUCB().order(state, [], 10)) == levels
 
 
 def test_without_a_horizon_it_is_filled_once_there_are_enough_points():
-    state = RobustState(4, None, [0] * 4, [0] * 4)
+    state = RobustState(4, None, [0] * 4)
     assert FILL not in RobustUCB().order(state, [], 70)
     assert FILL in RobustUCB().order(state, [], 90)
 
@@ -209,24 +275,8 @@ def test_shorter_length_scales_reach_what_the_budget_resolves():
     assert Spacing.of(1, None, 200).divisor([1.0]) == pytest.approx(200)
 
 
-def test_what_a_level_has_to_expect_doubles_with_each_miss():
-    policy, state = RobustUCB(normalize_y=False), RobustState(2, 60, [0] * 4, [0] * 4)
-    told = [0.0, 1.0]
-    for misses in range(1, 9):
-        told.append(0.5)
-        policy.learn(state, metadata_of(MODEL), Told(told))
-        assert state.misses == [misses, 0, 0, 0]
-        asked = policy.least_gain(state, MODEL, len(told))
-        assert asked == 0.003 * 2 ** min(misses, 6)
-    policy.learn(state, metadata_of(CLIMB), Told([*told, 1.001]))  # hardly better
-    assert state.misses == [8, 0, 1, 0]
-    assert policy.least_gain(state, MODEL, 55) == 0.0  # the last 15 % of 60
-    policy.learn(state, metadata_of(FILL), Told([*told, 2.0]))
-    assert state.misses == [0] * 4
-
-
 def test_a_level_that_passed_rests_for_a_step():
-    policy, state = RobustUCB(normalize_y=False), RobustState(2, 60, [0] * 4, [0] * 4)
+    policy, state = RobustUCB(normalize_y=False), RobustState(2, 60, [0] * 4)
     policy.learn(state, metadata_of(FILL, passed=[MODEL, CLIMB]), Told([0.0, 1.0, 0.5]))
     assert policy.order(state, [], 10) == [FILL]
     policy.learn(state, metadata_of(FILL), Told([0.0, 1.0, 0.5, 0.5]))
@@ -255,7 +305,7 @@ def test_those_that_pass_are_those_before_the_one_that_asks():
 
 
 def test_a_state_in_which_all_levels_rest_goes_on():
-    state = RobustState(2, 60, [0] * 4, [0] * 4, passed=[MODEL, CLIMB, FILL])
+    state = RobustState(2, 60, [0] * 4, passed=[MODEL, CLIMB, FILL])
     assert set(RobustUCB().order(state, [], 10)) == {MODEL, CLIMB, FILL}
 
 
@@ -267,11 +317,6 @@ def test_many_length_scales_have_most_of_their_spread_in_common():
     assert math.hypot(prior.sigma, prior.common) == pytest.approx(1.5)
 
 
-def test_misses_do_not_count_where_there_is_nothing_to_save_turns_for():
-    state = RobustState(8, 60, [0] * 4, [9] * 4)
-    assert RobustUCB().least_gain(state, MODEL, 20) == 0.003
-
-
 def test_the_end_goes_to_what_is_known_to_be_good():
     optimizer = finished()
     labels = [record["model_label"] for record in optimizer.history_]
@@ -280,7 +325,7 @@ def test_the_end_goes_to_what_is_known_to_be_good():
 
 
 def test_filling_comes_last_when_a_climb_would_not_end_in_time():
-    policy, state = RobustUCB(), RobustState(2, 100, [9] * 4, [0] * 4)
+    policy, state = RobustUCB(), RobustState(2, 100, [9] * 4)
     assert policy.order(state, [], 85) == [MODEL, FILL, CLIMB]
     assert policy.order(state, [], 86) == [MODEL, CLIMB, FILL]  # 2 d before the endgame
     assert policy.order(state, [], 89) == [MODEL, CLIMB, FILL]
@@ -314,11 +359,11 @@ def test_shorter_length_scales_believe_what_the_estimate_takes_for_noise():
     X = rng.random((40, 1))
     z = np.sin(3 * X[:, 0]) + rng.standard_normal(40)
     models = Models(FactorCache(0.01), View(X, (z - z.mean()) / z.std()))
-    estimator = RobustUCB().estimator
-    fit = estimator.fit(None, models)
-    assert 0.5 <= models[estimator.model(models, fit)].noise <= 1.0
-    assert models[estimator.model(models, fit, 2.0)].noise == 0.01
-    assert models[estimator.noiseless(models, fit)].noise == 0.01
+    policy = RobustUCB()
+    fit = policy.estimate(NO_ESTIMATE, models)
+    assert 0.5 <= models[policy.model(models, fit)].noise <= 1.0
+    assert models[policy.model(models, fit, 2.0)].noise == 0.01
+    assert models[policy.noiseless(models, fit)].noise == 0.01
 
 
 def test_what_fills_is_the_farthest_point():

@@ -305,9 +305,9 @@ def test_what_is_finished_cannot_be_set():
 def test_views_are_new_and_leave_the_first_as_it_was():
     X = np.random.default_rng(0).random((6, 2))
     models = Models(FactorCache(0.1), View(X, np.arange(6.0), shift=1.0))
-    others = [models.since(2), models.timed()]
-    assert [m.shift for m in others] == [1.0, 1.0]
-    assert [m.n for m in others] == [4, 6]
-    assert [m.X.shape[1] for m in others] == [2, 3]
+    others = [models.seen_as(np.ones(6), np.ones(6)), models.since(2), models.timed()]
+    assert [m.z[-1] for m in others] == [1.0, 5.0, 5.0]
+    assert [m.n for m in others] == [6, 4, 6]
+    assert [m.X.shape[1] for m in others] == [2, 2, 3]
     assert (models.shift, models.scale, models.n) == (1.0, 1.0, 6)
     np.testing.assert_array_equal(models.z, np.arange(6.0))

@@ -118,8 +118,7 @@ def test_windows_and_units_carry_the_errors():
     gpr = reference(X[4:], z[4:], stds[4:])
     Z = np.random.default_rng(1).random((5, 2))
     assert later[Candidate(KERNEL)].predict(Z)[0] == pytest.approx(gpr.predict(Z))
-    view = View(X, 2 * z, scale=SCALE / 2, value_stds=stds)
-    doubled = Models(FactorCache(NOISE), view)
+    doubled = models(X, z, stds).seen_as(2 * z, np.full(len(z), 2 / SCALE))
     gpr = reference(X, 2 * z, 2 * stds)
     assert doubled[Candidate(KERNEL)].predict(Z)[0] == pytest.approx(gpr.predict(Z))
 

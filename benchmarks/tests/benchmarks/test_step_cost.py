@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 
 from skrobustbo.policies import RobustUCB
-from skrobustbo.policies._map_estimate import MapEstimator
-from skrobustbo.policies._robust_state import Estimate
 from skrobustbo_benchmarks import _step_cost as step_cost
 from skrobustbo_benchmarks._args import CommandError
 from skrobustbo_benchmarks._cli import main
@@ -80,15 +78,15 @@ class TestStepCost:
     @pytest.mark.parametrize("n", [330, 400, 800, 3000])
     def test_steps_are_as_many_as_an_estimate_takes(self, n, monkeypatch):
         def fit(policy, last, models):
-            return Estimate([0.3], None, models.n)
+            return {**last, "n_fitted": models.n}
 
-        monkeypatch.setattr(MapEstimator, "fit", fit)
+        monkeypatch.setattr(RobustUCB, "estimate", fit)
         told = range(n, n + step_cost.default_repeats(n))
         fitted = [n - 1]  # the last step before the timed ones has an estimate
-        state = SimpleNamespace(latest=lambda _: Estimate([0.3], None, fitted[-1]))
+        state = SimpleNamespace(latest=lambda *_: {"n_fitted": fitted[-1]})
         for k in told:
-            models = SimpleNamespace(n=k)
-            fitted.append(RobustUCB().estimator.latest(state, models, []).n_fitted)
+            found = RobustUCB().latest(state, SimpleNamespace(n=k), [], False)
+            fitted.append(found["n_fitted"])
         assert fitted == [n - 1] * len(told) + [told[-1]]
 
     @pytest.mark.parametrize(("n", "steps"), [(4, 20), (325, 20), (326, 21)])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import removal
-from skrobustbo.policies import _climbs, _robust
+from skrobustbo.policies import _climbs
 
 
 def run_of(variant, seed, best, found=False, problem="camel"):
@@ -65,7 +65,6 @@ def test_constants_are_patched_for_one_run_only():
             value != old for (*_, value), old in zip(patches, before, strict=True)
         )
     assert _climbs._BOX == 0.4
-    assert _robust._DOUBLINGS == 6
 
 
 def test_command(tmp_path, capsys):
