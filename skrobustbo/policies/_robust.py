@@ -27,7 +27,7 @@ from skrobustbo.policies._levels import (
 )
 from skrobustbo.policies._map_estimate import MapPolicy
 from skrobustbo.policies._models import metadata_of
-from skrobustbo.policies._robust_state import LevelMetadata, RobustState
+from skrobustbo.policies._robust_state import Estimate, LevelMetadata, RobustState
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Models, Posterior
 
@@ -86,7 +86,8 @@ class RobustUCB(MapPolicy, name="robust"):
     min_improvement : float, default=0.003
         Smallest expected improvement, in standard deviations of the values or of the
         compressed values, for which a level takes its turn. Otherwise it passes the
-        turn on. With 0, it never does.
+        turn on. With 0, it never does. Where noise dominates, the standard error of a
+        mean of all values takes its place if that is larger.
     endgame : float, default=1
         Number of evaluations at the end of the horizon N that refine the best region
         found, in units of sqrt(N): a small budget needs a larger share of them.
@@ -127,7 +128,7 @@ class RobustUCB(MapPolicy, name="robust"):
         )
         asked = (step.by_model, step.by_shorter, step.by_climb, step.by_filling)
         order = self.order(state, pending, n)
-        least = 0.0 if step.only_best else self.min_improvement
+        least = 0.0 if step.only_best else self._least_gain(fit, n)
         for level in order:  # line 5
             offered = asked[level]()  # line 6, line 7, line 8, line 9
             if offered is not None:
@@ -149,6 +150,14 @@ class RobustUCB(MapPolicy, name="robust"):
         taken, w = state.taken(pending), self.weights
         late = self.is_endgame(state, n, ahead=points_of_box(state.n_parameters))
         return sorted(levels, key=lambda i: (late and i == FILL, (taken[i] + 1) / w[i]))
+
+    def _least_gain(self, fit: Estimate, n: int) -> float:
+        """Return the gain that a level has to expect after `n` evaluations.
+
+        Where noise dominates, it is at least the standard error of a mean of all
+        values: a smaller one would not be seen.
+        """
+        return max(self.min_improvement, math.sqrt((fit["noise"] or 0.0) / n))
 
     def fills(self, state: RobustState, n: int) -> bool:
         """Return whether the evaluations planned can fill the space."""
