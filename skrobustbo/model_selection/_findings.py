@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
+from skrobustbo._sobol import sobol
 from skrobustbo._trials import is_constant, rounding
+from skrobustbo.acquisition import distances
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._limits import goes_on, largest_of
 from skrobustbo.model_selection._refit import standard_error
@@ -29,6 +31,8 @@ _AT, _INSIDE = 0.01, 0.25
 _ALPHA = 0.02
 #: Share of the variance below which a parameter does not matter; points to tell by.
 _IDLE, _POINTS = 0.01, 128
+#: Points of a branch by which it is measured how well the candidates cover it.
+_COVERED = 2048
 
 
 @dataclass(frozen=True)
@@ -259,6 +263,23 @@ class Findings:
             return None
         side, listed = "upper" if end else "lower", isinstance(dimension, Categorical)
         return Edge(name, side, bound, listed, legal is True)
+
+    @cached_property
+    def radius(self) -> float:
+        """Largest distance of a point of the space from the nearest candidate.
+
+        The distance is that of "What the default guarantees" in the guide.
+        """
+        space, radius = self.notes.optimizer.space, 0.0
+        for i, branch in enumerate(space.branches):
+            told = [p for p, j in zip(self.params, self.owners, strict=True) if j == i]
+            if not told:
+                return 1.0
+            points = branch.from_uniform(sobol(_COVERED, branch.n_uniform, 0))
+            points = points[branch.allows(points)]
+            apart = distances(points, np.array([branch.encode(p) for p in told]))
+            radius = max(radius, float(apart.min(axis=1).max(initial=0.0)))
+        return radius
 
     @cached_property
     def idle(self) -> list[str]:

@@ -27,6 +27,8 @@ _CAUSES, _LABELS = 5, 8
 _POSTERIOR = ("mean", "std")
 #: Candidates from which on it can be told whether a search has settled.
 _TELLING = 8
+#: A single point in the centre of a space is as near to all others.
+_CENTRE = 0.5
 #: Why searches end.
 ENDS = {
     "n_iter": "all candidates are done",
@@ -149,6 +151,14 @@ def _model(found: Findings) -> Iterator[str]:
     if n:
         a, was = be(n, "a point", "points"), be(n, "was", "were")
         yield f"failed {count(n, 'time')}: {a} of the initial design {was} used instead"
+
+
+def _covered(found: Findings) -> Iterator[str]:
+    if found.radius < _CENTRE:
+        yield (
+            f"any point of the space has a candidate within {found.radius:.0%} of each "
+            "parameter's range"
+        )
 
 
 def _branches(found: Findings) -> Iterator[str]:
@@ -358,6 +368,7 @@ _SECTIONS: dict[str, Section] = {
     "Best": _best,
     "Honest": _honest,
     "Model": _model,
+    "Covered": _covered,
     "Branches": _branches,
     "At an edge": lambda found: [_edge(edge) for edge in found.edges],
     "Failures": _failures,
