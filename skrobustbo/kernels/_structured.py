@@ -226,7 +226,10 @@ class AdditiveKernel(_Wrapper):
         )
 
     def __repr__(self) -> str:
-        return f"AdditiveKernel({self.kernel}, groups={self.groups!r})"
+        groups = self.groups  # read from JSON, they are lists
+        if np.iterable(groups):
+            groups = [tuple(each) if np.iterable(each) else each for each in groups]
+        return f"AdditiveKernel({self.kernel}, groups={groups!r})"
 
 
 def _mean(arrays: Sequence[Array]) -> Array:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
-from skrobustbo._sobol import sobol
 from skrobustbo._trials import is_constant, rounding
 from skrobustbo.acquisition import distances
 from skrobustbo.model_selection._failures import Outcome
@@ -275,7 +274,8 @@ class Findings:
             told = [p for p, j in zip(self.params, self.owners, strict=True) if j == i]
             if not told:
                 return 1.0
-            points = branch.from_uniform(sobol(_COVERED, branch.n_uniform, 0))
+            draws = np.random.default_rng(0).random((_COVERED, branch.n_uniform))
+            points = branch.from_uniform(draws)
             points = points[branch.allows(points)]
             apart = distances(points, np.array([branch.encode(p) for p in told]))
             radius = max(radius, float(apart.min(axis=1).max(initial=0.0)))

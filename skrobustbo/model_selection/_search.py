@@ -336,7 +336,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         >>> print(search.fit(X, y).report())
         RobustBayesSearchCV of LogisticRegression: 8 candidates, 5 folds each
         <BLANKLINE>
-        Best        score 0.947 ± 0.023, candidate 3
+        Best        score 0.947 ± 0.023, candidate 2
                       C = 0.1
         ...
         At an edge  C is at its upper bound 0.1: widen it

@@ -9,6 +9,7 @@ from joblib import parallel_config
 from sklearn.datasets import load_iris
 
 from fake_estimators import Fake, search_of
+from skrobustbo import Real
 
 X, y = load_iris(return_X_y=True)
 NAME = "mlflow.utils.autologging_utils"
@@ -67,7 +68,7 @@ def test_it_is_off_in_all_folds_and_on_in_the_refit(n_jobs, honest_score, mlflow
 
 def test_it_stays_off_where_the_user_has_turned_it_off(mlflow):
     with mlflow.disable_autologging():
-        fit()
+        fit(space={"a": Real(0, 0.9)})
         assert mlflow._AUTOLOGGING_GLOBALLY_DISABLED
     assert {on for _, on in mlflow.seen} == {False}
 
