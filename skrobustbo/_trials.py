@@ -211,6 +211,9 @@ class Evaluation:
     estimate : (float, float) or None
         Where only the first folds were fitted, the mean score that they let expect, and
         the standard deviation of its error.
+    horizon : int or None
+        In a search with a time limit, the number of evaluations that were expected in
+        all when it was asked; None if that was the latest one before.
     """
 
     trial: Trial
@@ -219,6 +222,7 @@ class Evaluation:
     number: int = -1
     folds: Sequence[FoldResult] = ()
     estimate: tuple[float, float] | None = None
+    horizon: int | None = None
 
     @property
     def params(self) -> dict[str, Any]:

@@ -352,12 +352,15 @@ class Asked:
         The amount of the resource that it gets; None for the full one.
     said : dict
         What else is known of it: the parts of a trial in `COLUMNS`.
+    horizon : int or None
+        How many evaluations were expected in all, where the time limit told.
     """
 
     branch: Count
     params: dict[str, Any]
     resource: float | None
     said: dict[str, Any]
+    horizon: _SOME | None = None
 
     @property
     def point(self) -> str:
@@ -379,7 +382,7 @@ def write_candidate(number_of_round: int, asked: Asked) -> str:
 def read_candidate(body: str) -> tuple[int, Asked]:
     """Return the round and the candidate that `write_candidate` wrote."""
     require(len(body) <= MAX_BODY, "the length of a candidate")
-    record = loads(body)
+    record = {"horizon": None, **loads(body)}  # which earlier versions did not write
     check_parts(record, _CANDIDATE, "a candidate")
     check_parts(record["said"], _SAID, "a candidate")
     return record.pop("round"), Asked(**record)

@@ -6,6 +6,7 @@ from numbers import Integral
 
 from skrobustbo._arguments import drawn_seed
 from skrobustbo.checkpoint import Journal
+from skrobustbo.evaluation import Stops
 from skrobustbo.model_selection._checks import (
     check_estimator,
     check_pre_dispatch,
@@ -15,6 +16,7 @@ from skrobustbo.model_selection._checks import (
     policy_of,
 )
 from skrobustbo.model_selection._outline import call_of, fingerprint, outline
+from skrobustbo.model_selection._pace import Pace
 from skrobustbo.model_selection._parameters import check_names
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._resource import staged
@@ -25,7 +27,7 @@ from skrobustbo.space import Space
 
 
 def prepared(
-    search: Search, journal: Journal, data: Data, n_iter: int
+    search: Search, journal: Journal, data: Data, n_iter: int, stops: Stops
 ) -> OptimizerSource:
     """Return the source of a search's candidates, after all checks that need no fit.
 
@@ -39,6 +41,8 @@ def prepared(
         What is passed to `fit`, by name.
     n_iter : int
         Candidates in all.
+    stops : Stops
+        Knows how much time is left.
     """
     check_estimator(search.estimator)
     check_scoring(search.scoring)
@@ -79,4 +83,5 @@ def prepared(
         optimizer._tell_earlier(before.told)
         return optimizer
 
-    return OptimizerSource(search, fresh, journal, n_iter, before, axis)
+    pace = Pace(stops)
+    return OptimizerSource(search, fresh, journal, n_iter, before, axis, pace)

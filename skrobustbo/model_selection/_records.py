@@ -20,7 +20,8 @@ def asked_of(evaluation: Evaluation, space: Space) -> Asked:
     """Return what a journal keeps of a candidate just asked."""
     branch, _ = space.place(evaluation.params)
     params = space.branches[branch].params_to_json(evaluation.params)
-    return Asked(branch, params, evaluation.resource, evaluation.said)
+    others = evaluation.resource, evaluation.said, evaluation.horizon
+    return Asked(branch, params, *others)
 
 
 def evaluation_of(asked: Asked, space: Space) -> Evaluation:
@@ -34,6 +35,7 @@ def evaluation_of(asked: Asked, space: Space) -> Evaluation:
     branch = space.branches[asked.branch]
     params = branch.params_from_json(asked.params)
     evaluation = Evaluation(Trial(params), asked.resource, asked.said)
+    evaluation.horizon = asked.horizon
     if asked_of(evaluation, space).point != asked.point:
         raise ValueError("not a point of the space")
     evaluation.trial.params = branch.own(params)

@@ -535,7 +535,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         data = {"X": X, "y": y, **params}
         stops = Stops(self.max_time, self.fit_timeout, interruptible=True)
         with self._journal(resuming) as journal:
-            source = prepared(self, journal, data, n_iter or self.n_iter)
+            source = prepared(self, journal, data, n_iter or self.n_iter, stops)
             kept = collector(self, source.optimizer.space, y, journal)
 
             def on_start() -> None:

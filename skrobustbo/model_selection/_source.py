@@ -19,6 +19,7 @@ from skrobustbo.evaluation import Races, ResourceAxis, Schedule
 from skrobustbo.model_selection._checks import metric_of
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
+from skrobustbo.model_selection._pace import Pace
 from skrobustbo.model_selection._previous import Before
 from skrobustbo.model_selection._records import are_those, asked_of, evaluation_of
 from skrobustbo.model_selection._refit import best_standard_error
@@ -48,6 +49,8 @@ class OptimizerSource:
         What is known of an earlier search.
     resource : ResourceAxis or None
         What evaluations get a part of, if they do. `n_iter` then counts full ones.
+    pace : Pace
+        Says how many there will be when the time is up.
 
     Attributes
     ----------
@@ -77,9 +80,11 @@ class OptimizerSource:
         n_iter: int,
         before: Before,
         resource: ResourceAxis | None,
+        pace: Pace,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
-        self.resource, self.optimizer = resource, fresh()
+        self.resource, self.optimizer, self._pace = resource, fresh(), pace
+        self._planned: Any = self.optimizer.horizon
         if search.tol is not None and not self.optimizer.policy.seeks_maximum:
             raise ValueError(
                 "The 'tol' of RobustBayesSearchCV must be None for policies whose "
@@ -103,7 +108,7 @@ class OptimizerSource:
         self._best: tuple[float, Evaluation | None] = -math.inf, None
         #: These and those that are not told yet, in the order asked.
         self._asked: list[Evaluation] = []
-        self.n_used = 0.0
+        self.n_used = self._n_done = 0.0
         self._diverged = False
 
     @contextmanager
@@ -137,7 +142,8 @@ class OptimizerSource:
         if self.reason == "tol" or (self._n_left and self._is_within_tol()):
             self.reason = "tol"
             return []
-        asked = self._take(self._ask(min(self._n_left, self._at_once)))
+        n = min(self._n_left, self._at_once)
+        asked = self._take(self._ask(n, self._horizon(n)))
         if not asked and not self._is_waiting:
             self._check_fits(last=True)
         return asked
@@ -163,22 +169,40 @@ class OptimizerSource:
         """Whether any candidate has been asked and not told."""
         return len(self._asked) > len(self.trials)
 
-    def _ask(self, n: int) -> list[Evaluation]:
+    def _horizon(self, n: int) -> int | None:
+        """Return the horizon to ask for `n` candidates with, None for the latest one.
+
+        It is what the first run planned, or what the time allows if that is less.
+        """
+        expected = self._pace.expected(len(self.trials), self._n_done)
+        if expected is None:
+            return None
+        new = max(self.n_used + n, expected)
+        return int(min(self._planned, self.optimizer._trials.n_before + new))
+
+    def _ask(self, n: int, horizon: int | None) -> list[Evaluation]:
         asked: list[Evaluation] = []
+        before = self.optimizer.horizon
         with self._timed(), suppress(SpaceExhausted):
             self.reason = "space_exhausted"
+            self.optimizer.horizon = horizon or before
             while len(asked) < n:
                 asked.append(self.optimizer._propose())
+                asked[-1].horizon = horizon
             self.reason = "n_iter"
+        if not asked:  # an ask in vain must leave no trace
+            self.optimizer.horizon = before
         return asked
 
     def _take(self, asked: list[Evaluation]) -> list[Evaluation]:
         """Count evaluations as asked, and return them."""
-        rungs = self.optimizer._rungs
-        for each in asked:
-            self._asked.append(each)
-            self.n_used += rungs.shares[rungs.rung_of(each.resource)]
+        self._asked += asked
+        self.n_used += sum(map(self._cost, asked))
         return asked
+
+    def _cost(self, evaluation: Evaluation) -> float:
+        rungs = self.optimizer._rungs
+        return rungs.shares[rungs.rung_of(evaluation.resource)]
 
     def _is_within_tol(self) -> bool:
         """Return whether the regret bound is at most `tol`."""
@@ -247,7 +271,7 @@ class OptimizerSource:
         """
         read = [self.read(record) for record in noted]
         if not self._diverged:
-            asked = self._ask(len(noted))
+            asked = self._ask(len(noted), read[0].horizon)
             if not asked and self._is_waiting:
                 return []
             if are_those(asked, read, self.optimizer.space):
@@ -284,6 +308,7 @@ class OptimizerSource:
     def tell(self, evaluation: Evaluation) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
         self.trials.append(evaluation)
+        self._n_done += self._cost(evaluation)
         with self._timed():
             self._record(evaluation)
         score = evaluation.mean_score(self.metric)

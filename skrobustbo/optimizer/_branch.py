@@ -73,7 +73,7 @@ class Branch:
     policy : Policy
         The policy.
     horizon : int or None
-        Evaluations planned.
+        Evaluations planned. May be set later; `setup` keeps the first one.
     seed : int
         Seed of all randomness, together with the number of asks so far.
     trials : Trials
@@ -91,7 +91,7 @@ class Branch:
         trials: Trials,
     ) -> None:
         self.index, self.space, self.region = index, space, region
-        self.policy, self.horizon = policy, horizon
+        self.policy, self.horizon, self._planned = policy, horizon, horizon
         self.seed, self._every = seed, trials
         self.history = BranchTrials()
         self.design = Design(region, seed, index)
@@ -181,6 +181,7 @@ class Branch:
             reference_points=self._reference_points,
             ball=self.region.ball,
             n_elsewhere=len(self._every.trials) - len(X),
+            horizon=self.horizon,
             value_stds=history.value_stds,
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
@@ -224,7 +225,7 @@ class Branch:
         size = self.region.size
         return Setup(
             len(self.space.groups),
-            self.horizon,
+            self._planned,
             n_points=int(size) if math.isfinite(size) else None,
             n_columns=self.space.n_columns,
         )

@@ -93,7 +93,9 @@ class Optimizer:
         Takes a params dict of plain Python values and returns True if that point may be
         asked. Points that you tell may violate it.
     horizon : int, default=None
-        Total number of planned evaluations, if known. Some policies use it.
+        Total number of planned evaluations, if known. Some policies use it. It may be
+        set again before any `ask`, for example to as many as a time limit allows. The
+        initial design and the policies for changing objectives keep the first one.
     resources : list of float, default=None
         Amounts of a resource, such as epochs or rows, ascending; the last one is the
         full amount. Points then are evaluated with a small amount first, and the better
@@ -172,7 +174,7 @@ class Optimizer:
         self.policy = policy = make_policy(policy)
         policy.check()
         self.space = space = space if isinstance(space, Space) else Space(space)
-        self.horizon = optional_count("horizon", horizon, "Optimizer")
+        self._planned = horizon = optional_count("horizon", horizon, "Optimizer")
         self.constraints, self._seed, self._n_asked = constraints, seed, 0
         rule = None if constraints is None else Constraint(constraints)
         first = [] if initial_params is None else initial_params
@@ -183,7 +185,7 @@ class Optimizer:
         self._n_begun = 0
         self._trials, regions = Trials(), space.owned
         amounts = () if resources is None else checked_amounts(resources)
-        self._rungs = Rungs(amounts, self.horizon, self._trials)
+        self._rungs = Rungs(amounts, horizon, self._trials)
         if rule is not None:
             regions = [region.within(rule) for region in regions]
         horizon = self._rungs.n_candidates
@@ -194,6 +196,18 @@ class Optimizer:
         of_all = self._branches, self._trials, policy
         self._turns = Turns(*of_all, given, n_initial, horizon)
         self.n_initial_points = self._turns.n_points
+
+    @property
+    def horizon(self) -> int | None:
+        """Total number of planned evaluations, if known."""
+        return self._rungs.budget
+
+    @horizon.setter
+    def horizon(self, horizon: int | None) -> None:
+        with self._lock:
+            self._rungs.budget = optional_count("horizon", horizon, "Optimizer")
+            for branch in self._branches:
+                branch.horizon = self._rungs.n_candidates
 
     def _given(self, params: Params) -> Trial:
         try:
@@ -710,8 +724,9 @@ class Optimizer:
             policy = policy or policy_from_dict(d["policy"])
             first = [space.branches[i].params_from_json(p) for i, p in d["first"]]
             points = d["n_initial"], first, constraints
-            others = d["horizon"], d.get("resources"), d["seed"]
+            others = d["planned"], d.get("resources"), d["seed"]
             optimizer._set_up(space, policy, *points, *others)
+            optimizer.horizon = d["horizon"]
             _restore(optimizer, d)
         return optimizer
 
@@ -735,6 +750,7 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
         "format": FORMAT,
         "space": or_none(optimizer.space.to_dict),
         "policy": or_none(lambda: policy_to_dict(optimizer.policy)),
+        "planned": optimizer._planned,
         "horizon": optimizer.horizon,
         "constrained": optimizer.constraints is not None,
         "n_initial": optimizer.n_initial_points,

@@ -142,6 +142,8 @@ class Rungs:
 
     Attributes
     ----------
+    budget : int or None
+        The evaluations planned, as they are known now.
     shares : list of float
         The amounts in units of the full one.
     top : int
@@ -155,7 +157,7 @@ class Rungs:
     def __init__(
         self, amounts: Sequence[float], budget: int | None, trials: Trials
     ) -> None:
-        self.amounts, self._budget, self._trials = tuple(amounts), budget, trials
+        self.amounts, self.budget, self._trials = tuple(amounts), budget, trials
         self.shares = [amount / self.amounts[-1] for amount in self.amounts] or [1]
         self.top = len(self.shares) - 1
         self.in_use = list(range(len(self.shares)))
@@ -165,10 +167,10 @@ class Rungs:
     @property
     def n_candidates(self) -> int | None:
         """The approximate number of candidates, None without a budget."""
-        if self._budget is None or not self.amounts:
-            return self._budget
+        if self.budget is None or not self.amounts:
+            return self.budget
         begun = _LOW_SHARE / len(self.shares) / self.shares[0]
-        return max(1, round(self._budget * (begun + 1 - _LOW_SHARE)))
+        return max(1, round(self.budget * (begun + 1 - _LOW_SHARE)))
 
     def rung_of(self, resource: float | None) -> int:
         """Return the rung of an amount, the top one for None."""
@@ -196,7 +198,7 @@ class Rungs:
 
         The candidates of an earlier search cost nothing, and are not in the budget.
         """
-        planned = math.inf if self._budget is None else self._budget
+        planned = math.inf if self.budget is None else self.budget
         part = _LOW_SHARE * (planned - self._trials.n_before)
         return bool(round(float(spent.sum()) - part, _DECIMALS) >= 0)
 

@@ -12,7 +12,7 @@ from skrobustbo._trials import Trial
 from skrobustbo.space import Space, from_json, to_json
 
 #: To be raised when an older reader would misread what is written.
-FORMAT = 3
+FORMAT = 4
 
 
 def to_json_state(state: Any) -> Any:
@@ -121,6 +121,7 @@ def check_format(d: Any) -> None:
 _PARTS: dict[str, Any] = {
     "space": dict[str, Any] | None,
     "policy": dict[str, Any] | None,
+    "planned": Annotated[Count, lambda value: value > 0] | None,
     "horizon": Annotated[Count, lambda value: value > 0] | None,
     "constrained": bool,
     "n_initial": Count,

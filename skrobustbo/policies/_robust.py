@@ -41,7 +41,7 @@ class RobustUCB(MapPolicy, name="robust"):
     seen. It is therefore only one of several levels. They take turns as long as they
     expect a sufficient gain. The last level uses no model: it fills the space.
 
-    Pseudo-code (N: evaluations planned, d: parameters, w: the levels' weights)::
+    Pseudo-code (N: evaluations to expect, d: parameters, w: the levels' weights)::
 
         1  for t = 1, 2, ...
         2      if t is odd: z = y; else z = -log(g + q), where g are the gaps of y to
@@ -110,7 +110,7 @@ class RobustUCB(MapPolicy, name="robust"):
     def start(self, setup: Setup, models: Models) -> RobustState:
         """Return a state without queries."""
         self.check()
-        return RobustState(setup.n_parameters, setup.horizon)
+        return RobustState(setup.n_parameters)
 
     def suggest(
         self, state: RobustState, models: Models, argmax: Argmax, pending: Pending
@@ -121,14 +121,15 @@ class RobustUCB(MapPolicy, name="robust"):
         compressed = (models.n + len(pending)) % 2 == 1  # line 2
         seen = models.seen_as(*self.compressed(models.values)) if compressed else models
         fit = self.latest(state, seen, pending, compressed)  # line 3
+        is_last = self.is_endgame(models.horizon, n)
         step = Step(
-            *(seen, argmax, self, fit, Spacing.of(d, state.horizon, n)),
+            *(seen, argmax, self, fit, Spacing.of(d, models.horizon, n)),
             beta=lambda posterior: self.beta_of(posterior, d, t),
-            only_best=self.is_endgame(state, n),
+            only_best=is_last,
         )
         asked = (step.by_model, step.by_shorter, step.by_climb, step.by_filling)
-        order = self.order(state, pending, n)
-        least = 0.0 if step.only_best else self._least_gain(fit, n)
+        order = self.order(state, pending, models.horizon, n)
+        least = 0.0 if is_last else self._least_gain(fit, n)
         for level in order:  # line 5
             offered = asked[level]()  # line 6, line 7, line 8, line 9
             if offered is not None:
@@ -141,14 +142,17 @@ class RobustUCB(MapPolicy, name="robust"):
         turn = {"level": chosen, "passed": passed, "compressed": compressed, "fit": fit}
         return query.x, {**metadata, **turn}
 
-    def order(self, state: RobustState, pending: Pending, n: int) -> list[int]:
+    def order(
+        self, state: RobustState, pending: Pending, horizon: int | None, n: int
+    ) -> list[int]:
         """Return the levels in the order in which they may take the turn."""
-        if self.is_endgame(state, n):
+        if self.is_endgame(horizon, n):
             return [CLIMB, MODEL] if n % 2 else [MODEL]
-        levels = [MODEL, CLIMB, FILL] if self.fills(state, n) else [MODEL, SHORTER]
+        fills = Spacing.of(state.n_parameters, horizon, n).fills  # line 4
+        levels = [MODEL, CLIMB, FILL] if fills else [MODEL, SHORTER]
         levels = [i for i in levels if i not in state.passed] or levels
         taken, w = state.taken(pending), self.weights
-        late = self.is_endgame(state, n, ahead=points_of_box(state.n_parameters))
+        late = self.is_endgame(horizon, n, ahead=points_of_box(state.n_parameters))
         return sorted(levels, key=lambda i: (late and i == FILL, (taken[i] + 1) / w[i]))
 
     def _least_gain(self, fit: Estimate, n: int) -> float:
@@ -159,13 +163,10 @@ class RobustUCB(MapPolicy, name="robust"):
         """
         return max(self.min_improvement, math.sqrt((fit["noise"] or 0.0) / n))
 
-    def fills(self, state: RobustState, n: int) -> bool:
-        """Return whether the evaluations planned can fill the space."""
-        return Spacing.of(state.n_parameters, state.horizon, n).fills  # line 4
-
-    def is_endgame(self, state: RobustState, n: int, ahead: int = 0) -> bool:
+    def is_endgame(self, horizon: int | None, n: int, ahead: int = 0) -> bool:
         """Return whether query n + 1 is in the endgame, or up to `ahead` before it."""
-        horizon = state.horizon or 0
+        if horizon is None:
+            return False
         return 0 < horizon - n <= self.endgame * math.sqrt(horizon) + ahead
 
     def learn(self, state: RobustState, metadata: Metadata, history: Told) -> None:
@@ -181,7 +182,7 @@ class RobustUCB(MapPolicy, name="robust"):
     def posteriors(self, state: RobustState, models: Models) -> list[Posterior]:
         """Return the posteriors of the levels in use."""
         fit = self.latest(state, models, (), compressed=False)
-        scale = Spacing.of(state.n_parameters, state.horizon, models.n)
+        scale = Spacing.of(state.n_parameters, models.horizon, models.n)
         return [models[each] for each in in_use(self, models, fit, scale)]
 
     def consistent(
@@ -191,7 +192,7 @@ class RobustUCB(MapPolicy, name="robust"):
         d, n_levels = setup.n_parameters, len(self.weights)
         return (
             super().consistent(state, pending, setup, n_told)
-            and (state.n_parameters, state.horizon) == (d, setup.horizon)
+            and state.n_parameters == d
             and len(state.counts) == n_levels
             and sum(state.counts) <= n_told
             and len(state.fits) == 2

@@ -40,8 +40,6 @@ class RobustState:
     ----------
     n_parameters : int
         Dimension d.
-    horizon : int or None
-        Evaluations planned.
     counts : list of int
         Number of told evaluations of each level.
     fits : list of Estimate
@@ -51,7 +49,6 @@ class RobustState:
     """
 
     n_parameters: Count
-    horizon: Count | None
     counts: list[Count] = field(default_factory=lambda: [0] * 4)
     fits: list[Estimate] = field(default_factory=lambda: [NO_ESTIMATE] * 2)
     passed: list[Count] = field(default_factory=list)

@@ -71,6 +71,8 @@ class View:
     n_elsewhere : int, default=0
         Number of points of other branches, told or pending, and of those that are
         forgotten. They also count towards the horizon.
+    horizon : int, optional
+        Number of evaluations to expect in all, if known.
     start : int, default=0
         Number of told points before the first one of `X`.
     now : float, optional
@@ -91,6 +93,7 @@ class View:
     reference_points: ReferencePoints | None = None
     ball: Callable[..., Callable[[Array], Array]] | None = None
     n_elsewhere: int = 0
+    horizon: int | None = None
     start: int = 0
     now: float | None = None
     value_stds: Array | None = None
@@ -138,7 +141,8 @@ class Models:
         The regressors.
     view : View
         The points, their values and their units. Its `X`, `z`, `values`, `shift`,
-        `scale`, `groups` and `n_elsewhere` are attributes of the models as well.
+        `scale`, `groups`, `n_elsewhere` and `horizon` are attributes of the models as
+        well.
     rng : numpy.random.Generator or callable, optional
         Random generator for `sample`, or a function that makes it when first needed.
     """
@@ -155,7 +159,7 @@ class Models:
         self.groups = [np.arange(self.X.shape[1])]
         if view.groups is not None:
             self.groups = list(view.groups)
-        self.n_elsewhere = view.n_elsewhere
+        self.n_elsewhere, self.horizon = view.n_elsewhere, view.horizon
         self._posteriors: dict[Candidate, Posterior] = {}
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 
 from skrobustbo import Optimizer, Real
 from skrobustbo.checkpoint import Journal
+from skrobustbo.evaluation import Stops
 from skrobustbo.model_selection._preparing import prepared
 
 #: A space of all kinds of parameters, and what has a value on it and on parts of it.
@@ -43,7 +44,7 @@ def read_back(optimizer, **given):
 
 def source_of(search, **data):
     """Return where a search that has not begun would take its candidates from."""
-    return prepared(search, Journal(), data, search.n_iter)
+    return prepared(search, Journal(), data, search.n_iter, Stops())
 
 
 def assert_modelled(records):

@@ -115,10 +115,10 @@ def test_no_noise_is_estimated_of_what_is_smooth():
 
 
 def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
-    policy, state = RobustUCB(endgame=0.8), RobustState(1, 10, [0] * 4)
-    assert [n for n in range(15) if policy.is_endgame(state, n)] == [8, 9]
+    policy = RobustUCB(endgame=0.8)
+    assert [n for n in range(15) if policy.is_endgame(10, n)] == [8, 9]
     never = RobustUCB(endgame=0.0)
-    assert not any(never.is_endgame(state, n) for n in range(15))
+    assert not any(never.is_endgame(10, n) for n in range(15))
 
 
 def test_settings_out_of_range_are_refused():
@@ -234,17 +234,17 @@ def metadata_of(level, **others):
 
 
 def test_levels_take_turns_by_their_weights():
-    policy, state = RobustUCB(), RobustState(2, 60, [0] * 4)
+    policy, state = RobustUCB(), RobustState(2, [0] * 4)
     turns = []
     for _ in range(46):
-        turns.append(policy.order(state, [], 10)[0])
+        turns.append(policy.order(state, [], 60, 10)[0])
         state.counts[turns[-1]] += 1
     assert state.counts == [40, 0, 2, 4]
     # Queries under way count as well: 20/1 is less than 2/0.05, 51/1 is more.
     state.counts = [19, 0, 1, 4]
-    assert policy.order(state, [], 10)[0] == MODEL
+    assert policy.order(state, [], 60, 10)[0] == MODEL
     under_way = [metadata_of(MODEL)] * 31
-    assert policy.order(state, under_way, 10) == [CLIMB, FILL, MODEL]
+    assert policy.order(state, under_way, 60, 10) == [CLIMB, FILL, MODEL]
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,14 @@ def test_levels_take_turns_by_their_weights():
     ],
 )
 def test_a_space_is_filled_where_half_the_points_can_do_it(d, horizon, levels):
-    state = RobustState(d, horizon, [0] * 4)
-    assert set(RobustUCB().order(state, [], 10)) == levels
+    state = RobustState(d, [0] * 4)
+    assert set(RobustUCB().order(state, [], horizon, 10)) == levels
 
 
 def test_without_a_horizon_it_is_filled_once_there_are_enough_points():
-    state = RobustState(4, None, [0] * 4)
-    assert FILL not in RobustUCB().order(state, [], 70)
-    assert FILL in RobustUCB().order(state, [], 90)
+    state = RobustState(4, [0] * 4)
+    assert FILL not in RobustUCB().order(state, [], None, 70)
+    assert FILL in RobustUCB().order(state, [], None, 90)
 
 
 def test_shorter_length_scales_reach_what_the_budget_resolves():
@@ -276,16 +276,16 @@ def test_shorter_length_scales_reach_what_the_budget_resolves():
 
 
 def test_a_level_that_passed_rests_for_a_step():
-    policy, state = RobustUCB(normalize_y=False), RobustState(2, 60, [0] * 4)
+    policy, state = RobustUCB(normalize_y=False), RobustState(2, [0] * 4)
     policy.learn(state, metadata_of(FILL, passed=[MODEL, CLIMB]), Told([0.0, 1.0, 0.5]))
-    assert policy.order(state, [], 10) == [FILL]
+    assert policy.order(state, [], 60, 10) == [FILL]
     policy.learn(state, metadata_of(FILL), Told([0.0, 1.0, 0.5, 0.5]))
-    assert set(policy.order(state, [], 10)) == {MODEL, CLIMB, FILL}
+    assert set(policy.order(state, [], 60, 10)) == {MODEL, CLIMB, FILL}
     gain = Told([0.0, 1.0, 0.5, 0.5, 2.0])
     policy.learn(state, metadata_of(FILL, passed=[MODEL]), gain)
-    assert MODEL in policy.order(state, [], 10)
+    assert MODEL in policy.order(state, [], 60, 10)
     policy.learn(state, metadata_of(FILL, passed=[MODEL]), Told([0.0, 1.0, 0.5]))
-    assert policy.order(state, [], 55) == [CLIMB, MODEL]  # none rests at the end
+    assert policy.order(state, [], 60, 55) == [CLIMB, MODEL]  # none rests at the end
 
 
 def test_those_that_pass_are_those_before_the_one_that_asks():
@@ -305,8 +305,8 @@ def test_those_that_pass_are_those_before_the_one_that_asks():
 
 
 def test_a_state_in_which_all_levels_rest_goes_on():
-    state = RobustState(2, 60, [0] * 4, passed=[MODEL, CLIMB, FILL])
-    assert set(RobustUCB().order(state, [], 10)) == {MODEL, CLIMB, FILL}
+    state = RobustState(2, [0] * 4, passed=[MODEL, CLIMB, FILL])
+    assert set(RobustUCB().order(state, [], 60, 10)) == {MODEL, CLIMB, FILL}
 
 
 def test_many_length_scales_have_most_of_their_spread_in_common():
@@ -325,15 +325,23 @@ def test_the_end_goes_to_what_is_known_to_be_good():
 
 
 def test_filling_comes_last_when_a_climb_would_not_end_in_time():
-    policy, state = RobustUCB(), RobustState(2, 100, [9] * 4)
-    assert policy.order(state, [], 85) == [MODEL, FILL, CLIMB]
-    assert policy.order(state, [], 86) == [MODEL, CLIMB, FILL]  # 2 d before the endgame
-    assert policy.order(state, [], 89) == [MODEL, CLIMB, FILL]
-    assert policy.order(state, [], 90) == [MODEL]
-    assert policy.order(state, [], 100) == [MODEL, FILL, CLIMB]  # after the horizon
+    policy, state = RobustUCB(), RobustState(2, [9] * 4)
+    assert policy.order(state, [], 100, 85) == [MODEL, FILL, CLIMB]
+    assert policy.order(state, [], 100, 86) == [
+        MODEL,
+        CLIMB,
+        FILL,
+    ]  # 2 d before the endgame
+    assert policy.order(state, [], 100, 89) == [MODEL, CLIMB, FILL]
+    assert policy.order(state, [], 100, 90) == [MODEL]
+    assert policy.order(state, [], 100, 100) == [
+        MODEL,
+        FILL,
+        CLIMB,
+    ]  # after the horizon
     policy = RobustUCB(endgame=0)
-    assert policy.order(state, [], 95) == [MODEL, FILL, CLIMB]
-    assert policy.order(state, [], 96) == [MODEL, CLIMB, FILL]
+    assert policy.order(state, [], 100, 95) == [MODEL, FILL, CLIMB]
+    assert policy.order(state, [], 100, 96) == [MODEL, CLIMB, FILL]
 
 
 def test_filling_takes_late_turns_if_no_other_level_does(monkeypatch):
