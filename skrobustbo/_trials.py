@@ -212,8 +212,7 @@ class Evaluation:
         Where only the first folds were fitted, the mean score that they let expect, and
         the standard deviation of its error.
     horizon : int or None
-        In a search with a time limit, the number of evaluations that were expected in
-        all when it was asked; None if that was the latest one before.
+        The number of evaluations to expect in all, as known when it was asked.
     """
 
     trial: Trial

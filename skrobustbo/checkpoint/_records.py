@@ -353,7 +353,7 @@ class Asked:
     said : dict
         What else is known of it: the parts of a trial in `COLUMNS`.
     horizon : int or None
-        How many evaluations were expected in all, where the time limit told.
+        The number of evaluations to expect in all, as known when it was asked.
     """
 
     branch: Count

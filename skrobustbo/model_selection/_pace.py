@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from skrobustbo.evaluation import Stops
 
 #: Candidates that have to be told in a call before the time that they took counts.
@@ -27,7 +29,9 @@ class Pace:
         self._noted: list[tuple[int, float, float]] = []
 
     def expected(self, n_told: int, n_done: float) -> float | None:
-        """Return the number of evaluations to expect, None while it is not known.
+        """Return the number of evaluations that there is time for.
+
+        It is infinite without a limit, and None while it is not known.
 
         Parameters
         ----------
@@ -37,7 +41,7 @@ class Pace:
             Their evaluations, in units of a full one.
         """
         if not self._stops.on_time:
-            return None
+            return math.inf
         left = self._stops.seconds_left
         self._noted.append((n_told, n_done, left))
         first = self._noted[0][0]
@@ -47,4 +51,7 @@ class Pace:
         earlier = (noted for noted in reversed(self._noted) if noted[0] <= half)
         _, n_before, left_before = next(earlier)
         passed = left_before - left
-        return n_done + left * (n_done - n_before) / passed if passed > 0 else None
+        if passed <= 0:
+            return None
+        # One that would end just in time is not begun any more.
+        return math.ceil(n_done + left * (n_done - n_before) / passed) - 1

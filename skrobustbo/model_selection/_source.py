@@ -170,13 +170,14 @@ class OptimizerSource:
         return len(self._asked) > len(self.trials)
 
     def _horizon(self, n: int) -> int | None:
-        """Return the horizon to ask for `n` candidates with, None for the latest one.
+        """Return the horizon to ask for `n` candidates with.
 
-        It is what the first run planned, or what the time allows if that is less.
+        It is what the first run planned, or what the time allows if that is less. As
+        long as nothing is known of the time, it stays what it was.
         """
         expected = self._pace.expected(len(self.trials), self._n_done)
         if expected is None:
-            return None
+            return self.optimizer.horizon
         new = max(self.n_used + n, expected)
         return int(min(self._planned, self.optimizer._trials.n_before + new))
 
@@ -188,7 +189,6 @@ class OptimizerSource:
             self.optimizer.horizon = horizon or before
             while len(asked) < n:
                 asked.append(self.optimizer._propose())
-                asked[-1].horizon = horizon
             self.reason = "n_iter"
         if not asked:  # an ask in vain must leave no trace
             self.optimizer.horizon = before

@@ -289,6 +289,7 @@ class Optimizer:
     def _adopt(self, evaluation: Evaluation) -> None:
         """Take over an evaluation of another optimizer as one that was asked here."""
         with self._lock:
+            self.horizon = evaluation.horizon or self.horizon
             trial = self._place(evaluation.params)
             vars(trial).update(evaluation.said)
             evaluation.trial = self._known(trial) if self._rungs.amounts else trial
@@ -300,7 +301,7 @@ class Optimizer:
         if trial.number < 0:
             self._add(trial)
         self._rungs.note(trial, self._rungs.rung_of(evaluation.resource), None)
-        evaluation.number = self._n_begun
+        evaluation.number, evaluation.horizon = self._n_begun, self.horizon
         self._n_begun += 1
         return evaluation
 
