@@ -111,6 +111,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--seeds": "0",
         "--n-iter": "16",
     },
+    f"{STUDIES}/time_limit.py": {"--problems": "branin", "--seeds": "0"},
     f"{STUDIES}/draw_sentences.py": {"--n": "3"},
     f"{STUDIES}/watch_cost.py": {"--n-iter": "20", "--pairs": "1"},
     f"{STUDIES}/workers.py": {"--n-iter": "20"},
