@@ -336,7 +336,7 @@ def test_parts_keep_to_their_budgets():
 
 
 #: Settings that change neither what is asked nor what is told.
-WITHOUT_EFFECT = {"verbose", "pre_dispatch", "max_time", "fit_timeout"}
+WITHOUT_EFFECT = {"verbose", "pre_dispatch", "fit_timeout"}
 
 
 def test_every_setting_of_a_search_has_a_golden_case():

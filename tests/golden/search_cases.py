@@ -11,10 +11,11 @@ import math
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from joblib import parallel_config
@@ -208,6 +209,8 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
     add("resource/warm/2", Ensemble(warm_start=True), jobs=2, **steps, **window)
     found["resource/optimizer"] = partial(of_resources, text)
 
+    for name, settings in {"rounds": {}, "window": window}.items():
+        found[f"time-limit/{name}"] = partial(of_time_limit, text, settings)
     for name, settings in {
         "window": window,
         "race": {"racing": "confident", **window},
@@ -271,6 +274,42 @@ def of_resumed_file(text: Words, settings: dict) -> Trace:
         path = Path(folder) / "search.db"
         first = fitted(made(**settings, checkpoint=path), text, stop_before=26)
         return [*first, *fitted(made(**settings, checkpoint=path), text)]
+
+
+class Clock:
+    """A clock that only fits move on, each by another time."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        """Return the time."""
+        return self.now
+
+    perf_counter = monotonic
+
+
+class Timed(Learner):
+    """Takes longer the larger its parameter is."""
+
+    clock = Clock()
+
+    def fit(self, X, y):
+        """Move the clock on."""
+        self.clock.now += 1.5 + self.a
+        return super().fit(X, y)
+
+
+def of_time_limit(text: Words, settings: dict) -> Trace:
+    """A search that a time limit ends, interrupted, and gone on by the same call."""
+    how = {"n_iter": 5000, "max_time": 160.0, **settings}
+    Timed.n_fits, Timed.clock.now = 0, 0.0
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        for module in ("_stops", "_folds"):
+            name = f"skrobustbo.evaluation.{module}.time"
+            stack.enter_context(mock.patch(name, Timed.clock))
+        path = Path(folder) / "search.db"
+        first = fitted(made(Timed(), **how, checkpoint=path), text, stop_before=62)
+        return [*first, *fitted(made(Timed(), **how, checkpoint=path), text)]
 
 
 def of_retried(text: Words) -> Trace:

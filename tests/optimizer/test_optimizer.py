@@ -330,6 +330,11 @@ def test_other_states_are_refused(state):
 def test_counts_must_be_positive_integers(name, value):
     with pytest.raises(ValueError, match=f"The '{name}' of Optimizer must be"):
         Optimizer(SPACE, **{name: value})
+    optimizer = Optimizer(SPACE, horizon=20)
+    if name == "horizon":
+        with pytest.raises(ValueError, match="The 'horizon' of Optimizer must be"):
+            optimizer.horizon = value
+    assert optimizer.horizon == 20
 
 
 def test_other_arguments_are_checked():

@@ -7,7 +7,7 @@ import pytest
 
 import inside
 from fake_models import Told
-from runs import run
+from runs import read_back, run
 from skrobustbo import Optimizer, Real
 from skrobustbo.policies import RobustUCB
 from skrobustbo.policies import _map_estimate as module
@@ -119,6 +119,19 @@ def test_a_search_that_goes_on_beyond_its_horizon_explores_again():
     assert [n for n in range(15) if policy.is_endgame(10, n)] == [8, 9]
     never = RobustUCB(endgame=0.0)
     assert not any(never.is_endgame(10, n) for n in range(15))
+
+
+def test_the_horizon_may_be_set_again():
+    settings = {"n_initial_points": 4, "random_state": 0}
+    whole = Optimizer({"a": Real(0, 1)}, horizon=30, **settings)
+    expected = run(whole, 30, smooth)
+    other = Optimizer({"a": Real(0, 1)}, horizon=1000, **settings)
+    run(other, 4, smooth)
+    other.horizon = 30
+    assert run(other, 16, smooth) == expected[4:20]
+    other = read_back(other)
+    assert other.horizon == 30
+    assert run(other, 10, smooth) == expected[20:]
 
 
 def test_settings_out_of_range_are_refused():
