@@ -27,6 +27,8 @@ _replaced: list[tuple[signal.Signals, Any]] = []
 
 #: Folds that the estimate of how long one takes looks back on.
 _RECENT = 25
+#: Candidates that have to be told in a call before the time that they took counts.
+_FEWEST = 5
 
 
 def _give_back(n_kept: int = 0) -> None:
@@ -82,6 +84,8 @@ class Stops:
         self._seconds: deque[float] = deque(maxlen=_RECENT)
         self._folds_in_turn = 1
         self._asked, self._choosing = math.nan, 0.0
+        #: Before each ask: candidates told, their evaluations, and seconds left.
+        self._noted: list[tuple[int, float, float]] = []
 
     @property
     def reason(self) -> str:
@@ -188,6 +192,36 @@ class Stops:
     def note(self, seconds: float) -> None:
         """Take note of how long a fold took."""
         self._seconds.append(seconds)
+
+    def expected(self, n_told: int, n_done: float) -> float | None:
+        """Return the number of evaluations that there is time for in all.
+
+        It is infinite without a limit, and None while it is not known. The pace is that
+        of the latter half of this call. A first fit that takes long, as in a worker
+        that has to start, says nothing of the others.
+
+        Parameters
+        ----------
+        n_told : int
+            Candidates told so far. This is to be called before each ask.
+        n_done : float
+            Their evaluations, in units of a full one.
+        """
+        if self.max_time is None:
+            return math.inf
+        left = self.seconds_left
+        self._noted.append((n_told, n_done, left))
+        first = self._noted[0][0]
+        if n_told - first < _FEWEST:
+            return None
+        half = (first + n_told) / 2
+        earlier = (noted for noted in reversed(self._noted) if noted[0] <= half)
+        _, n_before, left_before = next(earlier)
+        passed = left_before - left
+        if passed <= 0:
+            return None
+        # One that would end just in time is not begun any more.
+        return math.ceil(n_done + left * (n_done - n_before) / passed) - 1
 
     @property
     def seconds_left(self) -> float:

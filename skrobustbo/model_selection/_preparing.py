@@ -16,7 +16,6 @@ from skrobustbo.model_selection._checks import (
     policy_of,
 )
 from skrobustbo.model_selection._outline import call_of, fingerprint, outline
-from skrobustbo.model_selection._pace import Pace
 from skrobustbo.model_selection._parameters import check_names
 from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._resource import staged
@@ -83,5 +82,4 @@ def prepared(
         optimizer._tell_earlier(before.told)
         return optimizer
 
-    pace = Pace(stops)
-    return OptimizerSource(search, fresh, journal, n_iter, before, axis, pace)
+    return OptimizerSource(search, fresh, journal, n_iter, before, axis, stops)

@@ -15,11 +15,10 @@ import numpy as np
 from skrobustbo._trials import COLUMNS, Evaluation, FoldResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import Asked, Journal
-from skrobustbo.evaluation import Races, ResourceAxis, Schedule
+from skrobustbo.evaluation import Races, ResourceAxis, Schedule, Stops
 from skrobustbo.model_selection._checks import metric_of
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
-from skrobustbo.model_selection._pace import Pace
 from skrobustbo.model_selection._previous import Before
 from skrobustbo.model_selection._records import are_those, asked_of, evaluation_of
 from skrobustbo.model_selection._refit import best_standard_error
@@ -49,8 +48,8 @@ class OptimizerSource:
         What is known of an earlier search.
     resource : ResourceAxis or None
         What evaluations get a part of, if they do. `n_iter` then counts full ones.
-    pace : Pace
-        Says how many there will be when the time is up.
+    stops : Stops
+        Knows how many there is time for.
 
     Attributes
     ----------
@@ -80,10 +79,10 @@ class OptimizerSource:
         n_iter: int,
         before: Before,
         resource: ResourceAxis | None,
-        pace: Pace,
+        stops: Stops,
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
-        self.resource, self.optimizer, self._pace = resource, fresh(), pace
+        self.resource, self.optimizer, self._stops = resource, fresh(), stops
         self._planned: Any = self.optimizer.horizon
         if search.tol is not None and not self.optimizer.policy.seeks_maximum:
             raise ValueError(
@@ -175,7 +174,7 @@ class OptimizerSource:
         It is what the first run planned, or what the time allows if that is less. As
         long as nothing is known of the time, it stays what it was.
         """
-        expected = self._pace.expected(len(self.trials), self._n_done)
+        expected = self._stops.expected(len(self.trials), self._n_done)
         if expected is None:
             return self.optimizer.horizon
         new = max(self.n_used + n, expected)

@@ -14,7 +14,6 @@ from sklearn.datasets import load_iris
 from fake_estimators import Noisy, search_of
 from skrobustbo import Real, Resource
 from skrobustbo.evaluation import Stops
-from skrobustbo.model_selection._pace import Pace
 
 X, y = load_iris(return_X_y=True)
 PLANE = {"a": Real(-1, 1), "b": Real(-1, 1)}
@@ -83,14 +82,14 @@ def test_a_first_fit_that_takes_long_ends_nothing_early(monkeypatch, tmp_path):
 
 
 def test_the_pace_is_that_of_the_latter_half(clock):
-    pace = Pace(Stops(max_time=100.0))
+    stops = Stops(max_time=100.0)
     for n in range(41):
-        expected = pace.expected(n, float(n))
+        expected = stops.expected(n, float(n))
         if n < 5:
             assert expected is None
         clock.now += 2.0 if n < 20 else 1.0
     assert expected == 40 + 40 - 1
-    assert Pace(Stops()).expected(40, 40.0) == np.inf
+    assert Stops().expected(40, 40.0) == np.inf
 
 
 @pytest.mark.parametrize("schedule", ["rounds", "window", "free"])
