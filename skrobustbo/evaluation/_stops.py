@@ -29,6 +29,8 @@ _replaced: list[tuple[signal.Signals, Any]] = []
 _RECENT = 25
 #: Candidates that have to be told in a call before the time that they took counts.
 _FEWEST = 5
+#: A clock may show no time at all for what is fast.
+_LEAST_SECONDS = 1e-9
 
 
 def _give_back(n_kept: int = 0) -> None:
@@ -217,11 +219,9 @@ class Stops:
         half = (first + n_told) / 2
         earlier = (noted for noted in reversed(self._noted) if noted[0] <= half)
         _, n_before, left_before = next(earlier)
-        passed = left_before - left
-        if passed <= 0:
-            return None
+        each = max(left_before - left, _LEAST_SECONDS) / (n_done - n_before)
         # One that would end just in time is not begun any more.
-        return math.ceil(n_done + left * (n_done - n_before) / passed) - 1
+        return math.ceil(n_done + left / each) - 1
 
     @property
     def seconds_left(self) -> float:

@@ -106,7 +106,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         otherwise you must set it.
     max_time : float, default=None
         Time limit of the search in seconds, without the refit. The search ends within
-        one fold of it. A candidate is not started if it is not expected to finish.
+        one fold of it. A candidate is not started if it is not expected to finish. If
+        the time allows fewer than `n_iter` candidates, "robust" plans for those: it
+        then refines the best ones at the end of the time.
     fit_timeout : float, default=None
         Time limit of one fold in seconds, including scoring. A fold that takes longer
         is killed and counts as failed. Folds then run in separate worker processes,
@@ -455,9 +457,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         With a checkpoint, the result is that of repeating `fit` with a larger `n_iter`.
 
         Changes of `optimizer_` from outside, by `ask` or `tell`, are not taken over.
-        `max_time` counts anew. The earlier candidates are asked once more, which takes
-        the time of the tuner, but fits nothing. If `resume` raises, the results of
-        before stay; with `honest_score=True`, a fitted search without a checkpoint
+        `max_time` counts anew, and so does the number of candidates that it allows,
+        for which "robust" plans. The earlier candidates are asked once more, which
+        takes the time of the tuner, but fits nothing. If `resume` raises, the results
+        of before stay; with `honest_score=True`, a fitted search without a checkpoint
         keeps the predictions.
 
         Examples

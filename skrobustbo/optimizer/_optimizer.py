@@ -109,6 +109,8 @@ class Optimizer:
     policy : Policy
     n_initial_points : int
         Number of points before the model takes over.
+    horizon : int or None
+        Total number of planned evaluations.
     best_params_ : dict
         The point with the best value told.
     best_value_ : float
