@@ -29,6 +29,7 @@ import shared
 from lines import completed
 from racing_tunings import TUNINGS
 from skrobustbo import RobustBayesSearchCV
+from skrobustbo.policies import RobustUCB
 from skrobustbo_benchmarks._args import CommandError, positive_int, seed_list
 from skrobustbo_benchmarks._report import table
 
@@ -103,6 +104,7 @@ def searched(key):
             space,
             n_iter=key.n_iter,
             tol="noise",
+            policy=RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0),
             scoring=scoring,
             cv=kind(key.n_splits, shuffle=True, random_state=key.seed),
             checkpoint=Path(folder) / "search.ckpt",

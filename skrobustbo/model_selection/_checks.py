@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._names import canonical, shown
+from skrobustbo._names import shown
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.checkpoint import describe
 from skrobustbo.model_selection._parameters import settings_in
 from skrobustbo.model_selection._settings import Search
-from skrobustbo.policies import Policy, RobustUCB, make_policy
 from skrobustbo.space import Space
 
 Params = dict[str, Any]
@@ -119,14 +118,6 @@ def check_pre_dispatch(pre_dispatch: int | str) -> None:
             "The 'pre_dispatch' of RobustBayesSearchCV must be a positive integer, "
             f"'all' or an expression such as '2*n_jobs'. Got {pre_dispatch!r} instead."
         )
-
-
-def policy_of(policy: str | Policy, tol: float | str | None) -> Policy:
-    """Return the policy: for a search that a bound shall end, one of bounds."""
-    by_default = isinstance(policy, str) and canonical(policy) == "robust"
-    if by_default and tol is not None:
-        return RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)
-    return make_policy(policy)
 
 
 def initial_points(search: Search, space: Space) -> list[Params]:

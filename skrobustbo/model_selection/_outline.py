@@ -12,8 +12,9 @@ from typing import Any
 from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import TEXT, describe, describe_data, shortened
 from skrobustbo.evaluation import Schedule
-from skrobustbo.model_selection._checks import keeps_predictions, metric_of, policy_of
+from skrobustbo.model_selection._checks import keeps_predictions, metric_of
 from skrobustbo.model_selection._settings import Data, Search, racing_of, resource_of
+from skrobustbo.policies import make_policy
 from skrobustbo.space import Space, to_json
 
 Params = dict[str, Any]
@@ -71,7 +72,7 @@ def fingerprint(
         For each part its items, described.
     """
     settings = search.get_params(deep=False)
-    settings["policy"] = policy_of(search.policy, search.tol)
+    settings["policy"] = make_policy(search.policy)
     settings["previous"] = previous
     settings["racing"], settings["resource"] = racing_of(search), resource_of(search)
     compared = {k: v for k, v in settings.items() if k not in _NOT_COMPARED}

@@ -13,7 +13,6 @@ from skrobustbo.model_selection._checks import (
     check_refit,
     check_scoring,
     initial_points,
-    policy_of,
 )
 from skrobustbo.model_selection._outline import call_of, fingerprint, outline
 from skrobustbo.model_selection._parameters import check_names
@@ -71,7 +70,7 @@ def prepared(
     def fresh() -> Optimizer:
         optimizer = Optimizer(
             space,
-            policy_of(search.policy, search.tol),
+            search.policy,
             n_initial_points=search.n_initial_points,
             initial_params=first,
             constraints=search.constraints,

@@ -116,9 +116,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     tol : float or "noise", default=None
         End the search when `optimizer_.regret_bound()`, the most that is left to gain
         under the policy's assumptions, is at most `tol`, in score units. "noise" uses
-        the standard error of the best candidate's mean score. With `tol`, "robust" is
-        ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, under which the
-        bound falls sooner.
+        the standard error of the best candidate's mean score. Under
+        ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, the bound falls
+        sooner than under "robust".
     checkpoint : str or path, default=None
         File that stores the progress of the search: splits, seed, candidates and the
         results of every fold, as soon as they are available. After an interruption or a
@@ -218,8 +218,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     wrote it, and everything read is checked. Its scores are trusted, though. Functions
     are compared by name, random generators by type. The file is locked while `fit`
     runs. You may change `n_jobs`, `pre_dispatch`, `verbose`, `refit`, `max_time` and
-    `tol` from call to call, and increase `n_iter`. With policy "robust", you may not
-    add or remove `tol`.
+    `tol` from call to call, and increase `n_iter`.
 
     With `racing`, the scores of folds that did not run are nan in `cv_results_`. So is
     the mean score of a stopped candidate: it ranks last, and is never the best. There

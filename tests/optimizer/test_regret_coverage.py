@@ -14,9 +14,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skrobustbo import Integer, Optimizer, Real
-from skrobustbo.model_selection._checks import policy_of
 from skrobustbo.optimizer import _regret_bound
-from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB
+from skrobustbo.policies import GPUCB, HEGPUCB, IGPUCB, RobustUCB
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +135,7 @@ def default_failures(seed, deltas):
     K = Matern(rng.uniform(0.1, 0.5), nu=2.5)(GRID[:, None])
     root = np.linalg.cholesky(K + 1e-8 * np.eye(len(GRID)))
     f = root @ rng.standard_normal(len(GRID))
-    policy = policy_of("robust", tol=0.1)  # what "robust" is in a search with `tol`
+    policy = RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)
     optimizer, found = Optimizer({"x": Real(0, 1)}, policy, random_state=seed), []
     for n in range(1, max(CHECKED) + 1):
         params = optimizer.ask()

@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 
 from fake_estimators import HERE, Fake, Noisy, search_of
 from skrobustbo.evaluation import _progress
+from skrobustbo.policies import RobustUCB
 
 X, y = load_iris(return_X_y=True)
 LINE = re.compile(
@@ -135,7 +136,8 @@ def test_the_line_says_when_max_time_ends_the_search(in_terminal):
 
 @posix
 def test_the_line_says_when_little_is_left_to_gain(in_terminal):
-    ours = search_of(Fake(), n_iter=40, tol=0.05, verbose=1)
+    policy = RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)
+    ours = search_of(Fake(), n_iter=40, tol=0.05, policy=policy, verbose=1)
     _, states = in_terminal(lambda: ours.fit(X, y))
     counts(states)
     assert ours.stop_reason_ == "tol"
