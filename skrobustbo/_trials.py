@@ -119,7 +119,8 @@ class Trial:
     x : array of shape (n_columns,)
         The same point, encoded by its branch; empty where no optimizer asked it.
     branch : int
-        Position of the branch that it is a point of.
+        Position of the branch that it is a point of; -1 for an estimator as given that
+        is a point of none.
     number : int
         Its place among all the trials of its optimizer, from 0; -1 before it has one.
     kind : {"initial", "model", "fallback", "told"}
@@ -230,8 +231,21 @@ class Evaluation:
 
     @property
     def branch(self) -> int:
-        """Position of the branch that it is a point of."""
+        """Position of the branch that it is a point of; -1 for none."""
         return self.trial.branch
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it is an estimator as given that is no point of the space.
+
+        No optimizer knows of it, and no parameters are set.
+        """
+        return self.branch < 0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters to set."""
+        return {} if self.is_outside else self.params
 
     @property
     def point(self) -> tuple[int, bytes]:

@@ -345,9 +345,9 @@ class Asked:
     Attributes
     ----------
     branch : int
-        Position of the branch of the space that it is a point of.
+        Position of the branch of the space that it is a point of; -1 for none.
     params : dict
-        The point in JSON types, with choices by their index.
+        The point in JSON types, with choices by their index; described if it is none.
     resource : int or None
         The amount of the resource that it gets; None for the full one.
     said : dict
@@ -356,7 +356,7 @@ class Asked:
         The number of evaluations to expect in all, as known when it was asked.
     """
 
-    branch: Count
+    branch: Annotated[int, lambda branch: branch >= -1]
     params: dict[str, Any]
     resource: float | None
     said: dict[str, Any]

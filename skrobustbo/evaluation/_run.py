@@ -313,7 +313,7 @@ class SearchRun:
         """Return the folds of a candidate, each with its callback task."""
         task = task if self._watched([trial]) else None
         n, n_planned, amount = trial.number, self.source.n_planned, trial.resource
-        params = {**trial.params, **self._full(amount)}
+        params = {**trial.settings, **self._full(amount)}
         models = self.models.take(trial, len(self.job.splits))
         return [
             Fold(n, k, params, self._progress((n, n_planned), k, task), amount, model)
@@ -378,7 +378,8 @@ class SearchRun:
         """Fit the best candidate on all the data."""
         search = self.estimator
         # Parameters are cloned, too: they may be estimators.
-        best = clone({**search.best_params_, **self._full()}, safe=False)
+        settings = self.source.trials[search.best_index_].settings
+        best = clone({**settings, **self._full()}, safe=False)
         search.best_estimator_ = clone(self.job.estimator).set_params(**best)
         task = self.root.subcontext(task_name="refit-with-best-params")
         data = (self.X,) if self.y is None else (self.X, self.y)

@@ -44,6 +44,8 @@ class Outcome:
         The candidates, with their folds.
     previous : str
         What became of the candidates of an earlier search, "" without any.
+    default : str
+        What became of the estimator as given, "" if it is a candidate like others.
     n_read, n_read_failed : int
         Folds that were in the checkpoint, and those of them that had failed.
     n_candidates_read : int
@@ -59,6 +61,7 @@ class Outcome:
     n_used: float = 0
     trials: Trials = ()
     previous: str = ""
+    default: str = ""
     n_read: int = 0
     n_read_failed: int = 0
     n_candidates_read: int = 0

@@ -199,9 +199,8 @@ class Findings:
 
     @cached_property
     def owners(self) -> list[int]:
-        """The branch of each candidate."""
-        space = self.notes.optimizer.space
-        return [space.owner(params) for params in self.params]
+        """The branch of each candidate; -1 for one outside the space."""
+        return [trial.branch for trial in self.notes.trials]
 
     @property
     def shares(self) -> list[tuple[int, float]]:
@@ -215,11 +214,11 @@ class Findings:
 
     @property
     def _winner(self) -> int:
-        return 0 if self.best is None else self.owners[self.best]
+        return 0 if self.best is None else max(0, self.owners[self.best])
 
     @cached_property
     def branch(self) -> Space:
-        """The branch of the best candidate."""
+        """The branch of the best candidate; the first one if that is outside."""
         return self.notes.optimizer.space.branches[self._winner]
 
     @cached_property
@@ -234,6 +233,8 @@ class Findings:
         """
         # Of a list of points, no range can be widened.
         if self.best is None or type(self.branch) is not Space or not self.differ:
+            return []
+        if self.owners[self.best] < 0:
             return []
         names = [name for name in self.branch.names if _has_ends(self.branch, name)]
         found = [self._edge(name) for name in names if name not in self.idle]

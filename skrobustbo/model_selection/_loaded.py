@@ -11,10 +11,10 @@ from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from skrobustbo._trials import Evaluation
-from skrobustbo.checkpoint import TEXT, Contents, damaged, read_contents
+from skrobustbo.checkpoint import Contents, damaged, read_contents
 from skrobustbo.model_selection._listening import record_of, table_of
+from skrobustbo.model_selection._outline import as_described
 from skrobustbo.model_selection._records import trials_in
-from skrobustbo.space import from_json
 
 Record = dict[str, Any]
 Trials = list[Evaluation]
@@ -249,13 +249,7 @@ def _space(contents: Contents) -> list[Branch]:
 
 def _choices(choices: Sequence[Any] | None) -> list[Any] | None:
     """Return choices, objects as texts; None for numbers."""
-    if choices is None:
-        return None
-    texts = [isinstance(choice, dict) and choice.keys() == {TEXT} for choice in choices]
-    return [
-        str(choice[TEXT]) if is_text else from_json(choice)
-        for choice, is_text in zip(choices, texts, strict=True)
-    ]
+    return None if choices is None else [as_described(choice) for choice in choices]
 
 
 def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:

@@ -15,7 +15,7 @@ from skrobustbo.evaluation import Schedule
 from skrobustbo.model_selection._checks import keeps_predictions, metric_of
 from skrobustbo.model_selection._settings import Data, Search, racing_of, resource_of
 from skrobustbo.policies import make_policy
-from skrobustbo.space import Space, to_json
+from skrobustbo.space import Space, from_json, to_json
 
 Params = dict[str, Any]
 
@@ -181,15 +181,15 @@ def _choices(dimension: Any) -> list[Any] | None:
     with warnings.catch_warnings():  # the description of the search has warned
         warnings.simplefilter("ignore")
         for value in choices:
-            written.append(_choice(value))
+            written.append(described(value))
             left -= len(json.dumps(written[-1]))
             if left < 0:
                 return []
     return written
 
 
-def _choice(value: Any) -> Any:
-    """Return a choice as it is where its description shows it, else described.
+def described(value: Any) -> Any:
+    """Return a value as it is where its description shows it, else described.
 
     A small dict, such as of class weights, is shown where each of its items would be.
     """
@@ -202,3 +202,9 @@ def _choice(value: Any) -> Any:
         if text == shown(value):
             return to_json(value)
     return {TEXT: text}
+
+
+def as_described(written: Any) -> Any:
+    """Return what `described` wrote of a value: the value or a text."""
+    is_text = isinstance(written, dict) and written.keys() == {TEXT}
+    return str(written[TEXT]) if is_text else from_json(written)

@@ -209,6 +209,21 @@ def present_values(estimator: Any, space: Space, name: str) -> list[Any]:
     return distinct(s.get(name) for _, s in _situations(estimator, space, [name]))
 
 
+def placeholder(estimator: Any, space: Space) -> str | None:
+    """Return a searched step that has no estimator at present, if all its choices are.
+
+    The estimator as given is then a form to be filled in, and cannot be fitted.
+    """
+    listed = estimator.get_params(deep=True)
+    for step, value in (p for n, v in listed.items() for p in _named(n, v).items()):
+        choices = [
+            c for b in space.branches if step in b.names for c in _choices(b, step)
+        ]
+        if choices and not has_params(value) and all(map(has_params, choices)):
+            return step
+    return None
+
+
 def _situations(
     estimator: Any, space: Space, names: Iterable[str] | None = None
 ) -> Iterator[tuple[str, Params]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 
 from skrobustbo._arguments import drawn_seed
@@ -14,6 +15,7 @@ from skrobustbo.model_selection._checks import (
     check_scoring,
     initial_points,
 )
+from skrobustbo.model_selection._default import default_of, place_of
 from skrobustbo.model_selection._outline import call_of, fingerprint, outline
 from skrobustbo.model_selection._parameters import check_names
 from skrobustbo.model_selection._previous import known_before
@@ -65,7 +67,14 @@ def prepared(
     if given is not None:
         amounts, axis = staged(given, search.estimator, space, data, seed)
     first = [*initial_points(search, space), *before.first]
-    horizon += len(before.told)
+    default, says = default_of(search, space, before.told)
+    before = replace(before, default=default, of_default=says)
+    if default is not None and not default.is_outside:
+        place = place_of(space, default.params)
+        others = [params for params in first if place_of(space, params) != place]
+        first = [default.params, *others]
+    n_outside = int(default is not None and default.is_outside)
+    horizon = max(1, horizon - n_outside) + len(before.told)
 
     def fresh() -> Optimizer:
         optimizer = Optimizer(
@@ -78,7 +87,7 @@ def prepared(
             resources=amounts,
             random_state=seed,
         )
-        optimizer._tell_earlier(before.told)
+        optimizer._tell_earlier(before.told, n_begun=n_outside)
         return optimizer
 
     return OptimizerSource(search, fresh, journal, n_iter, before, axis, stops)

@@ -12,6 +12,7 @@ from typing import Any
 
 from skrobustbo._arguments import about
 from skrobustbo._names import be, count, printable
+from skrobustbo._trials import Evaluation
 from skrobustbo.checkpoint import (
     CheckpointError,
     describe,
@@ -57,12 +58,18 @@ class Before:
         Tells these candidates from others.
     says : str
         What the report says of them.
+    default : Evaluation or None
+        The estimator as given, if it is the first candidate of all.
+    of_default : str
+        What the report says of that.
     """
 
     first: Sequence[Params] = ()
     told: Sequence[tuple[Params, float]] = ()
     description: str | None = None
     says: str = ""
+    default: Evaluation | None = None
+    of_default: str = ""
 
 
 def known_before(search: Search, data: Data, space: Space) -> Before:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from skrobustbo._trials import SINGLE, Evaluation, Trial
 from skrobustbo.checkpoint import Asked, Contents, damaged
 from skrobustbo.evaluation import take_folds
+from skrobustbo.model_selection._outline import as_described, described
 from skrobustbo.space import Space, from_json
 
 Trials = list[Evaluation]
@@ -18,20 +20,33 @@ Choice = Callable[[int, str, int], Any]
 
 def asked_of(evaluation: Evaluation, space: Space) -> Asked:
     """Return what a journal keeps of a candidate just asked."""
+    if evaluation.is_outside:
+        with warnings.catch_warnings():  # the description of the search has warned
+            warnings.simplefilter("ignore")
+            params = {name: described(v) for name, v in evaluation.params.items()}
+        return Asked(-1, params, evaluation.resource, evaluation.said)
     branch, _ = space.place(evaluation.params)
     params = space.branches[branch].params_to_json(evaluation.params)
     others = evaluation.resource, evaluation.said, evaluation.horizon
     return Asked(branch, params, *others)
 
 
-def evaluation_of(asked: Asked, space: Space) -> Evaluation:
+def evaluation_of(
+    asked: Asked, space: Space, default: Evaluation | None = None
+) -> Evaluation:
     """Return the candidate that a journal has kept, without a number.
+
+    What is outside the space can only be the `default`.
 
     Raises
     ------
     ValueError, TypeError, KeyError, IndexError
         If it is no point of this space.
     """
+    if asked.branch < 0:
+        if default is None or asked_of(default, space).point != asked.point:
+            raise ValueError("not the estimator as given")
+        return default
     branch = space.branches[asked.branch]
     params = branch.params_from_json(asked.params)
     evaluation = Evaluation(Trial(params), asked.resource, asked.said)
@@ -78,7 +93,7 @@ def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
     try:
         branches = contents.header["outline"]["branches"]
         for number, asked in enumerate(chain(*contents.rounds)):
-            params = _params(asked, branches[asked.branch], choice)
+            params = _params(asked, number, branches, choice)
             trial = Trial(params, branch=asked.branch)
             trials.append(Evaluation(trial, asked.resource, asked.said, number))
             take_folds(trials[-1], contents.folds.get(number, {}).values(), metrics)
@@ -87,7 +102,14 @@ def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
     return trials, metrics
 
 
-def _params(asked: Asked, known: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
+def _params(
+    asked: Asked, number: int, branches: Sequence[Mapping[str, Any]], choice: Choice
+) -> dict[str, Any]:
+    if asked.branch < 0:
+        if number or not asked.params.keys() <= set().union(*branches):
+            raise ValueError("not the estimator as given")
+        return {name: as_described(value) for name, value in asked.params.items()}
+    known = branches[asked.branch]
     if asked.params.keys() != known.keys():
         raise ValueError("other parameters")
     params = {}

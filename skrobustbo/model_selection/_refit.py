@@ -9,6 +9,7 @@ import numpy as np
 
 from skrobustbo._names import shown
 from skrobustbo._trials import Evaluation
+from skrobustbo.model_selection._default import DEFAULT
 
 Results = Mapping[str, Any]
 
@@ -143,6 +144,11 @@ class one_standard_error:
         least = mean[best] - np.nan_to_num(standard_error(scores), posinf=np.inf)
         within = [int(i) for i in np.flatnonzero(mean >= least)]
         params = cv_results["params"]
+        if cv_results.get("model_label", [""])[0] == DEFAULT:
+            # Its values need not be numbers.
+            within = [i for i in within if i > 0]
+            if not within:
+                return 0
         return min(within, key=lambda i: (self._complexity(params[i]), -mean[i]))
 
     def _metric(self, cv_results: Results) -> str:

@@ -135,7 +135,7 @@ def _model(found: Findings) -> Iterator[str]:
     if found.best is not None:
         mean, std = (found.results[f"posterior_{k}"][found.best] for k in _POSTERIOR)
         says = with_error(mean, found.standard_error / 10, both=False)
-        if math.isfinite(mean):
+        if math.isfinite(std):
             about = f"standard deviation {std:.2g}"
             yield f"predicts {says} for the best on these folds, {about}"
     left = found.left_to_gain
@@ -375,6 +375,7 @@ _SECTIONS: dict[str, Section] = {
     "Races": _races,
     "Resource": _resource,
     "Read": _read,
+    "Default": lambda found: filter(None, [found.notes.default]),
     "Previous": lambda found: filter(None, [found.notes.previous]),
     "Time": _time,
     "Ended": lambda found: [_end(found)],

@@ -128,6 +128,7 @@ class Search(BaseSearchCV):
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
         "initial_params": [list, tuple, None],
+        "include_default": ["boolean"],
         "previous": "no_validation",  # of its many kinds, reading it says more
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "schedule": [StrOptions({"rounds", "window", "free"})],
@@ -154,6 +155,7 @@ class Search(BaseSearchCV):
         policy: str | Policy = "robust",
         n_initial_points: int | None = None,
         initial_params: Sequence[Mapping[str, Any]] | None = None,
+        include_default: bool = True,
         previous: Any = None,
         batch_size: int = 1,
         schedule: Literal["rounds", "window", "free"] = "rounds",
@@ -194,6 +196,7 @@ class Search(BaseSearchCV):
         self.policy = policy
         self.n_initial_points = n_initial_points
         self.initial_params = initial_params
+        self.include_default = include_default
         self.previous = previous
         self.batch_size = batch_size
         self.schedule = schedule

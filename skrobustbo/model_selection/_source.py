@@ -109,6 +109,8 @@ class OptimizerSource:
         self._asked: list[Evaluation] = []
         self.n_used = self._n_done = 0.0
         self._diverged = False
+        default = before.default
+        self._n_outside = int(default is not None and default.is_outside)
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -157,7 +159,7 @@ class OptimizerSource:
             return len(self._asked) + self._n_left
         if self.optimizer.policy.repeats:
             return self._n_iter
-        return int(min(self._n_iter, self.optimizer.space.size))
+        return int(min(self._n_iter, self.optimizer.space.size + self._n_outside))
 
     @property
     def _n_left(self) -> int:
@@ -177,17 +179,20 @@ class OptimizerSource:
         expected = self._stops.expected(len(self.trials), self._n_done)
         if expected is None:
             return self.optimizer.horizon
-        new = max(self.n_used + n, expected)
+        new = max(self.n_used + n, expected) - self._n_outside
         return int(min(self._planned, self.optimizer._trials.n_before + new))
 
     def _ask(self, n: int, horizon: int | None) -> list[Evaluation]:
-        asked: list[Evaluation] = []
+        default, asked = self._before.default, list[Evaluation]()
         before = self.optimizer.horizon
+        if default is not None and default.is_outside and n and not self._asked:
+            asked.append(default)
         with self._timed(), suppress(SpaceExhausted):
             self.reason = "space_exhausted"
             self.optimizer.horizon = horizon or before
             while len(asked) < n:
-                asked.append(self.optimizer._propose())
+                first = default is not None and not self._asked and not asked
+                asked.append(self.optimizer._propose(first=first))
             self.reason = "n_iter"
         if not asked:  # an ask in vain must leave no trace
             self.optimizer.horizon = before
@@ -229,7 +234,7 @@ class OptimizerSource:
                 rules.delta,
                 rules.margin,
                 # The number of candidates that the first run planned.
-                (self.optimizer.horizon or self.n_planned) - n_before,
+                (self.optimizer.horizon or self.n_planned) - n_before + self._n_outside,
                 score=self._score,
                 beliefs=self._beliefs,
             )
@@ -252,7 +257,7 @@ class OptimizerSource:
 
     def read(self, asked: Asked) -> Evaluation:
         """Return the candidate that `records` wrote; raise if it is none."""
-        return evaluation_of(asked, self.optimizer.space)
+        return evaluation_of(asked, self.optimizer.space, self._before.default)
 
     def resume(self, noted: Sequence[Asked]) -> list[Evaluation]:
         """Return the candidates of an earlier round, by asking for them again.
@@ -284,7 +289,8 @@ class OptimizerSource:
 
     def _adopt(self, earlier: Sequence[Evaluation]) -> None:
         for each in earlier:
-            self.optimizer._adopt(each)
+            if not each.is_outside:
+                self.optimizer._adopt(each)
 
     def _start_over(self) -> None:
         if not self._journal.retries:
@@ -320,6 +326,8 @@ class OptimizerSource:
             self._check_fits(last=True)
 
     def _record(self, evaluation: Evaluation) -> None:
+        if evaluation.is_outside:
+            return
         mean, std = evaluation.estimate or (evaluation.mean_of_folds(self.metric), 0.0)
         self.optimizer._record(evaluation, mean, std)
 
@@ -330,8 +338,9 @@ class OptimizerSource:
 
     @property
     def found(self) -> bool:
-        """Whether any candidate has a finite mean score."""
-        return self._best[1] is not None
+        """Whether any candidate of the optimizer has a finite mean score."""
+        known = (t for t in self.trials if not t.is_outside)
+        return any(math.isfinite(t.mean_score(self.metric)) for t in known)
 
     def progress(self) -> Mapping[str, Any]:
         """Return the best so far and the count of candidates, for callbacks."""
@@ -343,13 +352,17 @@ class OptimizerSource:
 
     def columns(self) -> Mapping[str, Any]:
         """Return the predictions for each candidate, before and after the search."""
-        mean = std = np.full(len(self.trials), np.nan)
+        mean, std = np.full((2, len(self.trials)), np.nan)
+        # The score of an estimator as given that no model knows stands for itself.
+        for i in range(self._n_outside):
+            mean[i] = self.trials[i].mean_score(self.metric)
         if self.found:
-            points = [trial.params for trial in self.trials]
+            inside = [i for i, trial in enumerate(self.trials) if not trial.is_outside]
+            points = [self.trials[i].params for i in inside]
             predict = partial(self.optimizer.predict, points, return_std=True)
-            what = "posterior_mean and posterior_std"
+            what, unknown = "posterior_mean and posterior_std", (math.nan, math.nan)
             with self._timed(), softly() as attempt:
-                mean, std = attempt(what, predict, (mean, std))
+                mean[inside], std[inside] = attempt(what, predict, unknown)
         chosen = {c: [t.said[v] for t in self.trials] for c, v in COLUMNS.items()}
         columns = {**chosen, "posterior_mean": mean, "posterior_std": std}
         columns |= self._race_columns() if self._search.racing else {}
@@ -386,6 +399,7 @@ class OptimizerSource:
             is_resumed=self._n_iter != self._search.n_iter,
             trials=self.trials,
             previous=self._before.says,
+            default=self._before.of_default,
             n_read=self._journal.n_read,
             n_read_failed=self._journal.n_read_failed,
             n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),

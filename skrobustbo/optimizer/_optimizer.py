@@ -271,14 +271,18 @@ class Optimizer:
             found = list(zip(found, of_each, strict=True))
         return found[0] if n is None else found
 
-    def _propose(self) -> Evaluation:
-        """Return the next evaluation, of a new trial or of one that is promoted."""
+    def _propose(self, *, first: bool = False) -> Evaluation:
+        """Return the next evaluation, of a new trial or of one that is promoted.
+
+        The `first` one is a new one, with all of the resource.
+        """
         with self._lock, limited_threads():
-            trial, rung = self._rungs.next()
+            rungs = self._rungs
+            trial, rung = (None, rungs.top) if first else rungs.next()
             try:
                 trial = trial or self._turns.next_trial(self._n_asked)
             except SpaceExhausted:
-                trial, rung = self._rungs.next_when_exhausted()
+                trial, rung = rungs.next_when_exhausted()
                 if trial is None:
                     raise
             if trial.number < 0:
@@ -286,7 +290,7 @@ class Optimizer:
             said = {part: getattr(trial, part) for part in COLUMNS.values()}
             if trial.value is not None:
                 said |= {"label": PROMOTED, "mean": trial.value, "std": trial.value_std}
-            return self._begin(Evaluation(trial, self._rungs.resource_of(rung), said))
+            return self._begin(Evaluation(trial, rungs.resource_of(rung), said))
 
     def _adopt(self, evaluation: Evaluation) -> None:
         """Take over an evaluation of another optimizer as one that was asked here."""
@@ -353,12 +357,14 @@ class Optimizer:
                     known = trial  # the same point once more
                 self._record(self._begin(Evaluation(known, resource)), number)
 
-    def _tell_earlier(self, found: Sequence[tuple[Params, float]]) -> None:
-        """Record the values of an earlier search; numbering begins after them."""
+    def _tell_earlier(
+        self, found: Sequence[tuple[Params, float]], n_begun: int = 0
+    ) -> None:
+        """Record the values of an earlier search; then number from `n_begun` on."""
         self._trials.n_before = len(found)
         for params, value in found:
             self.tell(params, value)
-        self._n_begun = 0
+        self._n_begun = n_begun
 
     def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
         """Record the value of an evaluation, and let the policy learn from it.

@@ -1,0 +1,70 @@
+"""The estimator as given: what a search evaluates first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from skrobustbo._trials import COLUMNS, Evaluation, Trial
+from skrobustbo.model_selection._parameters import placeholder
+from skrobustbo.model_selection._settings import Search
+from skrobustbo.space import Constraint, Space
+
+Params = dict[str, Any]
+
+#: The label of an estimator as given that is no point of the space.
+DEFAULT = "default"
+
+
+def default_of(
+    search: Search, space: Space, told: Sequence[tuple[Params, float]]
+) -> tuple[Evaluation | None, str]:
+    """Return the candidate that is the estimator as given, and what to report of it.
+
+    Its branch is -1 if the estimator's present values are no point that may be asked.
+    None is returned if it is not to be evaluated.
+
+    Parameters
+    ----------
+    search : RobustBayesSearchCV
+        The search.
+    space : Space
+        What it searches.
+    told : list of (dict, float)
+        What the model is told of an earlier search.
+    """
+    if not search.include_default:
+        return None, ""
+    empty = placeholder(search.estimator, space)
+    if empty is not None:
+        return None, f"the estimator as given was left out, as it has no {empty!r} yet"
+    listed = search.estimator.get_params(deep=True)
+    named = [name for branch in space.branches for name in branch.names]
+    params = {name: listed[name] for name in dict.fromkeys(named) if name in listed}
+    for branch in space.branches:
+        point = {name: params[name] for name in branch.names if name in params}
+        place = place_of(space, point)
+        if place is not None and _is_allowed(search, point):
+            if any(place_of(space, earlier) == place for earlier, _ in told):
+                return None, "the estimator as given is known from 'previous'"
+            return Evaluation(Trial(point)), ""
+    said = dict(zip(COLUMNS.values(), (DEFAULT, math.nan, math.nan), strict=True))
+    outside = Evaluation(Trial(params, branch=-1), said=said, number=0)
+    return outside, (
+        "candidate 0 is the estimator as given: outside the space, so no model learnt "
+        "from it"
+    )
+
+
+def place_of(space: Space, params: Params) -> tuple[int, bytes] | None:
+    """Return the key of a point of a space, None for what is none."""
+    try:
+        branch, x = space.place(params)
+    except ValueError:
+        return None
+    return branch, x.tobytes()
+
+
+def _is_allowed(search: Search, point: Params) -> bool:
+    return search.constraints is None or Constraint(search.constraints)(point)
