@@ -128,7 +128,8 @@ class one_standard_error:
         -------
         index : int
             The simplest candidate within one standard error; among equally simple ones,
-            the one with the highest score.
+            the one with the highest score. An estimator as given that is outside the
+            space is chosen only if it is alone within one standard error.
         """
         metric = self._metric(cv_results)
         mean = np.asarray(cv_results[f"mean_test_{metric}"], dtype=float)

@@ -64,13 +64,19 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         How candidates are chosen: a name from `skrobustbo.policies.available` or an
         object.
     n_initial_points : int, default=None
-        Number of candidates before the model takes over. `initial_params` come first;
+        Number of candidates before the model takes over, without an estimator as given
+        that is outside the space. `initial_params` come first;
         the rest covers the space so that no two parameters are confounded (see
         `Space.sample`). Default: 2 d + 2 for d parameters, at least 3, at most a third
         of `n_iter`.
     initial_params : list of dict, default=None
         Candidates to try first. Parameters missing from a dict keep the current values
         of the estimator, or of the component that the dict sets.
+    include_default : bool, default=True
+        Whether the first candidate is the estimator as given, with nothing set. It
+        counts as one of `n_iter`, and gets every fold and all of a resource. So no
+        search ends below the score of the untuned estimator, unless that cannot be
+        fitted. See the notes.
     previous : search, str, dict, DataFrame or PreviousCandidates, default=None
         Candidates of an earlier search, for example of a narrower space: a fitted
         search, the path of a checkpoint, a ``cv_results_`` (also of `GridSearchCV`), a
@@ -163,7 +169,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     on_trial : callable, default=None
         Called with a dict for each candidate as soon as it is finished, in this
         process: ``number``, ``status`` ("complete", "failed", "stopped" by a race, or
-        "partial" with a part of a resource), ``params``, ``branch``, ``score``,
+        "partial" with a part of a resource), ``params``, ``branch`` (-1 for an
+        estimator as given outside the space), ``score``,
         ``split_scores`` (with several metrics a dict of lists), ``fit_time`` and
         ``score_time`` (seconds, of all folds), ``failure``
         (a line, or None), and ``model_label``, ``model_mean`` and ``model_std`` as in
@@ -176,7 +183,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     cv_results_ : dict of arrays
         As in `GridSearchCV`, with these extra columns: ``model_label`` (the model that
         chose the candidate; "initial" for the initial design; "fallback" for a point of
-        the design used because a model failed), ``model_mean`` and ``model_std``
+        the design used because a model failed; "default" for an estimator as given that
+        is outside the space), ``model_mean`` and ``model_std``
         (its prediction before the fits, in score units; nan for initial points), and
         ``posterior_mean`` and ``posterior_std`` (a MAP model on all the data).
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \
@@ -213,6 +221,17 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     The first Ctrl-C (or SIGTERM) ends the search with the candidates finished so far.
     The second one aborts it. Candidates with unfinished folds are left out of the
     results, and stay pending in `optimizer_`.
+
+    The estimator as given is candidate 0 (`include_default`). If its present values of
+    the searched parameters are a point of a branch of the space, it is the first of
+    `initial_params`. If not, as with ``gamma="scale"`` for a range, no model learns
+    from it. Its `params` are then its present values of all parameters that are
+    searched in any branch, without those that its `get_params` does not list. Its
+    ``posterior_mean`` is its score. If it wins, the refit fits a clone of the
+    estimator, with all of the `resource`, if there is one. A callable `refit` is shown
+    its row like any other. With ``n_iter=1``, it is the only candidate. It is left out
+    if `previous` has its score, or if a step of a pipeline that is searched for has no
+    estimator yet, and the report says so.
 
     A `checkpoint` is a database without pickles. Opening one executes no code, whoever
     wrote it, and everything read is checked. Its scores are trusted, though. Functions
