@@ -82,7 +82,9 @@ def committed(setup, folder):
     branches = space_of(setup).branches
     rows = {number: json.loads(body) for number, body in bodies.items()}
     asked = {
-        number: branches[row["branch"]].params_from_json(row["params"])
+        number: row["params"]  # the estimator as given, outside the space
+        if row["branch"] < 0
+        else branches[row["branch"]].params_from_json(row["params"])
         for number, row in rows.items()
     }
     return {fold_key(asked[n // N_SPLITS], _ROWS[n % N_SPLITS]) for n in folds}
