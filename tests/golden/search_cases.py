@@ -232,6 +232,13 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
     line = {"space": {"a": Real(-1, 1)}, "n_iter": 40, "policy": "robust"}
     add("tol/number", tol=0.4, **line)
     add("tol/noise", tol="noise", scoring=coarse, **line)
+    add("default/outside", Learner(a=2.0))
+    add("default/outside/race", Learner(a=2.0), racing="confident", **window)
+    add("default/outside/resource", Ensemble(a=2.0), **steps, jobs=2)
+    add("default/left-out", include_default=False)
+    found["resume/file/default"] = partial(
+        of_resumed_file, text, {"estimator": Learner(a=2.0), **window}
+    )
     add("honest/rows", scoring="accuracy", honest_score=True)
     add("honest/folds", honest_score="folds")
     two_metrics = {"scoring": ["accuracy", "f1_macro"], "search_metric": "accuracy"}

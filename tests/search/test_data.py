@@ -103,7 +103,7 @@ def test_several_targets():
 
 
 def test_no_targets():
-    model = KMeans(n_init=1, random_state=0)
+    model = KMeans(2, n_init=1, random_state=0)
     ours = search(model, {"n_clusters": [2, 3, 4]}, n_iter=3).fit(X)
     assert ours.best_params_ == {"n_clusters": 4}
 

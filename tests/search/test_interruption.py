@@ -91,13 +91,13 @@ def test_the_second_signal_aborts(monkeypatch):
         made = prepared(*args)
         ask = made.optimizer._propose
 
-        def asked():
+        def asked(**how):
             if len(made.trials) == 4:
                 os.kill(os.getpid(), signal.SIGINT)
                 made.survived = True
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(5)
-            return ask()
+            return ask(**how)
 
         made.optimizer._propose = asked
         ours.made = made

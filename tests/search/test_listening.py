@@ -206,7 +206,7 @@ def test_branches_have_their_parameters():
 def test_choices_stay_what_they_are_beside_a_branch_without_them(choices):
     space = [{"a": Real(0, 0.5), "extra": choices}, {"a": Real(0.5, 1)}]
     ours = RobustBayesSearchCV(
-        Extra(), space, n_iter=14, cv=3, random_state=0, refit=False
+        Extra(), space, n_iter=14, cv=3, random_state=0, include_default=False
     )
     table = ours.fit(X, y).trials_dataframe()
     tried = [p["extra"] for p in ours.cv_results_["params"] if "extra" in p]
