@@ -121,6 +121,10 @@ def processes_of(folder):
 
 
 def search_of(estimator, space=FAKE_SPACE, **settings):
-    """Return a search over an estimator, of three folds and one seed."""
-    given = {"cv": 3, "random_state": 0, **settings}
+    """Return a search over an estimator, of three folds and one seed.
+
+    The estimator as given is left out: most tests have in mind which candidates there
+    are.
+    """
+    given = {"cv": 3, "random_state": 0, "include_default": False, **settings}
     return RobustBayesSearchCV(estimator, space, **given)

@@ -235,7 +235,7 @@ class Unlisted(Fake):
 
 
 def test_parameters_that_are_not_listed_have_no_value():
-    ours = search_of(Unlisted(), n_iter=3).fit(X, y)
+    ours = search_of(Unlisted(), n_iter=3, include_default=True).fit(X, y)
     assert params(ours)[0] == {}
     assert ours.cv_results_["param_a"].mask.tolist() == [True, False, False]
     assert np.isclose(ours.cv_results_["mean_test_score"][0], -0.09)

@@ -212,7 +212,7 @@ def test_a_tolerance_ends_the_search_for_good(schedule, monkeypatch):
 @pytest.mark.parametrize("schedule", ["window", "free"])
 def test_a_space_of_fewer_points_is_used_up(schedule):
     found = search_of(
-        Fake(a=0.2), {"a": [0.1, 0.2, 0.3, 0.4]}, schedule=schedule, batch_size=3
+        Fake(), {"a": [0.1, 0.2, 0.3, 0.4]}, schedule=schedule, batch_size=3
     ).fit(X, y)
     assert found.stop_reason_ == "space_exhausted"
     assert sorted(found.cv_results_["param_a"]) == [0.1, 0.2, 0.3, 0.4]

@@ -40,6 +40,7 @@ class Counted(Fake):
 
 def make(space=WIDE, n_iter=6, estimator=None, **settings):
     given = {"cv": 2, "policy": "gp-ucb", "random_state": 0, **settings}
+    given.setdefault("include_default", False)
     return RobustBayesSearchCV(estimator or Counted(), space, n_iter=n_iter, **given)
 
 

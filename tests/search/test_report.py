@@ -64,6 +64,7 @@ class Shaped(Fake):
 
 def fitted(estimator=None, space=None, **settings):
     given = {"n_iter": 15, "cv": 4, "random_state": 0, **settings}
+    given.setdefault("include_default", False)
     space = {"a": Real(0, 1)} if space is None else space
     search = RobustBayesSearchCV(estimator or Shaped(), space, **given)
     with warnings.catch_warnings():
@@ -787,7 +788,8 @@ def test_asking_for_a_report_changes_nothing():
 def test_the_honest_score_is_said_where_it_was_asked_for():
     X = np.random.default_rng(0).normal(size=(60, 3))
     y, space = X @ [1, 2, 3] + np.cos(7 * X[:, 0]), {"alpha": Real(1e-3, 1e3, log=True)}
-    search = RobustBayesSearchCV(Ridge(), space, n_iter=4, random_state=0)
+    given = {"n_iter": 4, "random_state": 0, "include_default": False}
+    search = RobustBayesSearchCV(Ridge(), space, **given)
     assert "Honest" not in sections(search.fit(X, y).report())
     text = section(search.set_params(honest_score=True).fit(X, y).report(), "Honest")
     assert text.startswith("score 0.9")
