@@ -48,6 +48,7 @@ def make(path, n_iter=8, **settings):
         Moody(),
         {"a": Real(-1, 1)},
         n_iter=n_iter,
+        include_default=False,
         cv=3,
         random_state=0,
         refit=False,

@@ -44,6 +44,7 @@ def failing(error):
 
 def make(path=None, **settings):
     given = {"n_iter": 6, "cv": 3, "random_state": 0, "honest_score": True, **settings}
+    given.setdefault("include_default", False)
     tree = DecisionTreeClassifier(random_state=0)
     return RobustBayesSearchCV(tree, SPACE, checkpoint=path, **given)
 
