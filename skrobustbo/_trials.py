@@ -243,11 +243,6 @@ class Evaluation:
         return self.branch < 0
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The parameters to set."""
-        return {} if self.is_outside else self.params
-
-    @property
     def point(self) -> tuple[int, bytes]:
         """The key of its point: the branch and the encoded params."""
         return self.branch, self.trial.x.tobytes()

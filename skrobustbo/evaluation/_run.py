@@ -313,16 +313,24 @@ class SearchRun:
         """Return the folds of a candidate, each with its callback task."""
         task = task if self._watched([trial]) else None
         n, n_planned, amount = trial.number, self.source.n_planned, trial.resource
-        params = {**trial.settings, **self._full(amount)}
+        params = self._settings_of(trial, amount)
         models = self.models.take(trial, len(self.job.splits))
         return [
             Fold(n, k, params, self._progress((n, n_planned), k, task), amount, model)
             for k, model in enumerate(models)
         ]
 
-    def _full(self, amount: float | None = None) -> Mapping[str, Any]:
-        """Return the parameter that gives an amount of the resource, if it is one."""
-        return {} if self.resource is None else self.resource.params(amount)
+    def _settings_of(
+        self, trial: Evaluation, amount: float | None = None
+    ) -> dict[str, Any]:
+        """Return what to set for a candidate: nothing for an estimator as given.
+
+        That may be an amount of the resource, by default the full one.
+        """
+        if trial.is_outside:
+            return {}
+        given = {} if self.resource is None else self.resource.params(amount)
+        return {**trial.params, **given}
 
     def _watched(self, trials: Iterable[Evaluation]) -> bool:
         """Return whether any callback could be called for the folds.
@@ -378,8 +386,8 @@ class SearchRun:
         """Fit the best candidate on all the data."""
         search = self.estimator
         # Parameters are cloned, too: they may be estimators.
-        settings = self.source.trials[search.best_index_].settings
-        best = clone({**settings, **self._full()}, safe=False)
+        settings = self._settings_of(self.source.trials[search.best_index_])
+        best = clone(settings, safe=False)
         search.best_estimator_ = clone(self.job.estimator).set_params(**best)
         task = self.root.subcontext(task_name="refit-with-best-params")
         data = (self.X,) if self.y is None else (self.X, self.y)

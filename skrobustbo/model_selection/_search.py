@@ -74,7 +74,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         of the estimator, or of the component that the dict sets.
     include_default : bool, default=True
         Whether the first candidate is the estimator as given, with nothing set. It
-        counts as one of `n_iter`, and gets every fold and all of a resource. So no
+        counts as one of `n_iter`, and is evaluated with every fold and in full. So no
         search ends below the score of the untuned estimator, unless that cannot be
         fitted. See the notes.
     previous : search, str, dict, DataFrame or PreviousCandidates, default=None
@@ -228,10 +228,10 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     from it. Its `params` are then its present values of all parameters that are
     searched in any branch, without those that its `get_params` does not list. Its
     ``posterior_mean`` is its score. If it wins, the refit fits a clone of the
-    estimator, with all of the `resource`, if there is one. A callable `refit` is shown
-    its row like any other. With ``n_iter=1``, it is the only candidate. It is left out
-    if `previous` has its score, or if a step of a pipeline that is searched for has no
-    estimator yet, and the report says so.
+    estimator. A parameter that is a `resource` keeps its value, too. A callable `refit`
+    is shown its row like any other. With ``n_iter=1``, it is the only candidate. It is
+    left out if `previous` has its score, or if a step of a pipeline that is searched
+    for has no estimator yet, and the report says so.
 
     A `checkpoint` is a database without pickles. Opening one executes no code, whoever
     wrote it, and everything read is checked. Its scores are trusted, though. Functions

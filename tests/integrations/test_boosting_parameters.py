@@ -72,7 +72,7 @@ def make(package, **more):
 
 
 def search(estimator, space, **more):
-    given = {"n_iter": 2, "cv": 2, "random_state": 0, **more}
+    given = {"n_iter": 2, "cv": 2, "random_state": 0, "include_default": False, **more}
     return RobustBayesSearchCV(estimator, space, **given)
 
 

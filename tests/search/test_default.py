@@ -7,6 +7,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -178,6 +179,16 @@ def test_it_gets_all_of_a_resource(gamma):
     assert ours.cv_results_["n_resources"][:2].tolist() == [150, 50]
     assert math.isfinite(ours.cv_results_["mean_test_score"][0])
     assert ours.n_candidates_[-1] == (ours.cv_results_["n_resources"] == 150).sum()
+
+
+def test_a_resource_that_it_does_not_have():
+    pipe = Pipeline([("clf", SVC())])
+    space = {"clf": [GradientBoostingClassifier()], "clf__max_depth": Integer(1, 3)}
+    resource = Resource("clf__n_estimators", min=1, max=9)
+    ours = search(pipe, space, n_iter=3, resource=resource).fit(X, y)
+    assert ours.cv_results_["n_resources"][0] == 9
+    assert ours.cv_results_["mean_test_score"][0] > 0.9
+    assert set(params(ours)[0]) == {"clf"}
 
 
 def test_what_an_earlier_search_knows_is_not_evaluated_again():
