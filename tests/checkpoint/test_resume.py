@@ -480,7 +480,7 @@ def test_each_part_is_named(path):
         ("the scoring was None", {"scoring": make_scorer(accuracy_score)}),
         ("the setting batch_size was 1 and is now 2", {"batch_size": 2}),
         ("the setting policy was .*RobustUCB.*", {"policy": "gp-ucb"}),
-        ("the setting include_default was True and", {"include_default": False}),
+        ("the setting include_default was False and", {"include_default": True}),
         ("the setting error_score was nan and is now 0", {"error_score": 0}),
         ("the setting return_train_score was", {"return_train_score": True}),
         ("the setting n_initial_points was None", {"n_initial_points": 1}),

@@ -291,9 +291,8 @@ class TestConvergence:
         def fit(high, previous=None):
             space = {"max_depth": Integer(1, high)}
             tree = DecisionTreeClassifier(random_state=0)
-            search = RobustBayesSearchCV(
-                tree, space, n_iter=4, cv=2, previous=previous, random_state=0
-            )
+            given = {"n_iter": 4, "cv": 2, "random_state": 0, "include_default": False}
+            search = RobustBayesSearchCV(tree, space, previous=previous, **given)
             return search.fit(*load_iris(return_X_y=True))
 
         search = fit(9, previous=fit(5))
