@@ -36,7 +36,14 @@ from sklearn.tree import DecisionTreeClassifier
 import shared
 from scores import LEAST_SHARE, YARDSTICK
 from skrobustbo import Optimizer
-from skrobustbo.policies import RobustUCB, _climbs, _levels, _map_estimate, _robust
+from skrobustbo.policies import (
+    RobustUCB,
+    _climbs,
+    _levels,
+    _map_estimate,
+    _robust,
+    _robust_state,
+)
 from skrobustbo.space import Categorical, Integer, Real, Space
 from skrobustbo.surrogate import LogNormalPrior
 from skrobustbo_benchmarks import problems
@@ -58,14 +65,14 @@ SETTINGS = {
     "weights": {"weights": (1, 1, 1, 1)},
     "min_improvement": {"min_improvement": 0},
     "endgame": {"endgame": 0},
-    "winsorize": {"winsorize": None},
-    "noise_margin": {"noise_margin": None},
     "prior": {"prior": LogNormalPrior(0.7, 20.0)},
 }
 CONSTANTS = {
     "what many length scales share": [
         (_map_estimate, "default_prior", lambda d: LogNormalPrior(0.7, 1.5))
     ],
+    "_WINSORIZED": [(_robust_state, "_WINSORIZED", 1e9)],
+    "_NOISE_MARGIN": [(_map_estimate, "_NOISE_MARGIN", math.inf)],
     "compressing": [(_map_estimate.MapPolicy, "compressed", plain)],
     "filling comes last": [(_robust, "points_of_box", lambda d: 0)],
     "_SIDE": [(_levels, "_SIDE", 1.0)],

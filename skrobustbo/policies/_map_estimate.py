@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from skrobustbo._arguments import require
 from skrobustbo.policies._base import UCBPolicy
 from skrobustbo.policies._interface import Array, Pending
 from skrobustbo.policies._models import (
@@ -25,6 +24,9 @@ from skrobustbo.policies._robust_state import (
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, LogNormalPrior, Models, Prior
 
+#: Nats of log posterior by which noise of half the spread of the values, or more, must
+#: be ahead of `noise` to take its place.
+_NOISE_MARGIN = 8.0
 #: The regret bound holds down to length scales of the estimate divided by this.
 _REGRET_DIVISOR = 2.0
 
@@ -61,18 +63,9 @@ class MapPolicy(UCBPolicy):
     prior : LogNormalPrior or GammaPrior, default=None
         Prior of each length scale. None: log-normal with median 0.7 and sigma 1.5. Of
         d > 5 length scales, sigma is 7.5 / d, and the rest of the spread is `common`.
-    winsorize : float or None, default=3.0
-        Values below median - winsorize * (best - median) enter the model as that, where
-        it sees the values as they are. None: all values enter raw.
-    noise_margin : float or None, default=8.0
-        Nats of log posterior by which noise of half the spread of the values, or more,
-        must be ahead of `noise` to take its place on the first level. None: it never
-        does.
     """
 
     prior: Prior | None = None
-    winsorize: float | None = 3.0
-    noise_margin: float | None = 8.0
 
     def latest(
         self, state: RobustState, models: Models, pending: Pending, compressed: bool
@@ -83,18 +76,15 @@ class MapPolicy(UCBPolicy):
 
     def estimate(self, last: Estimate, models: Models) -> Estimate:
         """Return the estimate from all values, starting from the last one."""
-        prior, kernel = (
-            self.prior or default_prior(len(models.groups)),
-            self.base_kernel(),
-        )
+        prior = self.prior or default_prior(len(models.groups))
+        kernel = self.base_kernel()
         earlier = None
         if last["noise"] is not None:
             earlier = np.array(last["theta"]), last["noise"]
         begun = last["theta"] or None
-        theta, noise = map_length_scales(kernel, models, begun, prior), None
-        if self.noise_margin is not None:
-            args = (prior, LENGTH_SCALE_BOUNDS, theta, self.noise_margin, earlier)
-            theta, noise = models.strong_noise(kernel, *args) or (theta, None)
+        theta = map_length_scales(kernel, models, begun, prior)
+        args = prior, LENGTH_SCALE_BOUNDS, theta, _NOISE_MARGIN, earlier
+        theta, noise = models.strong_noise(kernel, *args) or (theta, None)
         return Estimate(theta=theta.tolist(), noise=noise, n_fitted=models.n)
 
     def model(self, models: Models, fit: Estimate, divisor: float = 1.0) -> Candidate:
@@ -135,7 +125,7 @@ class MapPolicy(UCBPolicy):
 
     def targets(self, values: Array) -> tuple[Array, float, float]:
         """Return the values as the model sees them, winsorized."""
-        return super().targets(winsorized(values, self.winsorize))
+        return super().targets(winsorized(values))
 
     def outcomes(self, values: Array) -> tuple[Array, float, float]:
         """Return the raw values, with those far below the others raised to a limit.
@@ -143,11 +133,4 @@ class MapPolicy(UCBPolicy):
         Differences among bad values do not help the search, but they do help to read a
         plot.
         """
-        return super().targets(values if self.winsorize is None else fenced(values))
-
-    def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
-        super().check()
-        factor = self.winsorize or 0.0
-        require(0 <= factor < math.inf, self, "winsorize", ">= 0 and finite, or None")
-        require((self.noise_margin or 0.0) >= 0, self, "noise_margin", ">= 0 or None")
+        return super().targets(fenced(values))

@@ -47,7 +47,7 @@ class RobustUCB(MapPolicy, name="robust"):
         2      if t is odd: z = y; else z = -log(g + q), where g are the gaps of y to
                the best one, and q is their lower quartile
         3      theta = argmax of log p(z | theta) + log p(theta), one per parameter;
-               for i = 0 also with noise >= 1/2, if that is ahead by `noise_margin`
+               for i = 0 also with noise >= 1/2, if that is ahead by 8 nats
         4      I = {0, 2, 3} if N/2 * 0.4**d >= 1, else {0, 1}
         5      for i in I that do not rest, in the order of (n_i + 1) / w_i
         6          i = 0: x_t = argmax of the UCB of theta

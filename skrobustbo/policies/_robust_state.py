@@ -13,6 +13,9 @@ from skrobustbo._forms import Count, Positive
 from skrobustbo._trials import rounding
 from skrobustbo.policies._interface import Array, Pending, Predicted
 
+#: Values farther below the median than this, in units of how far the best one is above
+#: it, are raised before a model sees them.
+_WINSORIZED = 3.0
 #: Values farther below the lower quartile than this, in interquartile ranges, are
 #: raised even for predictions: they show that a fit diverged, but not by how much.
 _FENCE = 10.0
@@ -76,13 +79,13 @@ class LevelMetadata(Predicted):
     fit: Estimate
 
 
-def winsorized(values: Array, factor: float | None) -> Array:
-    """Return values with the floor median - factor (best - median); None: no floor."""
+def winsorized(values: Array) -> Array:
+    """Return values with the floor median - 3 (best - median)."""
     finite = values[np.isfinite(values)]
-    if factor is None or not len(finite):
+    if not len(finite):
         return values
     middle, best = middle_and_best(np.sort(finite).tolist())
-    return np.maximum(values, middle - factor * (best - middle))
+    return np.maximum(values, middle - _WINSORIZED * (best - middle))
 
 
 def fenced(values: Array) -> Array:

@@ -40,7 +40,7 @@ def smooth(params):
 
 
 def search(n, objective=smooth):
-    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(winsorize=None), random_state=0)
+    optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(), random_state=0)
     run(optimizer, n, objective)
     return optimizer
 
@@ -88,23 +88,24 @@ def jumping(policy, n=40, deviation=0.7):
     return optimizer
 
 
-def test_noise_is_estimated_where_it_is_most_of_the_values():
+def test_noise_is_estimated_where_it_is_most_of_the_values(monkeypatch):
     optimizer = jumping(RobustUCB())
     again = Optimizer.from_dict(optimizer.to_dict())
     for one in (optimizer, again):
         assert 0.5 <= inside.state(one).fits[False]["noise"] <= 1.0
-    believing = jumping(RobustUCB(noise_margin=None))
+    monkeypatch.setattr(module, "_NOISE_MARGIN", math.inf)
+    believing = jumping(RobustUCB())
     assert [fit["noise"] for fit in inside.state(believing).fits] == [None, None]
 
 
-def test_predictions_average_what_is_mostly_noise():
+def test_predictions_average_what_is_mostly_noise(monkeypatch):
     rng = np.random.default_rng(0)
     points = [{"a": a} for a in rng.random(60)]
     true = np.array([smooth(params) for params in points])
     errors = []
-    for evidence in (8.0, None):
-        policy = RobustUCB(noise_margin=evidence)
-        optimizer = Optimizer({"a": Real(0, 1)}, policy, random_state=0)
+    for margin in (8.0, math.inf):
+        monkeypatch.setattr(module, "_NOISE_MARGIN", margin)
+        optimizer = Optimizer({"a": Real(0, 1)}, RobustUCB(), random_state=0)
         optimizer.tell(points, true + 0.2 * np.random.default_rng(1).normal(size=60))
         errors.append(np.abs(optimizer.predict(points) - true).mean())
     assert errors[0] < 0.5 * errors[1]
@@ -135,11 +136,9 @@ def test_the_horizon_may_be_set_again():
 
 
 def test_settings_out_of_range_are_refused():
-    for name in ("noise_margin", "min_improvement", "endgame"):
+    for name in ("min_improvement", "endgame"):
         with pytest.raises(ValueError, match=f"'{name}' of RobustUCB"):
             RobustUCB(**{name: -0.1}).start(Setup(1), None)
-    with pytest.raises(ValueError, match=r"'winsorize' of RobustUCB .* finite"):
-        RobustUCB(winsorize=np.inf).start(Setup(1), None)
     for weights in [(np.inf, 1, 1, 1), (1, 1, 1), (1, 1, 1, 0)]:
         with pytest.raises(ValueError, match="'weights' of RobustUCB must be four"):
             RobustUCB(weights=weights).start(Setup(1), None)

@@ -12,9 +12,9 @@ from skrobustbo_benchmarks._spelling import checked_methods, method_list, split_
 
 def test_names_and_settings_are_told_apart():
     assert split_method("lb-gp-ucb") == ("lb-gp-ucb", {})
-    name, settings = split_method("robust(weights=(1, 0.5), winsorize=None)")
+    name, settings = split_method("robust(weights=(1, 0.5), prior=None)")
     assert name == "robust"
-    assert settings == {"weights": (1, 0.5), "winsorize": None}
+    assert settings == {"weights": (1, 0.5), "prior": None}
     prior = split_method("robust(prior=LogNormalPrior(0.5, sigma=0.75))")[1]["prior"]
     assert prior == LogNormalPrior(0.5, 0.75)
     growth = split_method("a-gp-ucb(growth=Growth(2.0, 0.5))")[1]["growth"]
