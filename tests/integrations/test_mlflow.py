@@ -158,7 +158,7 @@ def test_names_that_mlflow_does_not_take_are_changed():
 
 def test_partial_evaluations_have_no_mean():
     space = {"C": Real(0.1, 10)}
-    search = RobustBayesSearchCV(LogisticRegression(max_iter=90), space, n_iter=3)
+    search = RobustBayesSearchCV(LogisticRegression(max_iter=90), space, n_iter=6)
     search.set_params(on_trial=MLflowCallback(), random_state=0)
     search.set_params(resource=Resource("n_samples", min=30))
     search.fit(X, y)
