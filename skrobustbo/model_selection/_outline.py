@@ -178,13 +178,11 @@ def _choices(dimension: Any) -> list[Any] | None:
     if choices is None:
         return None
     written, left = [], _LONGEST
-    with warnings.catch_warnings():  # the description of the search has warned
-        warnings.simplefilter("ignore")
-        for value in choices:
-            written.append(described(value))
-            left -= len(json.dumps(written[-1]))
-            if left < 0:
-                return []
+    for value in choices:
+        written.append(described(value))
+        left -= len(json.dumps(written[-1]))
+        if left < 0:
+            return []
     return written
 
 
@@ -193,11 +191,13 @@ def described(value: Any) -> Any:
 
     A small dict, such as of class weights, is shown where each of its items would be.
     """
-    text = describe(value)
-    if type(value) is dict and len(value) <= _FEW:
-        items = [item for pair in value.items() for item in pair]
-        if all(describe(item) == shown(item) for item in items):
-            text = shortened(shown(value))
+    with warnings.catch_warnings():  # the description of the search has warned
+        warnings.simplefilter("ignore")
+        text = describe(value)
+        if type(value) is dict and len(value) <= _FEW:
+            items = [item for pair in value.items() for item in pair]
+            if all(describe(item) == shown(item) for item in items):
+                text = shortened(shown(value))
     with suppress(TypeError):  # for what JSON does not have
         if text == shown(value):
             return to_json(value)

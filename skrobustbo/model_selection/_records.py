@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -21,9 +20,7 @@ Choice = Callable[[int, str, int], Any]
 def asked_of(evaluation: Evaluation, space: Space) -> Asked:
     """Return what a journal keeps of a candidate just asked."""
     if evaluation.is_outside:
-        with warnings.catch_warnings():  # the description of the search has warned
-            warnings.simplefilter("ignore")
-            params = {name: described(v) for name, v in evaluation.params.items()}
+        params = {name: described(v) for name, v in evaluation.params.items()}
         return Asked(-1, params, evaluation.resource, evaluation.said)
     branch, _ = space.place(evaluation.params)
     params = space.branches[branch].params_to_json(evaluation.params)

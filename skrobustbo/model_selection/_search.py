@@ -351,12 +351,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         >>> from sklearn.linear_model import LogisticRegression
         >>> from skrobustbo import Real, RobustBayesSearchCV
         >>> X, y = load_iris(return_X_y=True)
-        >>> model, space = LogisticRegression(), {"C": Real(1e-4, 0.1, log=True)}
+        >>> model, space = LogisticRegression(C=0.01), {"C": Real(1e-4, 0.1, log=True)}
         >>> search = RobustBayesSearchCV(model, space, n_iter=8, random_state=0)
         >>> print(search.fit(X, y).report())
         RobustBayesSearchCV of LogisticRegression: 8 candidates, 5 folds each
         <BLANKLINE>
-        Best        score 0.947 ± 0.023, candidate 2
+        Best        score 0.947 ± 0.023, candidate 4
                       C = 0.1
         ...
         At an edge  C is at its upper bound 0.1: widen it

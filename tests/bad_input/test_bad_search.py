@@ -65,6 +65,7 @@ ONLY = {
     "n_initial_points": [*COUNTS, True, 10**400],
     "batch_size": [*COUNTS, None],
     "policy": [None, 3, policies.RobustUCB, object(), "", "robustt", "gp ucb"],
+    "include_default": [3, "yes", None],
     "initial_params": [
         3,
         {"a": 0.1},
