@@ -48,3 +48,27 @@ def _made(keys, make, jobs):
         futures = {pool.submit(make, key): key for key in keys}
         for future in as_completed(futures):
             yield futures[future], future.result()
+
+
+class Labelled:
+    """Makes the runs of methods that have other names in the file.
+
+    Parameters
+    ----------
+    labels : dict of str to str
+        Method -> its name in the file; without an entry the two are equal.
+    make : callable
+        Key, which has a `method` -> dict of the other columns.
+    """
+
+    def __init__(self, labels, make):
+        self._labels, self._make = labels, make
+
+    def named(self, key):
+        """Return a key with the name that its method has in the file."""
+        return key._replace(method=self._labels.get(key.method, key.method))
+
+    def __call__(self, key):
+        """Return the result of a run."""
+        method = {label: name for name, label in self._labels.items()}
+        return self._make(key._replace(method=method.get(key.method, key.method)))

@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 
 import shared
-from lines import completed
+from lines import Labelled, completed
 from skrobustbo_benchmarks import _methods
 from skrobustbo_benchmarks._args import CommandError, checked_names, positive_int
 from skrobustbo_benchmarks._record import RunKey
@@ -114,7 +114,7 @@ def main(args):
         for method in methods
     ]
     labels = {methods[-1]: args.label} if args.label else {}
-    made = Labelled(labels)
+    made = Labelled(labels, result_of)
     named = [made.named(key) for key in keys]
     runs = completed(args.out, COLUMNS, named, made, args.jobs)
     wanted = (
@@ -125,22 +125,6 @@ def main(args):
         print(text)
     else:
         args.table.write_text(text + "\n", encoding="utf-8")
-
-
-class Labelled:
-    """Makes the runs of methods that have other names in the file."""
-
-    def __init__(self, labels):
-        self.labels = labels
-
-    def named(self, key):
-        """Return a key with the name that its method has in the file."""
-        return key._replace(method=self.labels.get(key.method, key.method))
-
-    def __call__(self, key):
-        """Return the result of a run."""
-        method = {label: name for name, label in self.labels.items()}
-        return result_of(key._replace(method=method.get(key.method, key.method)))
 
 
 def result_of(key):
