@@ -415,7 +415,7 @@ TUNINGS = {
             },
             {
                 "model": ["svr"],
-                "C": Real(1e-2, 1e3, log=True),
+                "C": Real(1e-2, 100.0, log=True),
                 "gamma": Real(1e-4, 1.0, log=True),
                 "epsilon": Real(1e-3, 1.0, log=True),
             },
@@ -437,7 +437,7 @@ TUNINGS = {
         {
             "max_iter": Integer(10, 100, log=True),
             "learning_rate": Real(1e-2, 1.0, log=True),
-            "max_leaf_nodes": Integer(2, 64, log=True),
+            "max_leaf_nodes": Integer(2, 40, log=True),
             "min_samples_leaf": Integer(1, 60, log=True),
             "l2_regularization": Real(1e-6, 100.0, log=True),
             "max_features": Real(0.2, 1.0),
