@@ -47,8 +47,6 @@ from skrobustbo_benchmarks._spelling import method_list, split_method
 
 #: Evaluations after which the longest runs are shown.
 MOMENTS = (5, 10, 15, 25, 50)
-#: What all methods are compared with.
-REFERENCES = ("random", "optuna-tpe")
 #: A gap counts from so many of its standard errors on.
 CLEAR = 2
 #: Tunings of at least so many parameters have tables of their own.
@@ -94,6 +92,13 @@ def build_parser():
         help="evaluations (15 25 50)",
     )
     add("--methods", nargs="+", default=["robust"], metavar="NAME", help="(robust)")
+    add(
+        "--references",
+        nargs="+",
+        default=["random", "optuna-tpe"],
+        metavar="NAME",
+        help="what they are compared with (random optuna-tpe)",
+    )
     add("--seeds", type=positive_int, default=20, metavar="N", help="per tuning (20)")
     add(
         "--label",
@@ -110,12 +115,11 @@ def main(args):
     _, first = ROLES[args.role]
     tunings = checked_tunings(args.tunings or TUNINGS)
     n_iters = sorted(set(args.n_iter))
-    methods = checked_methods([*REFERENCES, *args.methods], n_iters)
-    labels = {}
-    if args.label is not None:
-        if len(methods) > len(REFERENCES) + 1:
-            raise CommandError("--label takes a single one of --methods.")
-        labels = {methods[-1]: args.label}
+    references = checked_methods(args.references, n_iters)
+    methods = checked_methods([*args.references, *args.methods], n_iters)
+    if args.label is not None and len(methods) != len(references) + 1:
+        raise CommandError("--label takes a single one of --methods.")
+    labels = {methods[-1]: args.label} if args.label else {}
     made = Labelled(labels, result_of)
     keys = [
         made.named(Key(args.role, tuning, n_iter, method, seed))
@@ -125,7 +129,7 @@ def main(args):
         for n_iter in (n_iters if plans(method) else n_iters[-1:])
     ]
     runs = completed(args.out, COLUMNS, keys, made, args.jobs)
-    text = report(runs, keys)
+    text = report(runs, keys, references)
     if args.table is None:
         print(text)
     else:
@@ -386,7 +390,7 @@ def shares_at(runs, gap, n, n_iter):
     return by_seed.dropna().groupby(level="tuning", sort=False).mean()
 
 
-def report(runs, keys):
+def report(runs, keys, references):
     """Return the tables as markdown: of the runs with these keys.
 
     The best value known of a tuning is that of all runs of their role.
@@ -406,16 +410,14 @@ def report(runs, keys):
     moments = [n for n in MOMENTS if n <= n_iters[-1]]
     curve = {n: shares_at(kept, gap, n, n_iters[-1]) for n in moments}
     many = [name for name in clear if TUNINGS[name].n_parameters >= MANY]
-    sections.append(shares_section(by_n, "all tunings"))
-    sections.append(shares_section(only(by_n, many), f"{MANY} and more parameters"))
+    sections.append(shares_section(by_n, references, "all tunings"))
+    of_many = {n: shares[shares.index.isin(many)] for n, shares in by_n.items()}
+    sections.append(
+        shares_section(of_many, references, f"tunings of {MANY} and more parameters")
+    )
     sections.append(curve_section(curve, n_iters[-1]))
     sections.append(by_tuning_section(by_n[n_iters[-1]], n_iters[-1]))
     return "\n\n".join(section for section in sections if section)
-
-
-def only(by_n, tunings):
-    """Return the tables of shares with these tunings only."""
-    return {n: shares[shares.index.isin(tunings)] for n, shares in by_n.items()}
 
 
 def tunings_section(runs, gap):
@@ -441,7 +443,7 @@ def tunings_section(runs, gap):
     return f"{title}\n\n{table((*header, 'seconds', ''), rows)}"
 
 
-def shares_section(by_n, which):
+def shares_section(by_n, references, which):
     """Return the shares after each number of evaluations, and the differences."""
     by_n = {n: shares for n, shares in by_n.items() if len(shares)}
     if not by_n:
@@ -459,11 +461,11 @@ def shares_section(by_n, which):
                 difference(shares[method] - shares[reference])
                 if method != reference and reference in shares
                 else ""
-                for reference in REFERENCES
+                for reference in references
             ]
             mean = f"{shares[method].mean():.3f}"
             rows.append((n, method, str(len(shares)), mean, *cells))
-    header = ("N", "method", "tunings", "share", *(f"minus {r}" for r in REFERENCES))
+    header = ("N", "method", "tunings", "share", *(f"minus {r}" for r in references))
     title = (
         f"Share of the gap closed, {which}: means, and differences ({LEVEL:.0%} "
         "bootstrap interval over the tunings):"
