@@ -132,12 +132,15 @@ def few_digits(draw):
 
 
 def diabetes(draw):
-    X, y = load_diabetes(return_X_y=True)
-    return X, (y - y.mean()) / y.std()
+    return load_diabetes(return_X_y=True)
 
 
-def friedman1(draw):
-    X, y = make_friedman1(300, noise=1.0, random_state=draw)
+def friedman(draw):
+    return make_friedman1(300, noise=1.0, random_state=draw)
+
+
+def standard_friedman(draw):
+    X, y = friedman(draw)
     return X, (y - y.mean()) / y.std()
 
 
@@ -404,7 +407,7 @@ TUNINGS = {
         {"model": "logistic", "scaler": "standard", "C": 1.0, "class_weight": None},
     ),
     "joint-friedman": Tuning(
-        friedman1,
+        noisy_friedman,
         _regressor,
         "r2",
         [
@@ -428,13 +431,20 @@ TUNINGS = {
             {
                 "model": ["boosting"],
                 "learning_rate": Real(1e-2, 1.0, log=True),
-                "max_leaf_nodes": Integer(2, 64, log=True),
+                "max_leaf_nodes": Integer(2, 40, log=True),
                 "min_samples_leaf": Integer(1, 60, log=True),
                 "l2_regularization": Real(1e-6, 100.0, log=True),
                 "max_features": Real(0.2, 1.0),
             },
         ],
-        {"model": "net", "alpha": 1.0, "l1_ratio": 0.5},
+        {
+            "model": "boosting",
+            "learning_rate": 0.1,
+            "max_leaf_nodes": 31,
+            "min_samples_leaf": 20,
+            "l2_regularization": 1e-6,
+            "max_features": 1.0,
+        },
     ),
     "boosting-diabetes": Tuning(
         diabetes,
@@ -592,7 +602,7 @@ TUNINGS = {
         },
     ),
     "svr-friedman": Tuning(
-        friedman1,
+        standard_friedman,
         _svr,
         "r2",
         {
@@ -603,20 +613,20 @@ TUNINGS = {
         },
         {"kernel": "rbf", "C": 1.0, "gamma": 0.1, "epsilon": 0.1},
     ),
-    "net-diabetes": Tuning(
-        diabetes,
+    "net-friedman": Tuning(
+        friedman,
         _polynomial,
         "r2",
         {
             "degree": Integer(1, 3),
             "interaction_only": _YES_NO,
-            "alpha": Real(1e-3, 10.0, log=True),
+            "alpha": Real(1e-2, 100.0, log=True),
             "l1_ratio": Real(0.0, 1.0),
         },
         {"degree": 2, "interaction_only": False, "alpha": 1.0, "l1_ratio": 0.5},
     ),
     "spline-friedman": Tuning(
-        friedman1,
+        friedman,
         _spline,
         "r2",
         {
@@ -624,7 +634,7 @@ TUNINGS = {
             "degree": Integer(1, 4),
             "knots": Categorical(["uniform", "quantile"]),
             "extrapolation": Categorical(["constant", "linear", "continue"]),
-            "alpha": Real(1e-3, 10.0, log=True),
+            "alpha": Real(1e-2, 100.0, log=True),
             "l1_ratio": Real(0.0, 1.0),
             "selection": Categorical(["cyclic", "random"]),
         },
