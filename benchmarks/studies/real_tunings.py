@@ -135,6 +135,11 @@ def diabetes(draw):
     return load_diabetes(return_X_y=True)
 
 
+def standard_diabetes(draw):
+    X, y = diabetes(draw)
+    return X, (y - y.mean()) / y.std()
+
+
 def friedman(draw):
     return make_friedman1(300, noise=1.0, random_state=draw)
 
@@ -406,8 +411,8 @@ TUNINGS = {
         ],
         {"model": "logistic", "scaler": "standard", "C": 1.0, "class_weight": None},
     ),
-    "joint-friedman": Tuning(
-        noisy_friedman,
+    "joint-diabetes": Tuning(
+        standard_diabetes,
         _regressor,
         "r2",
         [
