@@ -406,9 +406,15 @@ def report(runs, keys, references):
     if not len(kept):
         return "\n\n".join([*sections, "No tuning has a clear gap."])
     n_iters = sorted({key.n_iter for key in keys})
-    by_n = {n: shares_at(kept, gap, n, n) for n in n_iters}
+    methods = dict.fromkeys(key.method for key in keys)
+
+    def at(n, n_iter):
+        shares = shares_at(kept, gap, n, n_iter)
+        return shares[[method for method in methods if method in shares]]
+
+    by_n = {n: at(n, n) for n in n_iters}
     moments = [n for n in MOMENTS if n <= n_iters[-1]]
-    curve = {n: shares_at(kept, gap, n, n_iters[-1]) for n in moments}
+    curve = {n: at(n, n_iters[-1]) for n in moments}
     many = [name for name in clear if TUNINGS[name].n_parameters >= MANY]
     sections.append(shares_section(by_n, references, "all tunings"))
     of_many = {n: shares[shares.index.isin(many)] for n, shares in by_n.items()}
