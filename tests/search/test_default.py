@@ -226,7 +226,9 @@ def test_branches(clf, branch, shown):
     assert "Branches" in ours.report()
 
 
-@pytest.mark.parametrize("clf", [None, "passthrough", object()], ids=str)
+@pytest.mark.parametrize(
+    "clf", [None, "passthrough", object()], ids=["None", "passthrough", "object"]
+)
 def test_a_step_to_be_filled_in(clf):
     pipe = Pipeline([("scale", StandardScaler()), ("clf", clf)])
     ours = search(pipe, STEPS, scoring="accuracy", error_score="raise").fit(X, y)
