@@ -161,6 +161,7 @@ def make_search(key, problem, watch):
         Sleeper(key.fold_seconds, **initial[0]),
         problem.space,
         n_iter=key.n_iter,
+        include_default=False,
         policy=key.policy,
         n_initial_points=n_initial,
         initial_params=initial,

@@ -87,6 +87,7 @@ def timed(n_iter, seconds, checkpoint):
         Idle(seconds=seconds),
         {f"x{i}": Real(0.0, 1.0) for i in range(5)},
         n_iter=n_iter,
+        include_default=False,
         cv=5,
         refit=False,
         random_state=0,

@@ -214,6 +214,7 @@ def make_search(key):
         estimator,
         space,
         n_iter=key.n_iter,
+        include_default=False,
         policy=key.policy,
         scoring=scoring,
         cv=splitter(N_FOLDS, shuffle=True, random_state=key.seed),

@@ -132,6 +132,7 @@ def make_search(spaces, key, first=None):
         Pipeline([("scale", StandardScaler()), ("model", SVC())]),
         spaces,
         n_iter=key.n_iter,
+        include_default=False,
         initial_params=first,
         cv=StratifiedKFold(N_FOLDS, shuffle=True, random_state=key.seed),
         random_state=key.seed,

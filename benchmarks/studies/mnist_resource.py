@@ -99,6 +99,7 @@ def full(X, y, key, **settings):
         make_model(N_EPOCHS, key.seed),
         mnist_logistic_space("clf__"),
         n_iter=key.n_iter,
+        include_default=False,
         cv=folds(key.seed),
         scoring=clock,
         refit=False,

@@ -103,6 +103,7 @@ def searched(key):
             estimator,
             space,
             n_iter=key.n_iter,
+            include_default=False,
             tol="noise",
             policy=RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0),
             scoring=scoring,

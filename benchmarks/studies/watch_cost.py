@@ -107,6 +107,7 @@ def timed(n_iter, seconds, path, is_watched):
         Cheap(seconds=seconds),
         {"x": Real(0.0, 1.0)},
         n_iter=n_iter,
+        include_default=False,
         policy="random",
         cv=5,
         refit=False,

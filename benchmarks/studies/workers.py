@@ -50,6 +50,7 @@ def share_of_time_used(schedule, n_splits, n_iter, policy):
         Sleeper(),
         {"a": Real(-1, 1)},
         n_iter=n_iter,
+        include_default=False,
         policy=policy,
         batch_size=N_WORKERS,
         schedule=schedule,

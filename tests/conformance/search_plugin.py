@@ -53,6 +53,7 @@ class GridSearchCV(RobustBayesSearchCV):
             error_score=error_score,
             return_train_score=return_train_score,
             policy="random",
+            include_default=False,
             random_state=0,
             **SETTINGS,
         )
