@@ -47,7 +47,8 @@ _SUITE = """\
 
 Of the tests that scikit-learn 1.9 has for its searches, 141 run without further
 packages. If `RobustBayesSearchCV` replaces `GridSearchCV` and asks for the points of
-the grid only (`include_default=False`), 128 of these tests pass. The others fail because our search differs by design:
+the grid only (`include_default=False`), 128 of these tests pass. The others fail
+because our search differs by design:
 
 - 5 tests count the tasks that callbacks receive. In our search, each round is one task,
   as in scikit-learn's halving searches.
