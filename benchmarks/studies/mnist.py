@@ -10,6 +10,7 @@ candidates. Runs that the csv file holds already are not made again.
 import argparse
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -127,7 +128,8 @@ def make_model(n_epochs, seed):
 
 def make_search(key):
     """Return the search of a run, not yet fitted."""
-    kind, space = RobustBayesSearchCV, mnist_logistic_space("clf__")
+    kind = partial(RobustBayesSearchCV, include_default=False)
+    space = mnist_logistic_space("clf__")
     if key.method == "random":
         kind, space = RandomizedSearchCV, mnist_logistic_distributions("clf__")
     return kind(
