@@ -272,7 +272,7 @@ class Findings:
         """
         space, radius = self.notes.optimizer.space, 0.0
         for i, branch in enumerate(space.branches):
-            told = [p for p, j in zip(self.params, self.owners, strict=True) if j == i]
+            told = [each.params for each in self.notes.trials if each.branch == i]
             if not told:
                 return 1.0
             draws = np.random.default_rng(0).random((_COVERED, branch.n_uniform))

@@ -92,9 +92,10 @@ def search():
     tree = DecisionTreeClassifier(random_state=0)
     space = {"min_samples_leaf": Integer(1, 30), "max_depth": Integer(1, 6)}
     settings = {"resource": Resource("n_samples", min=17), "scoring": "accuracy"}
-    return RobustBayesSearchCV(
-        tree, space, n_iter=6, cv=3, random_state=0, **settings
-    ).fit(*load_iris(return_X_y=True))
+    settings |= {"n_iter": 6, "cv": 3, "include_default": False}
+    return RobustBayesSearchCV(tree, space, random_state=0, **settings).fit(
+        *load_iris(return_X_y=True)
+    )
 
 
 def test_a_search_names_its_resource_and_metric(search):

@@ -398,8 +398,9 @@ class Sometimes(Fake):
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 def test_a_tolerance_beside_a_branch_that_only_fails():
     space = [{"kind": [kind], "a": Real(-1, 1)} for kind in ("good", "bad")]
+    settings = {"n_iter": 40, "cv": 2, "tol": 0.05, "random_state": 0}
     ours = RobustBayesSearchCV(
-        Sometimes(), space, n_iter=40, cv=2, tol=0.05, random_state=0, refit=False
+        Sometimes(), space, policy=FOR_BOUNDS, refit=False, **settings
     )
     with pytest.warns(FitFailedWarning, match="ArithmeticError: no"):
         ours.fit(X, y)
