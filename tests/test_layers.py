@@ -295,7 +295,7 @@ BUDGET = {
     "kernels": 690,
     "model_selection": 3430,
     "optimizer": 1800,
-    "policies": 2760,
+    "policies": 2750,
     "previous": 110,
     "space": 1830,
     "surrogate": 1210,
