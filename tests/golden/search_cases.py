@@ -430,6 +430,7 @@ def of_overtaking(text: Words) -> Trace:
     search = made(
         Overtaken(),
         initial_params=first,
+        include_default=False,
         n_initial_points=4,
         n_iter=len(order),
         schedule="free",
