@@ -19,13 +19,26 @@ BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 class View:
     """A model at one query: mean, one deviation around it, and the point it chose."""
 
-    def __init__(self, models, posterior, x, label):
+    def __init__(self, models, posterior, compressed, x, label):
+        def shown(z):
+            return as_values(z, models, compressed)
+
         mean, std = posterior.predict(GRID[:, None])
-        self.mean = mean * models.scale + models.shift
-        self.band = std * models.scale
+        self.mean = shown(mean)
+        self.low, self.high = shown(mean - std), shown(mean + std)
         self.x, self.label, self.n_seen = float(x[0]), label, models.n
         self.seen_x = models.X[:, 0]
-        self.seen = models.z * models.scale + models.shift
+        self.seen = shown(posterior.told_targets)
+
+
+def as_values(z, models, compressed):
+    """Return what a model sees in the units of the values."""
+    if not compressed:
+        return z * models.scale + models.shift
+    gaps = models.values.max() - models.values
+    unit = max(np.quantile(gaps, 0.25), gaps[gaps > 0].min())
+    logs = np.log(gaps + unit)
+    return models.values.max() + unit - np.exp(logs.mean() - z * logs.std())
 
 
 class Watch:
@@ -56,11 +69,12 @@ def watched(kind):
         def suggest(self, state, models, argmax, pending):
             watch = Watch(argmax)
             x, metadata = super().suggest(state, models, watch, pending)
+            compressed = bool(watch.asked) and metadata.get("compressed", False)
             if watch.asked:
                 posterior = watch.asked[-1].posterior
             else:  # the model rests
                 posterior = self.posteriors(state, models)[0]
-            VIEWS.append(View(models, posterior, x, metadata["label"]))
+            VIEWS.append(View(models, posterior, compressed, x, metadata["label"]))
             return x, metadata
 
     return Watched()
@@ -95,9 +109,8 @@ def run(kind):
 def draw(ax, optimizer, view):
     """Draw one moment: the truth, what was known, and what the model made of it."""
     told = optimizer.history_[: view.n_seen]
-    low, high = view.mean - view.band, view.mean + view.band
     ax.plot(GRID, [slope({"x": x}) for x in GRID], ":", color=GREY, label="truth")
-    ax.fill_between(GRID, low, high, color=BLUE, alpha=0.2, linewidth=0)
+    ax.fill_between(GRID, view.low, view.high, color=BLUE, alpha=0.2, linewidth=0)
     ax.plot(GRID, view.mean, color=BLUE, label="model, with its band")
     values = np.array([record["value"] for record in told])
     raised = view.seen > values + 0.01
