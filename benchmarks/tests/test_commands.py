@@ -76,6 +76,12 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-iter": "4",
         "--data": "digits",
     },
+    f"{STUDIES}/ordinary.py": {
+        "--families": "sphere",
+        "--d": "2",
+        "--seeds": "1",
+        "--n-iter": "10",
+    },
     f"{STUDIES}/optuna_sampler.py": {
         "--problems": "branin",
         "--samplers": "RobustSampler",
