@@ -73,10 +73,10 @@ class Asked(Protocol):
 def default_repeats(n: int) -> int:
     """Return how many steps from `n` observations on hold an estimate of length scales.
 
-    The default policy makes one when there are more values than at the latest by a
-    sixteenth of those beyond 25, which grow meanwhile: after a fifteenth of the `n`.
+    The default policy makes one of a kind when there are more values than at the latest
+    by an eighth of those beyond 25, which grow meanwhile: after a seventh of the `n`.
     """
-    return max(_LEAST_REPEATS, math.ceil((n - 25) / 15))
+    return max(_LEAST_REPEATS, math.ceil((n - 25) / 7))
 
 
 def measure(

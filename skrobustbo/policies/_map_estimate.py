@@ -33,8 +33,8 @@ _REGRET_DIVISOR = 2.0
 
 #: Up to the sum of these values, an estimate is repeated at every step. With more, it
 #: changes less and costs more: the values above the first number have to grow by a
-#: share that is one by the second number.
-_FREE, _SPACING = 25, 16
+#: share that is one by the second number. There are two estimates, which take turns.
+_FREE, _SPACING = 25, 8
 
 
 def is_due(fit: Estimate, n: int) -> bool:

@@ -47,13 +47,12 @@ def search(n, objective=smooth):
 
 def test_every_step_at_first_and_ever_more_rarely_then(fits):
     search(200)
-    assert set(range(10, 41)) <= set(fits)
-    late = np.array([n for n in fits if n >= 41])
-    gaps = np.diff(late)
-    # After n values the next estimate waits for (n - 25) / 16 more, a fourth at least.
-    spacing = 1 + (late[1:] - 25) // 16
-    assert (gaps <= spacing).all()
-    assert len(late) < 60
+    assert set(range(10, 33)) <= set(fits)
+    for kind in (0, 1):
+        late = np.array([n for n in fits if n >= 33 and n % 2 == kind])
+        # After n values the next estimate waits for (n - 25) / 8 more, and its turn.
+        assert (np.diff(late) <= 2 + (late[1:] - 25) // 8).all()
+        assert len(late) < 30
 
 
 def test_a_batch_asks_with_one_estimate(fits):

@@ -89,7 +89,7 @@ class TestStepCost:
             fitted.append(found["n_fitted"])
         assert fitted == [n - 1] * len(told) + [told[-1]]
 
-    @pytest.mark.parametrize(("n", "steps"), [(4, 20), (325, 20), (326, 21)])
+    @pytest.mark.parametrize(("n", "steps"), [(4, 20), (165, 20), (166, 21)])
     def test_least_number_of_steps(self, n, steps):
         assert step_cost.default_repeats(n) == steps
 
@@ -107,9 +107,9 @@ class TestStepCost:
         assert command(*words.split()) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].endswith("| steps timed |")
-        assert [line.split(" | ")[-1] for line in lines[2:4]] == ["40 |", "50 |"]
+        assert [line.split(" | ")[-1] for line in lines[2:4]] == ["40 |", "108 |"]
         assert command(*words.split(), "--repeats", "3") == 0
-        assert asked == [(100, 20), (400, 25), (100, 3), (400, 3)]
+        assert asked == [(100, 20), (400, 54), (100, 3), (400, 3)]
 
     @pytest.mark.parametrize(
         ("policy", "message"),
