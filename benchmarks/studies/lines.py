@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from skrobustbo_benchmarks._args import positive_int, write_file
 from skrobustbo_benchmarks._pool import say
 from skrobustbo_benchmarks._record import Table
 
@@ -48,6 +49,31 @@ def _made(keys, make, jobs):
         futures = {pool.submit(make, key): key for key in keys}
         for future in as_completed(futures):
             yield futures[future], future.result()
+
+
+def add_options(parser, roles, per):
+    """Add the options of a study that chooses on some runs and reports on others."""
+    add = parser.add_argument
+    add("--out", type=Path, required=True, metavar="CSV", help="file of runs")
+    add("--table", type=Path, metavar="MD", help="file for the tables (default: print)")
+    add("--role", choices=roles, default="choosing", help="what the runs are for")
+    add("--methods", nargs="+", default=["robust"], metavar="NAME", help="(robust)")
+    add("--seeds", type=positive_int, default=20, metavar="N", help=f"per {per} (20)")
+    add(
+        "--label",
+        metavar="NAME",
+        help="name in the file of the only method, if another version of the package "
+        "makes its runs",
+    )
+    add("--jobs", type=positive_int, default=1, metavar="N", help="runs at a time")
+
+
+def show(text, path):
+    """Print the tables, or write them to a file."""
+    if path is None:
+        print(text)
+    else:
+        write_file(path, text + "\n")
 
 
 class Labelled:

@@ -26,14 +26,13 @@ The rules by which the default was chosen, set before the runs:
 import argparse
 import json
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import shared
-from lines import Labelled, completed
+from lines import Labelled, add_options, completed, show
 from skrobustbo_benchmarks import _methods
 from skrobustbo_benchmarks._args import CommandError, checked_names, positive_int
 from skrobustbo_benchmarks._record import RunKey
@@ -79,23 +78,12 @@ COLUMNS = Key.__annotations__ | {
 def build_parser():
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    add_options(parser, ROLES, "family")
     add = parser.add_argument
-    add("--out", type=Path, required=True, metavar="CSV", help="file of runs")
-    add("--table", type=Path, metavar="MD", help="file for the table (default: print)")
-    add("--role", choices=ROLES, default="choosing", help="what the runs are for")
     add("--families", nargs="+", metavar="NAME", help="default: all of the role")
     add("--d", nargs="+", type=positive_int, default=[2, 3, 4], help="parameters")
     add("--n-iter", type=positive_int, default=100, metavar="N", help="(100)")
-    add("--methods", nargs="+", default=["robust"], metavar="NAME", help="(robust)")
     add("--reference", default="map-gp-ucb", metavar="NAME", help="(map-gp-ucb)")
-    add("--seeds", type=positive_int, default=20, metavar="N", help="per family (20)")
-    add(
-        "--label",
-        metavar="NAME",
-        help="name in the file of the only method, if another version of the package "
-        "makes its runs",
-    )
-    add("--jobs", type=positive_int, default=1, metavar="N", help="runs at a time")
     return parser
 
 
@@ -120,11 +108,7 @@ def main(args):
     wanted = (
         runs[list(Key._fields)].apply(tuple, axis=1).isin([tuple(k) for k in named])
     )
-    text = report(runs[wanted], args.reference)
-    if args.table is None:
-        print(text)
-    else:
-        args.table.write_text(text + "\n", encoding="utf-8")
+    show(report(runs[wanted], args.reference), args.table)
 
 
 def result_of(key):

@@ -27,14 +27,13 @@ import importlib.util
 import json
 import math
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import shared
-from lines import Labelled, completed
+from lines import Labelled, add_options, completed, show
 from ordinary import LEVEL, interval
 from real_tunings import NOTED, TUNINGS, Score
 from skrobustbo import Optimizer, Real, Space, policies
@@ -78,10 +77,8 @@ COLUMNS = Key.__annotations__ | {
 def build_parser():
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    add_options(parser, ROLES, "tuning")
     add = parser.add_argument
-    add("--out", type=Path, required=True, metavar="CSV", help="file of runs")
-    add("--table", type=Path, metavar="MD", help="file for the tables (default: print)")
-    add("--role", choices=ROLES, default="choosing", help="what the runs are for")
     add("--tunings", nargs="+", metavar="NAME", help="default: all")
     add(
         "--n-iter",
@@ -91,7 +88,6 @@ def build_parser():
         metavar="N",
         help="evaluations (15 25 50)",
     )
-    add("--methods", nargs="+", default=["robust"], metavar="NAME", help="(robust)")
     add(
         "--references",
         nargs="+",
@@ -99,14 +95,6 @@ def build_parser():
         metavar="NAME",
         help="what they are compared with (random optuna-tpe)",
     )
-    add("--seeds", type=positive_int, default=20, metavar="N", help="per tuning (20)")
-    add(
-        "--label",
-        metavar="NAME",
-        help="name in the file of the only method, if another version of the package "
-        "makes its runs",
-    )
-    add("--jobs", type=positive_int, default=1, metavar="N", help="runs at a time")
     return parser
 
 
@@ -129,11 +117,7 @@ def main(args):
         for n_iter in (n_iters if plans(method) else n_iters[-1:])
     ]
     runs = completed(args.out, COLUMNS, keys, made, args.jobs)
-    text = report(runs, keys, references)
-    if args.table is None:
-        print(text)
-    else:
-        args.table.write_text(text + "\n", encoding="utf-8")
+    show(report(runs, keys, references), args.table)
 
 
 def checked_tunings(tokens):
