@@ -213,6 +213,11 @@ class Findings:
         return found
 
     @property
+    def default_won(self) -> bool:
+        """Whether the best candidate is an estimator as given outside the space."""
+        return self.best is not None and self.owners[self.best] < 0
+
+    @property
     def _winner(self) -> int:
         return 0 if self.best is None else max(0, self.owners[self.best])
 
@@ -231,10 +236,10 @@ class Findings:
         equal candidates would be ahead of their mean in one search of fifty, and by
         more than twice the deviation of the model's prediction inside.
         """
+        if self.default_won:
+            return []
         # Of a list of points, no range can be widened.
         if self.best is None or type(self.branch) is not Space or not self.differ:
-            return []
-        if self.owners[self.best] < 0:
             return []
         names = [name for name in self.branch.names if _has_ends(self.branch, name)]
         found = [self._edge(name) for name in names if name not in self.idle]

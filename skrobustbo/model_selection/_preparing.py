@@ -69,12 +69,11 @@ def prepared(
     first = [*initial_points(search, space), *before.first]
     default, says = default_of(search, space, before.told)
     before = replace(before, default=default, of_default=says)
-    if default is not None and not default.is_outside:
+    if default is not None and not before.n_outside:
         place = place_of(space, default.params)
         others = [params for params in first if place_of(space, params) != place]
         first = [default.params, *others]
-    n_outside = int(default is not None and default.is_outside)
-    horizon = max(1, horizon - n_outside) + len(before.told)
+    horizon = max(1, horizon - before.n_outside) + len(before.told)
 
     def fresh() -> Optimizer:
         optimizer = Optimizer(
@@ -87,7 +86,7 @@ def prepared(
             resources=amounts,
             random_state=seed,
         )
-        optimizer._tell_earlier(before.told, n_begun=n_outside)
+        optimizer._tell_earlier(before.told, n_begun=before.n_outside)
         return optimizer
 
     return OptimizerSource(search, fresh, journal, n_iter, before, axis, stops)

@@ -71,6 +71,11 @@ class Before:
     default: Evaluation | None = None
     of_default: str = ""
 
+    @property
+    def n_outside(self) -> int:
+        """Number of candidates that no optimizer knows of: the default, or none."""
+        return int(self.default is not None and self.default.is_outside)
+
 
 def known_before(search: Search, data: Data, space: Space) -> Before:
     """Return what `previous` says that is of use in a space.

@@ -289,7 +289,7 @@ def _advice(found: Findings) -> Iterator[str]:
             "other parameters, or use a metric that distinguishes more"
         )
         return
-    if found.best is not None and found.owners[found.best] < 0:
+    if found.default_won:
         yield "widen the space to contain the best candidate, the estimator as given"
     yield from _widen(found)
     if found.improving and reason not in ("space_exhausted", "interrupted"):

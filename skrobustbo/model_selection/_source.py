@@ -109,8 +109,6 @@ class OptimizerSource:
         self._asked: list[Evaluation] = []
         self.n_used = self._n_done = 0.0
         self._diverged = False
-        default = before.default
-        self._n_outside = int(default is not None and default.is_outside)
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -159,7 +157,8 @@ class OptimizerSource:
             return len(self._asked) + self._n_left
         if self.optimizer.policy.repeats:
             return self._n_iter
-        return int(min(self._n_iter, self.optimizer.space.size + self._n_outside))
+        n_points = self.optimizer.space.size + self._before.n_outside
+        return int(min(self._n_iter, n_points))
 
     @property
     def _n_left(self) -> int:
@@ -179,7 +178,7 @@ class OptimizerSource:
         expected = self._stops.expected(len(self.trials), self._n_done)
         if expected is None:
             return self.optimizer.horizon
-        new = max(self.n_used + n, expected) - self._n_outside
+        new = max(self.n_used + n, expected) - self._before.n_outside
         return int(min(self._planned, self.optimizer._trials.n_before + new))
 
     def _ask(self, n: int, horizon: int | None) -> list[Evaluation]:
@@ -234,7 +233,9 @@ class OptimizerSource:
                 rules.delta,
                 rules.margin,
                 # The number of candidates that the first run planned.
-                (self.optimizer.horizon or self.n_planned) - n_before + self._n_outside,
+                (self.optimizer.horizon or self.n_planned)
+                - n_before
+                + self._before.n_outside,
                 score=self._score,
                 beliefs=self._beliefs,
             )
@@ -354,7 +355,7 @@ class OptimizerSource:
         """Return the predictions for each candidate, before and after the search."""
         mean, std = np.full((2, len(self.trials)), np.nan)
         # The score of an estimator as given that no model knows stands for itself.
-        for i in range(self._n_outside):
+        for i in range(self._before.n_outside):
             mean[i] = self.trials[i].mean_score(self.metric)
         if self.found:
             inside = [i for i, trial in enumerate(self.trials) if not trial.is_outside]
