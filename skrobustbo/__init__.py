@@ -1,4 +1,4 @@
-"""Bayesian hyperparameter search that does not get stuck."""
+"""Bayesian hyperparameter search that is hard to trap."""
 
 from importlib.metadata import version
 
