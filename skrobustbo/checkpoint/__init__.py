@@ -1,11 +1,11 @@
 """Checkpoints of searches: a journal in SQLite that a later call of `fit` takes up."""
 
+from skrobustbo.checkpoint._events import TEXT, Asked
 from skrobustbo.checkpoint._fingerprint import Parts as Parts
 from skrobustbo.checkpoint._fingerprint import describe, describe_data, shortened
 from skrobustbo.checkpoint._journal import Journal, open_journal
 from skrobustbo.checkpoint._lock import CheckpointError, NotBegun
 from skrobustbo.checkpoint._reader import Contents, read_contents
-from skrobustbo.checkpoint._records import TEXT, Asked
 from skrobustbo.checkpoint._store import damaged
 
 __all__ = [

@@ -1,33 +1,26 @@
-"""Reading a checkpoint without the search that wrote it, while it runs or after."""
+"""What has happened in a search, as its log has it, or a file without the search."""
 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from skrobustbo._trials import FoldId, FoldResult
-from skrobustbo.checkpoint import _records as records
+from skrobustbo._trials import Done, FoldId, FoldResult
+from skrobustbo.checkpoint import _events as events
 from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._lock import is_locked
 from skrobustbo.checkpoint._snapshot import missing, snapshot
 
-#: Candidates that a checkpoint may have.
-_MOST = 2**31
 
-
-@dataclass(frozen=True)
+@dataclass
 class Contents:
-    """What is in a checkpoint, checked as far as that goes without the search.
+    """What has happened in a search, checked as far as that goes without the search.
 
     Attributes
     ----------
-    path : str
-        The file.
-    header : dict
-        ``search`` (descriptions of all that is compared), ``outline`` (what
-        readers are shown), ``seed``, ``horizon``, ``versions``, ``n_splits`` and
-        ``n_samples``.
+    started : Started
+        What it began with.
     rounds : list of list of Asked
         The candidates, round by round, in the order asked.
     folds : dict of int to dict
@@ -35,23 +28,43 @@ class Contents:
     lost : set of (int, int)
         Folds whose results could not be written.
     runs : list of FitCall
-        The calls of `fit` that wrote it, at least one.
+        The calls of `fit`, at least one if it has started.
+    path : str
+        The file, if it was read without the search.
     is_running : bool or None
         Whether the search goes on; None if that cannot be told here.
     """
 
-    path: str
-    header: dict[str, Any]
-    rounds: list[list[records.Asked]]
-    folds: dict[int, dict[int, FoldResult]]
-    lost: set[FoldId]
-    runs: list[records.FitCall]
-    is_running: bool | None
+    started: events.Started = field(default_factory=events.Started)
+    rounds: list[list[events.Asked]] = field(default_factory=list)
+    folds: dict[int, dict[int, FoldResult]] = field(default_factory=dict)
+    lost: set[FoldId] = field(default_factory=set)
+    runs: list[events.FitCall] = field(default_factory=list)
+    path: str = ""
+    is_running: bool | None = None
 
     @property
-    def n_folds(self) -> int:
-        """Number of results."""
-        return sum(map(len, self.folds.values()))
+    def done(self) -> list[Done]:
+        """All results."""
+        return [
+            ((candidate, split), fold)
+            for candidate, splits in self.folds.items()
+            for split, fold in splits.items()
+        ]
+
+    @property
+    def n_asked(self) -> int:
+        """Number of candidates."""
+        return sum(map(len, self.rounds))
+
+    def take(self, key: FoldId, fold: FoldResult | None) -> None:
+        """Take a fold in, in the place of an earlier result of the same one."""
+        candidate, split = key
+        if fold is None:
+            self.lost.add(key)
+        else:
+            self.lost.discard(key)
+            self.folds.setdefault(candidate, {})[split] = fold
 
 
 def read_contents(path: Any) -> Contents:
@@ -72,49 +85,31 @@ def read_contents(path: Any) -> Contents:
         raise missing(name)
     # Asked first: a search that ends while it is read has not been killed.
     is_held = is_locked(name)
-    with snapshot(name) as copy, closing(store.Store(copy, called=name)) as file:
+    with snapshot(name) as copy, closing(store.FileStore(copy, called=name)) as file:
         try:
-            return contents_of(file, is_held)
-        except records.Malformed as error:
+            found = contents_of(file)
+        except events.Malformed as error:
             raise store.damaged(name, str(error)) from error
+    found.path, found.is_running = name, events.is_alive(found.runs[-1], is_held)
+    return found
 
 
-def contents_of(file: store.Store, is_held: bool | None = None) -> Contents:
-    """Return what is in an open checkpoint, of which the lock is held or not.
+def contents_of(log: store.ListStore | store.FileStore) -> Contents:
+    """Return what has happened, by the events in a store.
 
     Raises
     ------
     Malformed
-        If a row is not what it should be.
+        If an event is not what it should be.
     """
-    ((_, body),) = file.rows("header", 1, records.MAX_HEADER)
-    header = records.read_header(body)
-    calls = file.bodies("run", records.MAX_RUNS, records.MAX_RUN)
-    runs = [records.read_run(body) for body in calls]
-    records.require(bool(runs), "runs")
-    candidates = file.bodies("candidate", _MOST, records.MAX_BODY)
-    rounds = records.read_rounds(candidates)
-    folds, lost = _read_folds(file, header, len(candidates))
-    is_running = records.is_alive(runs[-1], is_held)
-    return Contents(file.path, header, rounds, folds, lost, runs, is_running)
-
-
-def _read_folds(
-    file: store.Store, header: dict[str, Any], n_candidates: int
-) -> tuple[dict[int, dict[int, FoldResult]], set[FoldId]]:
-    """Return the results, and of which folds they could not be written."""
-    n_splits = header["n_splits"]
-    most = n_candidates * n_splits
-    predicts = "honest_score" in header["search"].get("settings", {})
-    reader = records.FoldReader(None, train=None, n_classes=0 if predicts else None)
-    folds: dict[int, dict[int, FoldResult]] = {}
-    lost = set()
-    for number, body in file.rows("fold", most, reader.longest):
-        records.require(0 <= number < most, "unknown folds")
-        candidate, split = divmod(number, n_splits)
-        fold = reader.read(body, split)
-        if fold is None:
-            lost.add((candidate, split))
-        else:
-            folds.setdefault(candidate, {})[split] = fold
-    return folds, lost
+    (started,) = log.read("header")
+    calls = {call.number: call for call in log.read("run")}
+    events.require(bool(calls) and list(calls) == list(range(len(calls))), "runs")
+    rounds = events.in_rounds(log.read("candidate"))
+    found = Contents(started, rounds, runs=list(calls.values()))
+    n_candidates = found.n_asked
+    for (candidate, split), fold in log.read("fold"):
+        is_known = candidate < n_candidates and split < started.n_splits
+        events.require(is_known, "unknown folds")
+        found.take((candidate, split), fold)
+    return found

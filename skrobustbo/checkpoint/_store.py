@@ -1,8 +1,9 @@
-"""The file: an SQLite database of numbered, digested rows, checked before use.
+"""Where events are kept: a list in memory, or a file, an SQLite database.
 
-Every file has a random number of its own, that of its only header row, which is part of
-the digest of every row: a row that comes from another file is never believed, whatever
-has put it there.
+A file has a table of digested rows for each kind of event, numbered in the order in
+which they came. It has a random number of its own, that of its only header row, which
+is part of the digest of every row: a row that comes from another file is never
+believed, whatever has put it there.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import os
 import secrets
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from skrobustbo._names import printable
+from skrobustbo.checkpoint import _events as events
 from skrobustbo.checkpoint._lock import (
     NEW,
     CheckpointError,
@@ -27,12 +29,13 @@ from skrobustbo.checkpoint._lock import (
 )
 from skrobustbo.checkpoint._snapshot import Key, hold, opened, release
 
-Row = tuple[int, str]
+#: Events by their kinds, which are the tables of a file.
+Tables = dict[str, list[Any]]
 
 #: "skrb": tells our files from those of other applications.
 APPLICATION_ID = 0x736B7262
 #: To be raised when an older reader would misread the file.
-VERSION = 6
+VERSION = 7
 TABLES = ("header", "split", "candidate", "fold", "run")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
@@ -145,8 +148,46 @@ def damaged(path: str, what: str) -> CheckpointError:
     )
 
 
-class Store:
-    """An open checkpoint.
+class ListStore:
+    """Keeps events in lists.
+
+    Parameters
+    ----------
+    tables : dict of list
+        What a search begins with: its start, its splits and its first call.
+
+    Attributes
+    ----------
+    number : int
+        What tells it from others.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.number = secrets.randbits(63)
+        self._tables = {"candidate": [], "fold": [], **tables}
+
+    def read(self, kind: str) -> list[Any]:
+        """Return the events of a kind."""
+        return self._tables[kind]
+
+    def add(self, kind: str, new: Sequence[Any]) -> None:
+        """Keep more events of a kind."""
+        self._tables[kind] += new
+
+
+#: How events of each kind are written and read, and how long their rows may be; those
+#: of folds are as long as their form says, those of splits as their reader.
+_KINDS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any], int]] = {
+    "header": (events.write, events.read_started, 64_000_000),
+    "split": (str, str, events.MAX_PREDICTED),
+    "candidate": (events.write_candidate, events.read_candidate, events.MAX_BODY),
+    "fold": (events.write_fold, events.read_fold, events.MAX_PREDICTED),
+    "run": (events.write, events.read_call, 1_000_000),
+}
+
+
+class FileStore:
+    """Keeps events in a file.
 
     Parameters
     ----------
@@ -159,6 +200,8 @@ class Store:
     ----------
     number : int
         The file's own random number.
+    form : FoldForm
+        What its folds have in common, as far as that is known.
 
     Raises
     ------
@@ -171,6 +214,7 @@ class Store:
         with self._reading():
             self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
         self._held: Key | None = None
+        self.form = events.FoldForm(None, train=None)
         try:
             self._check()
             self._held = hold(path)
@@ -221,58 +265,62 @@ class Store:
         (value,) = self._db.execute(query).fetchone()
         return value
 
-    def rows(self, table: str, most: int, length: int) -> list[Row]:
-        """Return the rows of a table in order, intact ones only.
-
-        Parameters
-        ----------
-        table : str
-            One of `TABLES`.
-        most, length : int
-            How many rows there may be, and how long one.
+    def read(self, kind: str) -> list[Any]:
+        """Return the events of a kind in order, all of them, and all intact.
 
         Raises
         ------
         CheckpointError
-            If a row is not what was written, or there is more than there may be.
+            If a row is not what was written, or is missing or too long.
+        Malformed
+            If an event is not what it should be.
         """
+        _, read, longest = _KINDS[kind]
+        longest = self.form.longest if kind == "fold" else longest
         with self._reading():
-            n_rows = self._one(f"SELECT count(*) FROM {table}")
-            self._require(n_rows <= most, f"too much in its table {table}")
             # SQLite refuses a longer row before it reads it. Its function length()
             # would not do: it looks no further than the first NUL.
-            limit = min(length + _LONG, _LONGEST)
+            limit = min(longest + _LONG, _LONGEST)
             self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
             try:
-                found = self._db.execute(
-                    f"SELECT number, body, digest FROM {table} ORDER BY number"
+                rows = self._db.execute(
+                    f"SELECT number, body, digest FROM {kind} ORDER BY number"
                 ).fetchall()
             finally:
                 self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        for number, body, digest in found:
-            expected = _digest(self.number, table, number, body)
-            is_intact = isinstance(body, str) and digest == expected
-            self._require(is_intact, f"row {number} of its table {table}")
-        return [(number, body) for number, body, _ in found]
+        first = self.number if kind == "header" else 0
+        for expected, (number, body, digest) in enumerate(rows, first):
+            self._require(number == expected, f"{kind}s are missing")
+            written = _digest(self.number, kind, number, body)
+            is_intact = isinstance(body, str) and digest == written
+            self._require(is_intact, f"row {number} of its table {kind}")
+        found = [read(body) for _, body, _ in rows]
+        if kind == "header":
+            self.form = found[0].form
+        elif kind == "fold":
+            for event in found:
+                self.form.check(event)
+        return found
 
-    def bodies(self, table: str, most: int, length: int) -> list[str]:
-        """Return what `rows` does of a table whose rows are numbered from 0 on."""
-        found = self.rows(table, most, length)
-        is_whole = [number for number, _ in found] == list(range(len(found)))
-        self._require(is_whole, f"{table}s are missing")
-        return [body for _, body in found]
-
-    def add(self, table: str, rows: Iterable[Row], *, replace: bool = False) -> None:
-        """Add rows to a table, all or none of them, or put them in others' place.
+    def add(self, kind: str, new: Sequence[Any]) -> None:
+        """Add events, all or none of them.
 
         Raises
         ------
         CheckpointError
             If they cannot be written, for want of space for example.
+        Exception
+            Whatever a value of the user's raises; Malformed for what would be refused.
         """
+        bodies = [_written(kind, event) for event in new]
+        if kind == "fold":  # a search has checked what else is in it
+            for body, event in zip(bodies, new, strict=True):
+                events.require(len(body) <= self.form.longest, "the length of a fold")
+                self.form.check(event)
         try:
-            verb = "REPLACE" if replace else "INSERT"
-            _insert(self._db, self.number, {table: rows}, verb)
+            last = self._one(f"SELECT max(number) FROM {kind}")
+            first = 0 if last is None else last + 1
+            _insert(self._db, self.number, {kind: enumerate(bodies, first)})
         except sqlite3.Error as error:
             raise _unwritten(self.path, error) from error
 
@@ -285,23 +333,30 @@ class Store:
             release(self._held)
 
 
-def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:
-    """Write a new checkpoint, which is there as a whole or not at all.
+def create(path: str, tables: Tables) -> FileStore:
+    """Return a new checkpoint, which is there as a whole or not at all.
 
     Parameters
     ----------
     path : str
         Where `exists` finds none.
-    header : str
-        The body of the header row.
-    tables : dict of str to list of rows
-        Rows of other tables.
+    tables : dict of list
+        What a search begins with, as in a `ListStore`.
 
     Raises
     ------
     CheckpointError
         If it cannot be written, or files of others are in its way.
     """
+    try:
+        rows = {kind: [_written(kind, e) for e in new] for kind, new in tables.items()}
+        for body in tables["split"]:
+            events.read_split(body, tables["header"][0].n_samples)
+    except Exception as error:  # whatever a value of the user's raises
+        raise CheckpointError(
+            f"The checkpoint {path!r} cannot hold this search ({error}): "
+            "leave out 'checkpoint'."
+        ) from error
     new, number = path + NEW, secrets.randbelow(2**63)
     try:
         # A log that outlived the file of before would be replayed into this one.
@@ -310,11 +365,14 @@ def create(path: str, header: str, tables: dict[str, list[Row]]) -> None:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE))
         with closing(sqlite3.connect(new, isolation_level=None)) as db:
             db.executescript(_SETTINGS + _FIRST)
-            _insert(db, number, {"header": [(number, header)], **tables})
+            numbered = {kind: enumerate(bodies) for kind, bodies in rows.items()}
+            numbered["header"] = enumerate(rows["header"], number)
+            _insert(db, number, numbered)
             db.execute("PRAGMA journal_mode = WAL")
         os.replace(new, path)
     except (sqlite3.Error, OSError) as error:
         raise _unwritten(path, error) from error
+    return FileStore(path)
 
 
 def _remove_leftover(path: str, new: str) -> None:
@@ -327,20 +385,29 @@ def _remove_leftover(path: str, new: str) -> None:
     remove_beside(new)
 
 
+def _written(kind: str, event: Any) -> str:
+    """Return the row of an event, which can be read for sure."""
+    write, read, longest = _KINDS[kind]
+    body = write(event)
+    events.require(len(body) <= longest, f"the length of a {kind}")
+    if kind != "fold":  # it may hold what a policy of the user's says
+        read(body)
+    return body
+
+
 def _insert(
     db: sqlite3.Connection,
     file_number: int,
-    tables: Mapping[str, Iterable[Row]],
-    verb: str = "INSERT",
+    tables: Mapping[str, Iterable[tuple[int, str]]],
 ) -> None:
-    """Insert rows, or replace others by them, in one transaction."""
+    """Insert numbered rows in one transaction."""
     db.execute("BEGIN IMMEDIATE")
     with db:  # which ends the transaction, whatever happens
-        for table, rows in tables.items():
+        for kind, rows in tables.items():
             digested = [
-                (n, body, _digest(file_number, table, n, body)) for n, body in rows
+                (n, body, _digest(file_number, kind, n, body)) for n, body in rows
             ]
-            db.executemany(f"{verb} INTO {table} VALUES (?, ?, ?)", digested)
+            db.executemany(f"INSERT INTO {kind} VALUES (?, ?, ?)", digested)
 
 
 def _unwritten(path: str, error: Exception) -> CheckpointError:

@@ -170,8 +170,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
 
 
 def _loaded(contents: Contents) -> LoadedSearch:
-    header, last = contents.header, contents.runs[-1]
-    outline = header["outline"]
+    started, last = contents.started, contents.runs[-1]
+    outline = started.outline
     space = _space(contents)
 
     def choice(branch: int, name: str, index: int) -> Any:
@@ -186,27 +186,27 @@ def _loaded(contents: Contents) -> LoadedSearch:
         path=contents.path,
         trials=[record_of(trial, metric) for trial in over],
         n_unfinished=len(trials) - len(over),
-        n_folds=contents.n_folds,
+        n_folds=len(contents.done),
         status=_status(contents),
         stop_reason=last.reason,
         running_time=_running_time(contents),
         estimator=outline["estimator"],
         policy=outline["policy"],
         n_iter=last.n_iter,
-        n_splits=header["n_splits"],
-        n_samples=header["n_samples"],
-        random_state=header["seed"],
+        n_splits=started.n_splits,
+        n_samples=started.n_samples,
+        random_state=started.seed,
         metrics=metrics,
         metric=metric,
         space=space,
-        settings=header["search"],
-        versions=header["versions"],
+        settings=started.search,
+        versions=started.versions,
     )
 
 
 def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
     """Return the metric of the scores, None where there is a single one."""
-    metric: str | None = contents.header["outline"]["metric"]
+    metric: str | None = contents.started.outline["metric"]
     if not metrics or metric in metrics:
         return metric if metrics else None
     if metric is None and len(metrics) == 1:
@@ -241,7 +241,7 @@ def _space(contents: Contents) -> list[Branch]:
     try:
         return [
             {name: _choices(found) for name, found in branch.items()}
-            for branch in contents.header["outline"]["branches"]
+            for branch in contents.started.outline["branches"]
         ]
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
         raise damaged(contents.path, "its choices") from e
@@ -259,7 +259,7 @@ def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:
     of those stopped, of those of which one failed, and of those in flight. In flight
     are the last of them, unless the search has ended.
     """
-    n_splits, outline = contents.header["n_splits"], contents.header["outline"]
+    n_splits, outline = contents.started.n_splits, contents.started.outline
     short = [trial for trial in trials if len(trial.folds) < n_splits]
     in_flight = {trial.number for trial in short}
     if outline["racing"]:

@@ -302,7 +302,7 @@ def _check_scoring(before: str, now: str) -> None:
 
 def _of_checkpoint(search: Search, data: Data, space: Space) -> PreviousCandidates:
     found = read_contents(_checkpoint_path(search))
-    searched, n_splits = found.header["search"], found.header["n_splits"]
+    searched, n_splits = found.started.search, found.started.n_splits
     trials, metrics = trials_in(found, partial(_choice, searched["space"], space))
     # Not stopped, finished, and evaluated with all of a resource.
     whole = [

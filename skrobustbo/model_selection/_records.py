@@ -82,13 +82,13 @@ def trials_in(contents: Contents, choice: Choice) -> tuple[Trials, list[str]]:
     CheckpointError
         If a candidate is none of the space that the checkpoint describes.
     """
-    folds = (fold for splits in contents.folds.values() for fold in splits.values())
     # Failures of before the metrics were known have no names.
-    named = (f.test_scores for f in folds if SINGLE not in f.test_scores)
+    scores = (fold.test_scores for _, fold in contents.done)
+    named = (found for found in scores if SINGLE not in found)
     metrics = list(next(named, {}))
     trials = []
     try:
-        branches = contents.header["outline"]["branches"]
+        branches = contents.started.outline["branches"]
         for number, asked in enumerate(chain(*contents.rounds)):
             params = _params(asked, number, branches, choice)
             trial = Trial(params, branch=asked.branch)

@@ -76,7 +76,7 @@ def committed(setup, folder):
             if source.exists():
                 (Path(copy) / source.name).write_bytes(source.read_bytes())
         db = sqlite3.connect(Path(copy) / path.name)
-        folds = [number for (number,) in db.execute("SELECT number FROM fold")]
+        folds = [json.loads(body) for (body,) in db.execute("SELECT body FROM fold")]
         bodies = dict(db.execute("SELECT number, body FROM candidate"))
         db.close()
     branches = space_of(setup).branches
@@ -87,7 +87,7 @@ def committed(setup, folder):
         else branches[row["branch"]].params_from_json(row["params"])
         for number, row in rows.items()
     }
-    return {fold_key(asked[n // N_SPLITS], _ROWS[n % N_SPLITS]) for n in folds}
+    return {fold_key(asked[f["candidate"]], _ROWS[f["split"]]) for f in folds}
 
 
 #: The training rows of each split, as the estimator sees them.

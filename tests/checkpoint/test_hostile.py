@@ -24,22 +24,27 @@ from sklearn.datasets import load_iris
 from skrobustbo import Categorical, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import CheckpointError
-from skrobustbo.checkpoint._lock import LOCK, NEW
-from skrobustbo.checkpoint._records import (
+from skrobustbo.checkpoint._events import (
     Asked,
-    FoldReader,
+    FoldForm,
     Malformed,
     dumps,
+    in_rounds,
     loads,
     max_split,
     read_fold,
-    read_rounds,
     read_split,
-    write_candidate,
     write_fold,
     write_split,
 )
-from skrobustbo.checkpoint._store import APPLICATION_ID, TABLES, VERSION, Store, _digest
+from skrobustbo.checkpoint._lock import LOCK, NEW
+from skrobustbo.checkpoint._store import (
+    APPLICATION_ID,
+    TABLES,
+    VERSION,
+    FileStore,
+    _digest,
+)
 from skrobustbo.watching import main
 
 X, y = load_iris(return_X_y=True)
@@ -206,7 +211,7 @@ def test_flipped_bits_of_the_schema_are_found_or_harmless(path):
         data[i] ^= 1
         path.write_bytes(data)
         try:
-            Store(str(path)).close()
+            FileStore(str(path)).close()
         except CheckpointError:
             refused += 1
     assert refused > 6 * len(names)
@@ -282,7 +287,9 @@ def said_of(path):
 @pytest.mark.parametrize("table", TABLES)
 def test_nothing_in_a_file_reaches_the_terminal_as_it_is(table, original, path, capsys):
     with closing(sqlite3.connect(path)) as db:
-        number, body = db.execute(f"SELECT number, body FROM {table}").fetchone()
+        # Of several about the same thing, the last one counts.
+        query = f"SELECT number, body FROM {table} ORDER BY number DESC"
+        number, body = db.execute(query).fetchone()
     places = list(texts(json.loads(body)))
     assert places
     for place in places:
@@ -436,7 +443,7 @@ def test_the_runs_are_checked(changes, path):
 
 def test_what_a_call_was_is_shown_as_text(path, capsys):
     settings = {"n_iter": "\x1b[2J\n" * 1000, "max_time": "None"}
-    change(path, "run", 0, edited(settings=settings))
+    change(path, "run", 1, edited(settings=settings))  # the end of the call
     make(path, verbose=1).fit(X, y)
     (line,) = [p for p in capsys.readouterr().out.splitlines() if "Resumed" in p]
     assert "; n_iter was \\x1b[2J\\n" in line
@@ -591,35 +598,39 @@ def test_folds_round_trip_and_have_one_form():
         n_test_samples=3,
         fit_time=0.5,
     )
-    np.testing.assert_equal(vars(read_fold(write_fold(good))), vars(good))
+    key, found = read_fold(write_fold(((4, 1), good)))
+    assert key == (4, 1)
+    np.testing.assert_equal(vars(found), vars(good))
+    assert read_fold(write_fold(((4, 1), None))) == ((4, 1), None)
     alone = {SINGLE: 0.0}
     failed = FoldResult(alone, alone, fit_error="E" * 200_000, fit_time=0.5)
-    rows = [write_fold(fold) for fold in (good, failed)]
-    for order in (rows, rows[::-1]):
-        form = FoldReader(None, train=True)
-        errors = [form.read(row, 0).fit_error for row in order]
-        assert sorted(len(error or "") for error in errors) == [0, 100_000]
-    assert FoldReader(["b", "a"], train=True).read(rows[0], 0) is not None
+    folds = [read_fold(write_fold(((0, 0), fold))) for fold in (good, failed)]
+    assert sorted(len(fold.fit_error or "") for _, fold in folds) == [0, 100_000]
+    for order in (folds, folds[::-1]):
+        form = FoldForm(None, train=True)
+        for fold in order:
+            form.check(fold)
+    FoldForm(["b", "a"], train=True).check(folds[0])
     for metrics, train in ((None, False), (["a", "b"], True), ([], True)):
-        form = FoldReader(metrics, train=train)
+        form = FoldForm(metrics, train=train)
         with pytest.raises(Malformed):
-            [form.read(row, 0) for row in rows]
-    form = FoldReader(None, train=None)
-    form.read(rows[0], 0)
+            [form.check(fold) for fold in folds]
+    form = FoldForm(None, train=None)
+    form.check(folds[0])
     for other in ({"a": 1.0}, {"a": 1.0, "c": 1.0}):
         with pytest.raises(Malformed, match="metrics"):
-            form.read(write_fold(replace(good, test_scores=other)), 0)
+            form.check(((0, 0), replace(good, test_scores=other)))
 
 
 def test_rounds():
     said = {"label": "told", "mean": -np.inf, "std": 0.5}
     asked = [Asked(0, {"a": i}, None, said) for i in range(5)]
-    rows = [write_candidate(*each) for each in zip([0, 0, 1, 2, 2], asked, strict=True)]
-    assert read_rounds(rows) == [asked[:2], asked[2:3], asked[3:]]
-    assert read_rounds([]) == []
+    rows = zip([0, 0, 1, 2, 2], asked, strict=True)
+    assert in_rounds(rows) == [asked[:2], asked[2:3], asked[3:]]
+    assert in_rounds([]) == []
     for bad in ([1], [0, 2], [0, 1, 0]):
         with pytest.raises(Malformed, match="round"):
-            read_rounds([write_candidate(k, asked[0]) for k in bad])
+            in_rounds([(k, asked[0]) for k in bad])
 
 
 # A full disk --------------------------------------------------------------------------

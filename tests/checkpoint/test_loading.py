@@ -23,8 +23,9 @@ from sklearn.pipeline import Pipeline
 from fake_estimators import Noisy, search_of
 from skrobustbo import Categorical, Integer, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo.checkpoint import CheckpointError
+from skrobustbo.checkpoint._events import Started
 from skrobustbo.checkpoint._snapshot import snapshot
-from skrobustbo.checkpoint._store import VERSION, Store, create
+from skrobustbo.checkpoint._store import VERSION, FileStore, create
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -300,17 +301,20 @@ def test_calls_are_counted_when_they_do_something(written):
     loaded = load_checkpoint(written)
     assert (loaded.n_iter, len(loaded.trials), loaded.status) == (10, 10, "finished")
     with closing(sqlite3.connect(written)) as db:
-        assert db.execute("SELECT count(*) FROM run").fetchone() == (2,)
+        runs = [json.loads(body) for (body,) in db.execute("SELECT body FROM run")]
+    assert {run["number"] for run in runs} == {0, 1}
 
 
 WRITER = """
 import sys
 import time
-from skrobustbo.checkpoint._store import Store
-store = Store(sys.argv[1])
+from skrobustbo._trials import FoldResult
+from skrobustbo.checkpoint._store import FileStore
+store = FileStore(sys.argv[1])
 store._db.execute("PRAGMA wal_autocheckpoint = 5")  # the log begins again all the time
 for i in range(10**9):
-    store.add("fold", [(i, "x" * (i % 9000))])
+    result = FoldResult({"": 0.5}, fit_error="x" * (i % 9000))
+    store.add("fold", [((i, 0), result)])
     time.sleep(0.005)  # on a busy machine, readers must get their turn
     if i == 50:
         print("begun", flush=True)
@@ -318,7 +322,10 @@ for i in range(10**9):
 
 
 def test_copies_are_whole_while_the_log_begins_again(path):
-    create(str(path), "{}", {})
+    outline = {"estimator": "E", "policy": "P", "metric": None, "racing": False}
+    outline |= {"n_in_flight": 1, "branches": [{"a": None}]}
+    started = Started(outline=outline, n_splits=1, n_samples=1)
+    create(str(path), {"header": [started], "split": []}).close()
     command = [sys.executable, "-c", WRITER, str(path)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     writer = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
@@ -326,9 +333,9 @@ def test_copies_are_whole_while_the_log_begins_again(path):
         writer.stdout.readline()
         counts = []
         for _ in range(15):
-            with snapshot(str(path)) as copy, closing(Store(copy)) as store:
-                rows = store.rows("fold", 10**9, 10**9)
-            assert [number for number, _ in rows] == list(range(len(rows)))
+            with snapshot(str(path)) as copy, closing(FileStore(copy)) as store:
+                rows = store.read("fold")
+            assert [number for (number, _), _ in rows] == list(range(len(rows)))
             counts.append(len(rows))
         assert writer.poll() is None
     finally:
@@ -344,21 +351,26 @@ def test_a_copy_is_taken_again_where_the_log_began_again(written, monkeypatch):
     from skrobustbo.checkpoint import _snapshot
 
     n_copied, copy_all = [], shutil.copyfileobj
-    source = Store(str(written))
-    source.add("fold", [(99, "{}")])
+    source = FileStore(str(written))
+    n_folds = len(source.read("fold"))
+    source.add("fold", [((99, 0), None)])
 
     def slowly(file, target):
         copy_all(file, target)
         n_copied.append(target)
         if len(n_copied) == 1:
             source._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            source.add("fold", [(100, "{}")])
+            source.add("fold", [((100, 0), None)])
 
     monkeypatch.setattr(_snapshot.shutil, "copyfileobj", slowly)
-    with closing(source), snapshot(str(written)) as copy, closing(Store(copy)) as store:
-        rows = store.rows("fold", 10**6, 10**6)
+    with (
+        closing(source),
+        snapshot(str(written)) as copy,
+        closing(FileStore(copy)) as store,
+    ):
+        folds = store.read("fold")
     assert len(n_copied) == 4
-    assert [number for number, _ in rows][-2:] == [99, 100]
+    assert folds[n_folds:] == [((99, 0), None), ((100, 0), None)]
 
 
 # What is refused ----------------------------------------------------------------------
@@ -478,7 +490,7 @@ BAD_RUNS = [
 
 @pytest.mark.parametrize("changes", BAD_RUNS, ids=str)
 def test_runs_are_checked(changes, written):
-    change(written, "run", 0, edited(**changes))
+    change(written, "run", 1, edited(**changes))
     refused(written, "is damaged .*run")
     with pytest.raises(CheckpointError, match="is damaged"):
         make(written).fit(X, y)
@@ -495,16 +507,15 @@ def test_folds_and_rows_are_checked(written):
 
 def test_huge_counts_cost_nothing(written):
     change(written, "header", 0, edited(n_splits=2**52, horizon=2**52))
-    # The rows of folds are numbered by it.
     loaded = load_checkpoint(written)
     assert (len(loaded.trials), loaded.n_unfinished) == (0, 8)
 
 
 def test_a_search_on_another_machine(written):
     """Its process cannot be asked for from here."""
-    change(written, "run", 0, edited(machine="", ended=None, reason=None))
+    change(written, "run", 1, edited(machine="", ended=None, reason=None))
     assert load_checkpoint(written).status is None
-    change(written, "run", 0, edited(ended=1e9, reason="tol"))
+    change(written, "run", 1, edited(ended=1e9, reason="tol"))
     assert load_checkpoint(written).status == "finished"
 
 

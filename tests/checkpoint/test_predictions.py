@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skrobustbo import Integer, RobustBayesSearchCV
 from skrobustbo._trials import SINGLE, FoldResult
 from skrobustbo.checkpoint import CheckpointError
-from skrobustbo.checkpoint._records import FoldReader, Malformed, read_fold, write_fold
+from skrobustbo.checkpoint._events import FoldForm, Malformed, read_fold, write_fold
 from skrobustbo.checkpoint._store import _digest
 
 X, y = make_classification(60, 5, flip_y=0.2, random_state=0)
@@ -211,15 +211,17 @@ def test_predictions_where_there_are_none(tmp_path):
 
 def test_predictions_that_are_no_record(tmp_path):
     fold = FoldResult({SINGLE: 0.5}, None, 2, 0.1, 0.1)
-    row = write_fold(fold)
+    row = write_fold(((0, 0), fold))
     for bad in ([], "uint8", 3, {}):
         with pytest.raises(Malformed, match="predictions"):
             read_fold(json.dumps({**json.loads(row), "predictions": bad}))
-    FoldReader([], train=False).read(row, 0)
-    codes = write_fold(replace(fold, predictions=np.zeros(2, dtype="u1")))
+    FoldForm([], train=False).check(((0, 0), fold))
+    codes = read_fold(
+        write_fold(((0, 0), replace(fold, predictions=np.zeros(2, dtype="u1"))))
+    )
     for n_classes, n_rows in ((None, [2]), (0, [2]), (1, [3])):
-        form = FoldReader([], train=False, n_classes=n_classes, n_rows=n_rows)
+        form = FoldForm([], train=False, n_classes=n_classes, n_rows=n_rows)
         with pytest.raises(Malformed, match="predictions"):
-            form.read(codes, 0)
-    form = FoldReader([], train=False, n_classes=1, n_rows=[2])
-    assert len(form.read(codes, 0).predictions) == 2
+            form.check(codes)
+    FoldForm([], train=False, n_classes=1, n_rows=[2]).check(codes)
+    assert len(codes[1].predictions) == 2

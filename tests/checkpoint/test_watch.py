@@ -173,7 +173,7 @@ def test_a_terminal_shows_it_in_place(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_ends_it_cleanly(written):
-    change(written, "run", 0, edited(ended=None, reason=None, machine=""))
+    change(written, "run", 1, edited(ended=None, reason=None, machine=""))
     watcher = begin([*WATCH, str(written), "--interval", "600"])
     assert watcher.stdout.readline().startswith("candidate 0:")
     watcher.send_signal(signal.SIGINT)
@@ -182,7 +182,7 @@ def test_ctrl_c_ends_it_cleanly(written):
 
 
 def test_pauses_grow_with_what_reading_takes(written, monkeypatch):
-    change(written, "run", 0, edited(ended=None, reason=None, machine=""))
+    change(written, "run", 1, edited(ended=None, reason=None, machine=""))
     pauses, read = [], _command.load_checkpoint
 
     def slowly(path):
@@ -217,12 +217,12 @@ def test_once(written, capsys):
 
 def test_a_search_whose_process_is_gone(written, capsys):
     """Its number may be another process's by now, as after a container starts again."""
-    change(written, "run", 0, edited(ended=None, reason=None, pid=os.getpid()))
+    change(written, "run", 1, edited(ended=None, reason=None, pid=os.getpid()))
     Path(f"{written}.skrobustbo-lock").write_text(f"skrobustbo {os.getpid()}\n")
     for words in ([], ["--once"]):
         assert main(["watch", str(written), *words]) == 1
         assert "Its process has ended: repeat the call" in capsys.readouterr().out
-    change(written, "run", 0, edited(ended=2e9, reason="error"))
+    change(written, "run", 1, edited(ended=2e9, reason="error"))
     assert main(["watch", str(written)]) == 1
     assert "Ended with an error: repeat the call" in capsys.readouterr().out
 
@@ -232,7 +232,7 @@ def test_a_search_that_is_taken_up_again_is_running(written):
     with locked(str(written)):
         assert load_checkpoint(written).status == "running"
     assert load_checkpoint(written).status == "finished"
-    change(written, "run", 0, edited(ended=None, reason=None, machine="far"))
+    change(written, "run", 1, edited(ended=None, reason=None, machine="far"))
     assert load_checkpoint(written).status is None
     with locked(str(written)):
         assert load_checkpoint(written).status == "running"

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 import warnings
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -20,8 +21,9 @@ from sklearn.datasets import load_iris
 
 from skrobustbo import Integer, Real, RobustBayesSearchCV, load_checkpoint
 from skrobustbo._trials import SINGLE, FoldResult
-from skrobustbo.checkpoint import Asked, CheckpointError, _records, open_journal
-from skrobustbo.checkpoint._records import FoldReader, Malformed
+from skrobustbo.checkpoint import Asked, CheckpointError, _store, open_journal
+from skrobustbo.checkpoint._events import Malformed, Started
+from skrobustbo.checkpoint._store import create
 from skrobustbo.evaluation._checks import result_of
 from skrobustbo.space import Space
 from skrobustbo.watching import main
@@ -144,16 +146,18 @@ class Source:
         return [self.read(record) for record in noted]
 
 
+OUTLINE = {"estimator": "E", "policy": "P", "metric": "a", "racing": False,
+           "n_in_flight": 1, "branches": [{"a": None, "n": None}]}  # fmt: skip
+
+
 def journal_of(path, metrics, n_splits):
     """Return the context of a journal, and what to begin it with."""
-    outline = {"estimator": "E", "policy": "P", "metric": "a", "racing": False,
-               "n_in_flight": 1, "branches": [{"a": None, "n": None}]}  # fmt: skip
     splits = [(np.arange(100), np.arange(100, 150))] * n_splits
 
     def begin(journal):
         settings = {"seed": 0, "n_iter": np.int64(1), "drawn": False}
         parts = {"settings": {"honest_score": "True"}}
-        journal.begin(lambda: parts, outline=lambda: outline, **settings)
+        journal.begin(lambda: parts, outline=lambda: OUTLINE, **settings)
         told = {"n_samples": np.int64(150), "metrics": metrics, "train": False}
         journal.open(lambda: splits, **told, n_classes=0)
         return journal
@@ -348,14 +352,16 @@ def test_a_lost_fold_costs_no_other_and_is_fitted_again(path, capsys):
     assert Known.n_scores == 2 * n_scores
 
 
-def test_nothing_is_learned_of_a_fold_that_is_lost():
-    reader = FoldReader(None, train=None)
-    for lost in ({"a" * 5_000_000: 0.5}, {"a": object()}):
-        with pytest.raises((TypeError, Malformed)):
-            reader.written(FoldResult(lost), 0)
-    assert reader.written(FoldResult({"b": 0.5}), 0)
-    with pytest.raises(Malformed, match="metrics"):
-        reader.written(FoldResult({"a": 0.5}), 0)
+def test_nothing_is_learned_of_a_fold_that_is_lost(path):
+    started = Started(outline=OUTLINE, n_splits=1, n_samples=1)
+    with closing(create(str(path), {"header": [started], "split": []})) as store:
+        for lost in ({"a" * 5_000_000: 0.5}, {"a": object()}):
+            with pytest.raises((TypeError, Malformed)):
+                store.add("fold", [((0, 0), FoldResult(lost))])
+        store.add("fold", [((0, 0), FoldResult({"b": 0.5}))])
+        with pytest.raises(Malformed, match="metrics"):
+            store.add("fold", [((0, 0), FoldResult({"a": 0.5}))])
+        assert len(store.read("fold")) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*only by its name")
@@ -382,13 +388,14 @@ def test_what_cannot_be_a_candidate_ends_the_writing_only(path, monkeypatch, cap
     with monkeypatch.context() as patch:
         n_written = [0]
 
-        def write_candidate(number, asked):
+        def write_candidate(event):
+            number, asked = event
             n_written[0] += 1
             said = {**asked.said, "mean": "odd"} if n_written[0] > 2 else asked.said
-            return _write_candidate(number, replace(asked, said=said))
+            return write((number, replace(asked, said=said)))
 
-        _write_candidate = _records.write_candidate
-        patch.setattr(_records, "write_candidate", write_candidate)
+        write, *rest = _store._KINDS["candidate"]
+        patch.setitem(_store._KINDS, "candidate", (write_candidate, *rest))
         with pytest.warns(
             UserWarning, match="A candidate could not be written"
         ) as said:

@@ -1,4 +1,9 @@
-"""What is in a row: all that is known of a search as JSON, and back, checked."""
+"""The events of a search, and the rows of JSON that they are in a file.
+
+There are four kinds, and splits: a search has started, candidates are asked, a fold is
+measured, a call of `fit` has begun or ended. Of several rows about the same fold, or
+the same call, the last one counts. Each kind has one writer and one reader.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +15,27 @@ import os
 import platform
 import time
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._forms import Count, has_form
-from skrobustbo._trials import COLUMNS, SINGLE, FoldResult, Trial
+from skrobustbo._trials import COLUMNS, SINGLE, FoldId, FoldResult, Trial
 
 Split = tuple[NDArray[Any], NDArray[Any]]
+Event = TypeVar("Event")
 
 #: Characters kept of the traceback of a failed fit, its end.
 MAX_ERROR = 100_000
 #: Characters that a candidate, or a fold without predictions, may take; and a fold with
 #: them, which is nearly what SQLite takes.
 MAX_BODY, MAX_PREDICTED = 4_000_000, 999_000_000
-#: Splits that a checkpoint may have.
-MAX_SPLITS = 1_000_000
 
 
 class Malformed(ValueError):
@@ -54,6 +59,11 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, bool | int) else float(value)
 
 
+def write(event: Any) -> str:
+    """Return the row of an event that consists of JSON types."""
+    return dumps(vars(event))
+
+
 def loads(body: str) -> dict[str, Any]:
     """Return the JSON object of a text; Malformed if it is none."""
     try:
@@ -64,6 +74,15 @@ def loads(body: str) -> dict[str, Any]:
     return value
 
 
+def made(kind: Callable[..., Event], record: Any, what: str) -> Event:
+    """Return a record as the dataclass, or the dict, of its parts.
+
+    Malformed unless they are those of the annotations, in names and in forms.
+    """
+    check_parts(record, _forms_of(kind), what)
+    return kind(**record)
+
+
 def check_parts(record: Any, forms: Mapping[str, Any], what: str) -> None:
     """Raise Malformed unless a record has parts of these names and forms."""
     whole = isinstance(record, dict) and record.keys() == forms.keys()
@@ -72,56 +91,91 @@ def check_parts(record: Any, forms: Mapping[str, Any], what: str) -> None:
     require(not wrong, f"{', '.join(wrong)} of {what}")
 
 
-# The header ---------------------------------------------------------------------------
+@cache
+def _forms_of(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+# The start of a search ----------------------------------------------------------------
 
 #: What stands for a choice that is described rather than written.
 TEXT = "$text"
-Outline = dict[str, Any]
-
-#: Characters that a header may have.
-MAX_HEADER = 64_000_000
 _SOME = Annotated[Count, lambda count: count > 0]
-_HEADER = {
-    "search": dict[str, dict[str, str]],
-    "outline": dict[str, Any],
-    "seed": Annotated[int, lambda seed: 0 <= seed < 2**32],
-    "horizon": _SOME,
-    "versions": dict[str, str],
-    "n_splits": _SOME,
-    "n_samples": _SOME,
-}
-#: The names of the estimator and of the policy, the metric searched for (None if that
-#: is the only one), whether candidates are raced, the groups of candidates side by
-#: side, and for each branch of the space its parameters: None for numbers, otherwise
-#: the choices.
-_OUTLINE = {
-    "estimator": str,
-    "policy": str,
-    "metric": str | None,
-    "racing": bool,
-    "n_in_flight": Count,
-    "branches": Annotated[list[Annotated[dict[str, list[Any] | None], bool]], bool],
-}
 
 
-def read_header(body: str) -> dict[str, Any]:
-    """Return the header in a row; Malformed if it is not one."""
-    require(len(body) <= MAX_HEADER, "the length of its header")
-    header = loads(body)
-    check_parts(header, _HEADER, "its header")
-    check_parts(header["outline"], _OUTLINE, "its outline")
-    return header
+class Outline(TypedDict):
+    """What readers are shown of a search.
+
+    The names of the estimator and of the policy, the metric searched for (None if that
+    is the only one), whether candidates are raced, the groups of candidates side by
+    side, and for each branch of the space its parameters: None for numbers, otherwise
+    the choices.
+    """
+
+    estimator: str
+    policy: str
+    metric: str | None
+    racing: bool
+    n_in_flight: Count
+    branches: Annotated[list[Annotated[dict[str, list[Any] | None], bool]], bool]
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a search began with.
+
+    Attributes
+    ----------
+    search : dict of dict of str
+        Descriptions of all that is compared.
+    seed : int
+        What everything is drawn with.
+    horizon : int
+        The number of candidates planned by the first call.
+    outline : dict
+        What readers are shown; nothing without a file.
+    versions : dict of str to str
+        Those of the packages that began it; nothing without a file.
+    n_splits, n_samples : int
+        Folds of a candidate, and rows of the data.
+    """
+
+    search: dict[str, dict[str, str]] = field(default_factory=dict)
+    seed: Annotated[int, lambda seed: 0 <= seed < 2**32] = 0
+    horizon: _SOME = 1
+    outline: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    n_splits: _SOME = 0
+    n_samples: _SOME = 0
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Descriptions of the settings that are compared."""
+        return self.search.get("settings", {})
+
+    @property
+    def form(self) -> FoldForm:
+        """What its folds have in common, as far as that is known."""
+        predicts = "honest_score" in self.settings
+        return FoldForm(None, train=None, n_classes=0 if predicts else None)
+
+
+def read_started(body: str) -> Started:
+    """Return the start in a row; Malformed if it is none."""
+    started = made(Started, loads(body), "its header")
+    made(Outline, started.outline, "its outline")
+    return started
 
 
 # Folds --------------------------------------------------------------------------------
 
+#: Which fold it is, and its result; None if that could not be written.
+Measured = tuple[FoldId, FoldResult | None]
+_KEY = ("candidate", "split")
 
-#: The row of a fold whose result could not be written: it is fitted again.
-LOST = '{"lost":true}'
 
-
-class FoldReader:
-    """Reads the rows of folds, which look alike within a search.
+class FoldForm:
+    """What the folds of a search have in common.
 
     The writer checks with it what it writes, so that a file never has a row that is
     refused later.
@@ -154,38 +208,11 @@ class FoldReader:
         self._train, self._n_classes, self._n_rows = train, n_classes, n_rows
         self.longest = MAX_BODY if n_classes is None else MAX_PREDICTED
 
-    def read(self, body: str, split: int) -> FoldResult | None:
-        """Return the result in a row, None for one that was lost.
-
-        Raises
-        ------
-        Malformed
-            If it does not look as it should, or not like those before.
-        """
-        if body == LOST:
-            return None
-        fold = read_fold(body)
-        self.check(fold, split)
-        return fold
-
-    def written(self, fold: FoldResult, split: int) -> str:
-        """Return the row of a result, which `read` takes for sure.
-
-        The row itself need not be read for that: what a search has checked is of the
-        form of a `FoldResult`.
-
-        Raises
-        ------
-        Exception
-            Whatever a value of the user's raises; Malformed for what would be refused.
-        """
-        body = write_fold(fold)
-        require(len(body) <= self.longest, "the length of a fold")
-        self.check(fold, split)
-        return body
-
-    def check(self, fold: FoldResult, split: int) -> None:
+    def check(self, event: Measured) -> None:
         """Raise Malformed unless a fold looks as it should, and like those before."""
+        (_, split), fold = event
+        if fold is None:
+            return
         has_train, names = fold.train_scores is not None, self._names
         require(self._train in (None, has_train), "training scores")
         for scores in (fold.test_scores, fold.train_scores):
@@ -208,32 +235,41 @@ class FoldReader:
             require(bool((values < (self._n_classes or 0)).all()), "predictions")
 
 
-_FOLD = get_type_hints(FoldResult, include_extras=True)
-
-
-def write_fold(fold: FoldResult) -> str:
-    """Return the row of a fold's result."""
-    error, kept = fold.fit_error, fold.predictions
-    record = {
-        **vars(fold),
-        "fit_error": None if error is None else str(error)[-MAX_ERROR:],
-        "predictions": None if kept is None else _write_predictions(kept),
-    }
+def write_fold(event: Measured) -> str:
+    """Return the row of a fold."""
+    key, fold = event
+    record: dict[str, Any] = dict(zip(_KEY, key, strict=True))
+    if fold is not None:
+        error, kept = fold.fit_error, fold.predictions
+        record |= vars(fold)
+        record["fit_error"] = None if error is None else str(error)[-MAX_ERROR:]
+        record["predictions"] = None if kept is None else _write_predictions(kept)
     return dumps(record)
 
 
-def read_fold(body: str) -> FoldResult:
-    """Return the result that `write_fold` wrote."""
+def read_fold(body: str) -> Measured:
+    """Return the fold that `write_fold` wrote."""
     record = loads(body)
+    candidate, split = (record.pop(name, None) for name in _KEY)
+    require(has_form(candidate, Count) and has_form(split, Count), "which fold it is")
+    if not record:
+        return (candidate, split), None
     if record.get("predictions") is not None:
         record["predictions"] = _read_predictions(record["predictions"])
-    check_parts(record, _FOLD, "a fold")
-    return FoldResult(**record)
+    return (candidate, split), made(FoldResult, record, "a fold")
 
 
 # Arrays -------------------------------------------------------------------------------
 
-_ARRAY = {"type": str, "shape": list[Count], "data": str}
+
+class Packed(TypedDict):
+    """An array as a record."""
+
+    type: str
+    shape: list[Count]
+    data: str
+
+
 #: What rows of the data are, by name: their numbers, or a mask.
 _OF_ROWS = {kind.name: kind for kind in map(np.dtype, ("<i8", "?"))}
 #: What predictions are: numbers, or places in the list of classes.
@@ -241,7 +277,7 @@ _NUMBERS = ("<f4", "<f8", "u1", "<u2", "<u4")
 _OF_PREDICTIONS = {kind.name: kind for kind in map(np.dtype, _NUMBERS)}
 
 
-def _write_array(kind: str, shape: Sequence[int], data: bytes) -> dict[str, Any]:
+def _write_array(kind: str, shape: Sequence[int], data: bytes) -> Packed:
     text = base64.b64encode(data).decode("ascii")
     return {"type": kind, "shape": list(shape), "data": text}
 
@@ -250,16 +286,16 @@ def _read_array(
     record: Any, types: Mapping[str, np.dtype[Any]], what: str
 ) -> tuple[np.dtype[Any], list[int], bytes]:
     """Return the type, the shape and the bytes that `_write_array` wrote."""
-    check_parts(record, _ARRAY, what)
-    require(record["type"] in types and len(record["shape"]) in (1, 2), what)
+    array = made(Packed, record, what)
+    require(array["type"] in types and len(array["shape"]) in (1, 2), what)
     try:
-        data = base64.b64decode(record["data"], validate=True)
+        data = base64.b64decode(array["data"], validate=True)
     except ValueError as error:
         raise Malformed(what) from error
-    return types[record["type"]], record["shape"], data
+    return types[array["type"]], array["shape"], data
 
 
-def _write_predictions(values: NDArray[Any]) -> dict[str, Any]:
+def _write_predictions(values: NDArray[Any]) -> Packed:
     kind = values.dtype.name
     # Not packed: what is read is never larger than the file.
     data = values.astype(_OF_PREDICTIONS[kind]).tobytes()
@@ -275,14 +311,11 @@ def _read_predictions(record: Any) -> NDArray[Any]:
 
 # Splits -------------------------------------------------------------------------------
 
-_SPLIT = {"train": Any, "test": Any}
-
 
 def write_split(split: tuple[Any, Any]) -> str:
     """Return the row of a split: training and test rows, numbers or a mask."""
-    return dumps(
-        {name: _write_rows(rows) for name, rows in zip(_SPLIT, split, strict=True)}
-    )
+    train, test = map(_write_rows, split)
+    return dumps({"train": train, "test": test})
 
 
 def max_split(n_samples: int) -> int:
@@ -295,7 +328,7 @@ def _most_rows(n_samples: int) -> int:
     return 100 * n_samples + 10_000
 
 
-def _write_rows(rows: Any) -> dict[str, Any]:
+def _write_rows(rows: Any) -> Packed:
     array = np.asarray(rows)
     kind = "bool" if array.dtype.kind == "b" else "int64"
     values = array.astype(_OF_ROWS[kind])
@@ -308,9 +341,8 @@ def read_split(body: str, n_samples: int) -> Split:
     """Return the split that `write_split` wrote, rows of `n_samples`."""
     require(len(body) <= max_split(n_samples), "a long split")
     record = loads(body)
-    check_parts(record, _SPLIT, "a split")
-    train, test = (_read_rows(record[name], n_samples) for name in _SPLIT)
-    return train, test
+    require(record.keys() == {"train", "test"}, "the parts of a split")
+    return _read_rows(record["train"], n_samples), _read_rows(record["test"], n_samples)
 
 
 def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
@@ -338,6 +370,10 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
 # Candidates ---------------------------------------------------------------------------
 
 
+def _is_amount(resource: Any) -> bool:
+    return has_form(resource, Count | None)
+
+
 @dataclass(frozen=True)
 class Asked:
     """A candidate just asked, as a journal keeps it.
@@ -358,7 +394,7 @@ class Asked:
 
     branch: Annotated[int, lambda branch: branch >= -1]
     params: dict[str, Any]
-    resource: float | None
+    resource: Annotated[float | None, _is_amount]
     said: dict[str, Any]
     horizon: _SOME | None = None
 
@@ -368,36 +404,34 @@ class Asked:
         return json.dumps([self.branch, self.params, self.resource], sort_keys=True)
 
 
-_ASKED = get_type_hints(Asked, include_extras=True)
-_CANDIDATE = {"round": Count, **_ASKED, "resource": Count | None}
-_OF_TRIAL = get_type_hints(Trial, include_extras=True)
+_OF_TRIAL = _forms_of(Trial)
 _SAID = {part: _OF_TRIAL[part] for part in COLUMNS.values()}
 
 
-def write_candidate(number_of_round: int, asked: Asked) -> str:
-    """Return the row of a candidate asked in a round."""
-    return dumps({"round": number_of_round, **vars(asked)})
+def write_candidate(event: tuple[int, Asked]) -> str:
+    """Return the row of a candidate, which has the number of its round."""
+    number, asked = event
+    return dumps({"round": number, **vars(asked)})
 
 
 def read_candidate(body: str) -> tuple[int, Asked]:
     """Return the round and the candidate that `write_candidate` wrote."""
-    require(len(body) <= MAX_BODY, "the length of a candidate")
-    record = {"horizon": None, **loads(body)}  # which earlier versions did not write
-    check_parts(record, _CANDIDATE, "a candidate")
-    check_parts(record["said"], _SAID, "a candidate")
-    return record.pop("round"), Asked(**record)
+    record = loads(body)
+    number = record.pop("round", None)
+    require(has_form(number, Count), "a round")
+    asked = made(Asked, record, "a candidate")
+    check_parts(asked.said, _SAID, "a candidate")
+    return number, asked
 
 
-def read_rounds(bodies: Sequence[str]) -> list[list[Asked]]:
+def in_rounds(asked: Iterable[tuple[int, Asked]]) -> list[list[Asked]]:
     """Return candidates, round by round, in the order asked."""
     rounds: list[list[Asked]] = []
-    for body in bodies:
-        number, asked = read_candidate(body)
-        require(len(rounds) - 1 <= number <= len(rounds), "a round")
-        require(bool(rounds) or number == 0, "a round")
+    for number, each in asked:
         if number == len(rounds):
             rounds.append([])
-        rounds[-1].append(asked)
+        require(number == len(rounds) - 1, "a round")
+        rounds[-1].append(each)
     return rounds
 
 
@@ -405,8 +439,6 @@ def read_rounds(bodies: Sequence[str]) -> list[list[Asked]]:
 
 #: The latest time that a clock may show.
 _LAST = 1e11
-#: Runs that a checkpoint may have, and characters of one.
-MAX_RUNS, MAX_RUN = 1_000_000, 1_000_000
 _Time = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
 _Pid = Annotated[int, lambda pid: 0 <= pid <= 2**31]
 
@@ -417,6 +449,8 @@ class FitCall:
 
     Attributes
     ----------
+    number : int
+        Its place among the calls of a search, from 0.
     started, ended : float
         Seconds since the epoch; None if it has not ended, or was killed.
     pid : int
@@ -431,6 +465,7 @@ class FitCall:
         Why it ended.
     """
 
+    number: Count
     started: _Time
     pid: _Pid
     machine: str
@@ -445,29 +480,16 @@ class FitCall:
         return self.n_iter, self.settings, self.reason
 
 
-_RUN = get_type_hints(FitCall, include_extras=True)
-
-
-def begun(n_iter: int, settings: Mapping[str, str]) -> FitCall:
+def begun(number: int, n_iter: int, settings: Mapping[str, str]) -> FitCall:
     """Return the call of `fit` that begins here and now."""
-    return FitCall(now(), os.getpid(), _machine(), int(n_iter), dict(settings))
+    return FitCall(number, now(), os.getpid(), _machine(), int(n_iter), dict(settings))
 
 
-def write_run(run: FitCall) -> str:
-    """Return the row of a run; Malformed if it could not be read."""
-    body = dumps(vars(run))
-    read_run(body)
-    return body
-
-
-def read_run(body: str) -> FitCall:
-    """Return the run of a row; Malformed if it is none."""
-    record = loads(body)
-    check_parts(record, _RUN, "a run")
-    run = FitCall(**record)
-    has_ended = run.ended is not None
-    require((run.reason is not None) == has_ended, "the end of a run")
-    return run
+def read_call(body: str) -> FitCall:
+    """Return the call of a row; Malformed if it is none."""
+    call = made(FitCall, loads(body), "a run")
+    require((call.reason is None) == (call.ended is None), "the end of a run")
+    return call
 
 
 def is_alive(run: FitCall, is_held: bool | None) -> bool | None:
