@@ -1,8 +1,9 @@
 """The events of a search, and the rows of JSON that they are in a file.
 
-There are four kinds, and splits: a search has started, candidates are asked, a fold is
-measured, a call of `fit` has begun or ended. Of several rows about the same fold, or
-the same call, the last one counts. Each kind has one writer and one reader.
+A search has started, with its splits; a candidate is asked; a fold is measured; a
+candidate is over without all of its folds; a call of `fit` has begun or ended. Of
+several events about the same fold, or the same call, the last one counts. Each kind has
+one writer and one reader.
 """
 
 from __future__ import annotations
@@ -107,16 +108,13 @@ class Outline(TypedDict):
     """What readers are shown of a search.
 
     The names of the estimator and of the policy, the metric searched for (None if that
-    is the only one), whether candidates are raced, the groups of candidates side by
-    side, and for each branch of the space its parameters: None for numbers, otherwise
-    the choices.
+    is the only one), and for each branch of the space its parameters: None for numbers,
+    otherwise the choices.
     """
 
     estimator: str
     policy: str
     metric: str | None
-    racing: bool
-    n_in_flight: Count
     branches: Annotated[list[Annotated[dict[str, list[Any] | None], bool]], bool]
 
 
@@ -261,15 +259,7 @@ def read_fold(body: str) -> Measured:
 
 # Arrays -------------------------------------------------------------------------------
 
-
-class Packed(TypedDict):
-    """An array as a record."""
-
-    type: str
-    shape: list[Count]
-    data: str
-
-
+_ARRAY = {"type": str, "shape": list[Count], "data": str}
 #: What rows of the data are, by name: their numbers, or a mask.
 _OF_ROWS = {kind.name: kind for kind in map(np.dtype, ("<i8", "?"))}
 #: What predictions are: numbers, or places in the list of classes.
@@ -277,7 +267,7 @@ _NUMBERS = ("<f4", "<f8", "u1", "<u2", "<u4")
 _OF_PREDICTIONS = {kind.name: kind for kind in map(np.dtype, _NUMBERS)}
 
 
-def _write_array(kind: str, shape: Sequence[int], data: bytes) -> Packed:
+def _write_array(kind: str, shape: Sequence[int], data: bytes) -> dict[str, Any]:
     text = base64.b64encode(data).decode("ascii")
     return {"type": kind, "shape": list(shape), "data": text}
 
@@ -286,16 +276,16 @@ def _read_array(
     record: Any, types: Mapping[str, np.dtype[Any]], what: str
 ) -> tuple[np.dtype[Any], list[int], bytes]:
     """Return the type, the shape and the bytes that `_write_array` wrote."""
-    array = made(Packed, record, what)
-    require(array["type"] in types and len(array["shape"]) in (1, 2), what)
+    check_parts(record, _ARRAY, what)
+    require(record["type"] in types and len(record["shape"]) in (1, 2), what)
     try:
-        data = base64.b64decode(array["data"], validate=True)
+        data = base64.b64decode(record["data"], validate=True)
     except ValueError as error:
         raise Malformed(what) from error
-    return types[array["type"]], array["shape"], data
+    return types[record["type"]], record["shape"], data
 
 
-def _write_predictions(values: NDArray[Any]) -> Packed:
+def _write_predictions(values: NDArray[Any]) -> dict[str, Any]:
     kind = values.dtype.name
     # Not packed: what is read is never larger than the file.
     data = values.astype(_OF_PREDICTIONS[kind]).tobytes()
@@ -328,7 +318,7 @@ def _most_rows(n_samples: int) -> int:
     return 100 * n_samples + 10_000
 
 
-def _write_rows(rows: Any) -> Packed:
+def _write_rows(rows: Any) -> dict[str, Any]:
     array = np.asarray(rows)
     kind = "bool" if array.dtype.kind == "b" else "int64"
     values = array.astype(_OF_ROWS[kind])
@@ -370,10 +360,6 @@ def _read_rows(record: Any, n_samples: int) -> NDArray[Any]:
 # Candidates ---------------------------------------------------------------------------
 
 
-def _is_amount(resource: Any) -> bool:
-    return has_form(resource, Count | None)
-
-
 @dataclass(frozen=True)
 class Asked:
     """A candidate just asked, as a journal keeps it.
@@ -394,7 +380,7 @@ class Asked:
 
     branch: Annotated[int, lambda branch: branch >= -1]
     params: dict[str, Any]
-    resource: Annotated[float | None, _is_amount]
+    resource: float | None
     said: dict[str, Any]
     horizon: _SOME | None = None
 
@@ -433,6 +419,18 @@ def in_rounds(asked: Iterable[tuple[int, Asked]]) -> list[list[Asked]]:
         require(number == len(rounds) - 1, "a round")
         rounds[-1].append(each)
     return rounds
+
+
+def write_over(candidate: int) -> str:
+    """Return the row of a candidate that is over, although folds are missing."""
+    return dumps({"candidate": candidate})
+
+
+def read_over(body: str) -> int:
+    """Return the candidate that `write_over` wrote."""
+    record = loads(body)
+    check_parts(record, {"candidate": Count}, "a candidate that is over")
+    return int(record["candidate"])
 
 
 # Runs ---------------------------------------------------------------------------------

@@ -334,8 +334,7 @@ class Journal:
         With `in_turn` its turn is kept, too: that of folds of which the search depends
         on which came first.
         """
-        # As long as candidates are noted, every one is.
-        if not self._is_noting and key[0] >= self._known.n_asked:
+        if key[0] >= self._known.n_asked:  # candidates are not noted any more
             return
         if in_turn:
             self._n_turns += 1
@@ -347,6 +346,14 @@ class Journal:
         except Exception as error:  # whatever a value of the user's raises
             self._warn("result of a fold", error, "fits the fold again")
             self._add("fold", [(key, None)])
+
+    def over(self, trial: Evaluation) -> None:
+        """Keep that a candidate is over, if folds of it are missing."""
+        known, number = self._known, trial.number
+        is_short = len(trial.folds) < known.started.n_splits
+        if is_short and number < known.n_asked and number not in known.over:
+            known.over.add(number)
+            self._add("over", [number])
 
     def _add(self, kind: str, new: list[Any]) -> None:
         """Keep events, and before the first of them this call."""

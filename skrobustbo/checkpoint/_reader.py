@@ -27,6 +27,8 @@ class Contents:
         The results of each candidate by split.
     lost : set of (int, int)
         Folds whose results could not be written.
+    over : set of int
+        Candidates of which no more folds are fitted, although some are missing.
     runs : list of FitCall
         The calls of `fit`, at least one if it has started.
     path : str
@@ -39,6 +41,7 @@ class Contents:
     rounds: list[list[events.Asked]] = field(default_factory=list)
     folds: dict[int, dict[int, FoldResult]] = field(default_factory=dict)
     lost: set[FoldId] = field(default_factory=set)
+    over: set[int] = field(default_factory=set)
     runs: list[events.FitCall] = field(default_factory=list)
     path: str = ""
     is_running: bool | None = None
@@ -56,15 +59,6 @@ class Contents:
     def n_asked(self) -> int:
         """Number of candidates."""
         return sum(map(len, self.rounds))
-
-    def take(self, key: FoldId, fold: FoldResult | None) -> None:
-        """Take a fold in, in the place of an earlier result of the same one."""
-        candidate, split = key
-        if fold is None:
-            self.lost.add(key)
-        else:
-            self.lost.discard(key)
-            self.folds.setdefault(candidate, {})[split] = fold
 
 
 def read_contents(path: Any) -> Contents:
@@ -107,9 +101,14 @@ def contents_of(log: store.ListStore | store.FileStore) -> Contents:
     events.require(bool(calls) and list(calls) == list(range(len(calls))), "runs")
     rounds = events.in_rounds(log.read("candidate"))
     found = Contents(started, rounds, runs=list(calls.values()))
+    measured = dict(log.read("fold"))  # of several of one fold, the last one
     n_candidates = found.n_asked
-    for (candidate, split), fold in log.read("fold"):
+    for (candidate, split), fold in measured.items():
         is_known = candidate < n_candidates and split < started.n_splits
         events.require(is_known, "unknown folds")
-        found.take((candidate, split), fold)
+        if fold is not None:
+            found.folds.setdefault(candidate, {})[split] = fold
+    found.lost = {key for key, fold in measured.items() if fold is None}
+    found.over = set(log.read("over"))
+    events.require(all(number < n_candidates for number in found.over), "what is over")
     return found

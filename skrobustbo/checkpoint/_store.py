@@ -36,7 +36,7 @@ Tables = dict[str, list[Any]]
 APPLICATION_ID = 0x736B7262
 #: To be raised when an older reader would misread the file.
 VERSION = 7
-TABLES = ("header", "split", "candidate", "fold", "run")
+TABLES = ("header", "split", "candidate", "fold", "over", "run")
 _COLUMNS = "number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL"
 _SCHEMA = {name: f"CREATE TABLE {name} ({_COLUMNS})" for name in TABLES}
 #: What makes a file one of ours.
@@ -164,7 +164,7 @@ class ListStore:
 
     def __init__(self, tables: Tables) -> None:
         self.number = secrets.randbits(63)
-        self._tables = {"candidate": [], "fold": [], **tables}
+        self._tables: Tables = {kind: [] for kind in TABLES} | tables
 
     def read(self, kind: str) -> list[Any]:
         """Return the events of a kind."""
@@ -182,6 +182,7 @@ _KINDS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any], int]] = {
     "split": (str, str, events.MAX_PREDICTED),
     "candidate": (events.write_candidate, events.read_candidate, events.MAX_BODY),
     "fold": (events.write_fold, events.read_fold, events.MAX_PREDICTED),
+    "over": (events.write_over, events.read_over, 1_000),
     "run": (events.write, events.read_call, 1_000_000),
 }
 

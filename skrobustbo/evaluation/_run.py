@@ -282,6 +282,7 @@ class SearchRun:
             self._check_returned(folds)
         take_folds(trial, folds, self.metrics or ())
         trial.estimate = candidate.estimate
+        self.journal.over(trial)
         self.source.tell(trial)
 
     def _check_returned(self, folds: Iterable[FoldResult]) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from skrobustbo._names import canonical, shown
 from skrobustbo.checkpoint import TEXT, describe, describe_data, shortened
-from skrobustbo.evaluation import Schedule
 from skrobustbo.model_selection._checks import keeps_predictions, metric_of
 from skrobustbo.model_selection._settings import Data, Search, racing_of, resource_of
 from skrobustbo.policies import make_policy
@@ -163,8 +162,6 @@ def outline(search: Search, space: Space) -> dict[str, Any]:
         "estimator": type(search.estimator).__name__,
         "policy": canonical(policy) if named else type(policy).__name__,
         "metric": metric_of(search),
-        "racing": bool(search.racing),
-        "n_in_flight": Schedule.named(search.schedule, search.batch_size).n_in_flight,
         "branches": [
             {name: _choices(d) for name, d in branch.dimensions.items()}
             for branch in space.branches

@@ -211,6 +211,39 @@ def test_races(schedule, path):
     assert loaded.n_unfinished == 0
 
 
+@pytest.mark.parametrize("schedule", ["rounds", "window"])
+@pytest.mark.filterwarnings("ignore")  # of fits that fail
+def test_a_race_that_raised(schedule, path):
+    """What was stopped is told from what was under way."""
+    told = []
+
+    def spoil(trial):
+        told.append(trial)
+        if len(told) == 9:
+            raise KeyboardInterrupt
+
+    settings = {"racing": True, "schedule": schedule, "batch_size": 3, "cv": KFold(4)}
+    settings |= {"n_iter": 16, "refit": False, "checkpoint": path}
+    with pytest.raises(KeyboardInterrupt):
+        search_of(Noisy(fail_above=0.6), on_trial=spoil, **settings).fit(X, y)
+    loaded = load_checkpoint(path)
+    known = {trial["number"]: trial for trial in loaded.trials}
+    assert known.keys() >= {trial["number"] for trial in told}
+    for trial in told:
+        assert known[trial["number"]]["status"] == trial["status"]
+    assert {"stopped", "failed"} & {trial["status"] for trial in told}
+    n_over = len(loaded.trials)
+    search = search_of(Noisy(fail_above=0.6), **settings).fit(X, y)
+    loaded = load_checkpoint(path)
+    same_table(loaded, search)
+    assert (len(loaded.trials), loaded.n_unfinished) == (16, 0)
+    assert n_over < 16
+    change(path, "over", 0, lambda body: '{"candidate": 99}')
+    refused(path, "is damaged .what is over")
+    change(path, "over", 0, lambda body: '{"candidate": "0"}')
+    refused(path, "is damaged .candidate of a candidate that is over")
+
+
 def test_a_search_that_was_stopped(path):
     def stop(trial):
         if trial["number"] == 4:
@@ -322,8 +355,8 @@ for i in range(10**9):
 
 
 def test_copies_are_whole_while_the_log_begins_again(path):
-    outline = {"estimator": "E", "policy": "P", "metric": None, "racing": False}
-    outline |= {"n_in_flight": 1, "branches": [{"a": None}]}
+    outline = {"estimator": "E", "policy": "P", "metric": None}
+    outline["branches"] = [{"a": None}]
     started = Started(outline=outline, n_splits=1, n_samples=1)
     create(str(path), {"header": [started], "split": []}).close()
     command = [sys.executable, "-c", WRITER, str(path)]
@@ -425,8 +458,6 @@ BAD_OUTLINES = [
     {"estimator": 3},
     {"policy": None},
     {"metric": ["a"]},
-    {"racing": 1},
-    {"n_in_flight": -1},
     {"branches": []},
     {"branches": [{}]},
     {"branches": [3]},

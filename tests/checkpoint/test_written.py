@@ -146,8 +146,8 @@ class Source:
         return [self.read(record) for record in noted]
 
 
-OUTLINE = {"estimator": "E", "policy": "P", "metric": "a", "racing": False,
-           "n_in_flight": 1, "branches": [{"a": None, "n": None}]}  # fmt: skip
+OUTLINE = {"estimator": "E", "policy": "P", "metric": "a",
+           "branches": [{"a": None, "n": None}]}  # fmt: skip
 
 
 def journal_of(path, metrics, n_splits):
