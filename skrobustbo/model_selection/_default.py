@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,9 +48,9 @@ def default_of(
             if any(place_of(space, earlier) == place for earlier, _ in told):
                 return None, "the estimator as given is known from 'previous'"
             return Evaluation(Trial(point)), ""
-    said = dict(zip(COLUMNS.values(), (DEFAULT, math.nan, math.nan), strict=True))
-    outside = Evaluation(Trial(params, branch=-1), said=said, number=0)
-    return outside, (
+    trial = Trial(params, branch=-1, label=DEFAULT)
+    said = {part: getattr(trial, part) for part in COLUMNS.values()}
+    return Evaluation(trial, said=said, number=0), (
         "candidate 0 is the estimator as given: outside the space, so no model learnt "
         "from it"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -43,7 +44,7 @@ def evaluation_of(
     if asked.branch < 0:
         if default is None or asked_of(default, space).point != asked.point:
             raise ValueError("not the estimator as given")
-        return default
+        return replace(default, said=asked.said)
     branch = space.branches[asked.branch]
     params = branch.params_from_json(asked.params)
     evaluation = Evaluation(Trial(params), asked.resource, asked.said)

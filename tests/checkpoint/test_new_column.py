@@ -30,10 +30,11 @@ X, y = load_iris(return_X_y=True)
 path = sys.argv[1]
 
 
-def make(n_iter, **settings):
+def make(n_iter, estimator=None, **settings):
     space = {"n_neighbors": Integer(1, 30)}
+    estimator = estimator or KNeighborsClassifier()
     settings = {"n_iter": n_iter, "n_initial_points": 3, "random_state": 0, **settings}
-    return RobustBayesSearchCV(KNeighborsClassifier(), space, **settings)
+    return RobustBayesSearchCV(estimator, space, **settings)
 
 
 def column(search):
@@ -54,6 +55,10 @@ for racing in (None, "confident"):
     first = column(search)
     assert column(search.resume(X, y, n_iter=2))[:4] == first
 assert len(column(make(4, previous=path).fit(X, y))) == 4
+outside = make(4, estimator=KNeighborsClassifier(40), include_default=True).fit(X, y)
+assert outside.cv_results_["params"][0] == {"n_neighbors": 40}
+first = column(outside)
+assert column(outside.resume(X, y, n_iter=2))[:4] == first
 optimizer = Optimizer.from_dict(again.optimizer_.to_dict())
 assert len(optimizer.history_) == 6
 assert main(["watch", path]) == 0
