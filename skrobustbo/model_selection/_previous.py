@@ -238,29 +238,48 @@ def _point(space: Space, params: Params, score: float) -> _Point:
 # Reading ------------------------------------------------------------------------------
 
 
+#: A table of results, what its only score is of in words (None if that is not known),
+#: and whether it is of the same data.
+_Earlier = tuple[Any, str | None, bool]
+
+
 def _read(search: Search, data: Data, space: Space) -> PreviousCandidates:
     """Return the candidates of `previous`, whatever it is."""
     previous = search.previous
     if isinstance(previous, PreviousCandidates):
         return previous
+    is_path = isinstance(previous, str | os.PathLike)
+    is_search = hasattr(previous, "cv_results_")
+    is_table = isinstance(previous, Mapping) or hasattr(previous, "iloc")
+    if not (is_path or is_search or is_table):
+        unfitted = hasattr(previous, "fit") and not isinstance(previous, type)
+        raise ValueError(
+            "The 'previous' of RobustBayesSearchCV must be a fitted search, the path "
+            "of a checkpoint, the cv_results_ of a search, a table of it or a "
+            f"PreviousCandidates. Got {'an unfitted ' if unfitted else ''}{previous!r} "
+            "instead."
+        )
+    earlier: _Earlier = previous, None, True
     try:
-        if isinstance(previous, str | os.PathLike):
-            return _of_checkpoint(search, data, space)
-        if hasattr(previous, "cv_results_"):
-            return _of_search(search, data)
-        if isinstance(previous, Mapping) or hasattr(previous, "iloc"):
-            return from_cv_results(previous, _metric(search, previous))
+        if is_path:
+            earlier = _of_checkpoint(search, data, space)
+        elif is_search:
+            earlier = _of_search(search, data)
+        results, before, same_data = earlier
+        metric = _metric(search, results)
+        if metric is None and before is not None:
+            now = describe(search.scoring)
+            if before != now:
+                raise ValueError(
+                    "Expected scores of the metric that is searched for, got those of "
+                    f"{printable(before)} for {now}; give PreviousCandidates scores "
+                    "that can be compared."
+                )
+        return from_cv_results(results, metric, same_data=same_data)
     except CheckpointError:
         raise
     except ValueError as error:
         raise about("'previous'", error) from None
-    unfitted = hasattr(previous, "fit") and not isinstance(previous, type)
-    raise ValueError(
-        "The 'previous' of RobustBayesSearchCV must be a fitted search, the path of a "
-        "checkpoint, the cv_results_ of a search, a table of it or a "
-        f"PreviousCandidates. Got {'an unfitted ' if unfitted else ''}{previous!r} "
-        "instead."
-    )
 
 
 def _metric(search: Search, results: Any) -> str | None:
@@ -273,7 +292,7 @@ def _metric(search: Search, results: Any) -> str | None:
     return metric_of(search) if "mean_test_score" not in results else None
 
 
-def _of_search(search: Search, data: Data) -> PreviousCandidates:
+def _of_search(search: Search, data: Data) -> _Earlier:
     previous = search.previous
     if previous is search:
         raise ValueError(
@@ -281,26 +300,15 @@ def _of_search(search: Search, data: Data) -> PreviousCandidates:
             "clone of it with other settings."
         )
     results = previous.cv_results_
-    metric = _metric(search, results)
-    if "mean_test_score" in results and f"mean_test_{metric}" not in results:
-        before = getattr(previous, "scoring", None)
-        _check_scoring(describe(before), describe(search.scoring))
+    has_one = "mean_test_score" in results
+    scoring = describe(getattr(previous, "scoring", None)) if has_one else None
     memory = getattr(previous, "_memory", None)
     rows = None if memory is None else memory.shape
     same = rows is None or "X" not in data or rows == shape_of(data["X"])
-    return from_cv_results(results, metric, same_data=same)
+    return results, scoring, same
 
 
-def _check_scoring(before: str, now: str) -> None:
-    if before != now:
-        raise ValueError(
-            "Expected scores of the metric that is searched for, got those of "
-            f"{printable(before)} for {now}; give PreviousCandidates scores that can "
-            "be compared."
-        )
-
-
-def _of_checkpoint(search: Search, data: Data, space: Space) -> PreviousCandidates:
+def _of_checkpoint(search: Search, data: Data, space: Space) -> _Earlier:
     found = read_contents(_checkpoint_path(search))
     searched, n_splits = found.started.search, found.started.n_splits
     trials, metrics = trials_in(found, partial(_choice, searched["space"], space))
@@ -310,15 +318,17 @@ def _of_checkpoint(search: Search, data: Data, space: Space) -> PreviousCandidat
         for trial in trials
         if len(trial.folds) == n_splits and trial.resource is None
     ]
-    params = [trial.params for trial in whole]
-    metric = _metric_noted(search, metrics, searched["scoring"]) if whole else None
-    scores = [trial.mean_score(metric) for trial in whole]
+    results: dict[str, Any] = {"params": [trial.params for trial in whole]}
+    for metric in metrics or [""]:
+        scores = [trial.mean_score(metric) for trial in whole]
+        results[f"mean_test_{metric or 'score'}"] = scores
     same = all(
         name not in data or described == describe_data(data[name])
         for name, described in searched["data"].items()
         if name in ("X", "y")
     )
-    return PreviousCandidates(params, scores, same_data=same)
+    scoring = searched["scoring"][""] if whole and not metrics else None
+    return results, scoring, same
 
 
 def _checkpoint_path(search: Search) -> str:
@@ -336,22 +346,6 @@ def _checkpoint_path(search: Search) -> str:
             "path of one."
         )
     return path
-
-
-def _metric_noted(
-    search: Search, metrics: Sequence[str], scoring: Mapping[str, str]
-) -> str | None:
-    """Return the metric that is searched for, None for the only one."""
-    if not metrics:
-        _check_scoring(scoring[""], describe(search.scoring))
-        return None
-    metric = metric_of(search)
-    if metric not in metrics:
-        raise ValueError(
-            f"Expected the metric to be one of {sorted(metrics)}, which the "
-            f"checkpoint has, got {metric!r}; set 'search_metric'."
-        )
-    return metric
 
 
 def _choice(
