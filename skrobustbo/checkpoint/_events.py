@@ -12,7 +12,6 @@ import base64
 import hashlib
 import json
 import math
-import os
 import platform
 import time
 import zlib
@@ -438,7 +437,6 @@ def read_over(body: str) -> int:
 #: The latest time that a clock may show.
 _LAST = 1e11
 _Time = Annotated[float, lambda seconds: 0 <= seconds <= _LAST]
-_Pid = Annotated[int, lambda pid: 0 <= pid <= 2**31]
 
 
 @dataclass(frozen=True)
@@ -451,8 +449,6 @@ class FitCall:
         Its place among the calls of a search, from 0.
     started, ended : float
         Seconds since the epoch; None if it has not ended, or was killed.
-    pid : int
-        The number of its process.
     machine : str
         What tells the machine from others.
     n_iter : int
@@ -465,7 +461,6 @@ class FitCall:
 
     number: Count
     started: _Time
-    pid: _Pid
     machine: str
     n_iter: Count
     settings: dict[str, str]
@@ -480,7 +475,7 @@ class FitCall:
 
 def begun(number: int, n_iter: int, settings: Mapping[str, str]) -> FitCall:
     """Return the call of `fit` that begins here and now."""
-    return FitCall(number, now(), os.getpid(), _machine(), int(n_iter), dict(settings))
+    return FitCall(number, now(), _machine(), int(n_iter), dict(settings))
 
 
 def read_call(body: str) -> FitCall:

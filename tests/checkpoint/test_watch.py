@@ -217,7 +217,7 @@ def test_once(written, capsys):
 
 def test_a_search_whose_process_is_gone(written, capsys):
     """Its number may be another process's by now, as after a container starts again."""
-    change(written, "run", 1, edited(ended=None, reason=None, pid=os.getpid()))
+    change(written, "run", 1, edited(ended=None, reason=None))
     Path(f"{written}.skrobustbo-lock").write_text(f"skrobustbo {os.getpid()}\n")
     for words in ([], ["--once"]):
         assert main(["watch", str(written), *words]) == 1
