@@ -19,6 +19,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
 
@@ -375,6 +377,8 @@ class Asked:
         What else is known of it: the parts of a trial in `COLUMNS`.
     horizon : int or None
         The number of evaluations to expect in all, as known when it was asked.
+    round : int
+        The number of the round in which it was asked.
     """
 
     branch: Annotated[int, lambda branch: branch >= -1]
@@ -382,6 +386,7 @@ class Asked:
     resource: float | None
     said: dict[str, Any]
     horizon: _SOME | None = None
+    round: Count = 0
 
     @property
     def point(self) -> str:
@@ -393,31 +398,18 @@ _OF_TRIAL = _forms_of(Trial)
 _SAID = {part: _OF_TRIAL[part] for part in COLUMNS.values()}
 
 
-def write_candidate(event: tuple[int, Asked]) -> str:
-    """Return the row of a candidate, which has the number of its round."""
-    number, asked = event
-    return dumps({"round": number, **vars(asked)})
-
-
-def read_candidate(body: str) -> tuple[int, Asked]:
-    """Return the round and the candidate that `write_candidate` wrote."""
-    record = loads(body)
-    number = record.pop("round", None)
-    require(has_form(number, Count), "a round")
-    asked = made(Asked, record, "a candidate")
+def read_candidate(body: str) -> Asked:
+    """Return the candidate in a row; Malformed if it is none."""
+    asked = made(Asked, loads(body), "a candidate")
     check_parts(asked.said, _SAID, "a candidate")
-    return number, asked
+    return asked
 
 
-def in_rounds(asked: Iterable[tuple[int, Asked]]) -> list[list[Asked]]:
+def in_rounds(asked: Iterable[Asked]) -> list[list[Asked]]:
     """Return candidates, round by round, in the order asked."""
-    rounds: list[list[Asked]] = []
-    for number, each in asked:
-        if number == len(rounds):
-            rounds.append([])
-        require(number == len(rounds) - 1, "a round")
-        rounds[-1].append(each)
-    return rounds
+    rounds = [(n, list(each)) for n, each in groupby(asked, attrgetter("round"))]
+    require([n for n, _ in rounds] == list(range(len(rounds))), "a round")
+    return [each for _, each in rounds]
 
 
 def write_over(candidate: int) -> str:

@@ -297,10 +297,10 @@ class Journal:
         """Keep new candidates; where they cannot be written, nothing more is."""
         rounds = self._known.rounds
         try:
-            noted = source.records(trials)
+            noted = [replace(a, round=len(rounds)) for a in source.records(trials)]
             for asked in noted:
                 source.read(asked)
-            self._add("candidate", [(len(rounds), asked) for asked in noted])
+            self._add("candidate", noted)
         except CheckpointError:
             raise
         except Exception as error:  # whatever a value of the user's raises

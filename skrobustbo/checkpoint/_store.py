@@ -180,7 +180,7 @@ class ListStore:
 _KINDS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any], int]] = {
     "header": (events.write, events.read_started, 64_000_000),
     "split": (str, str, events.MAX_PREDICTED),
-    "candidate": (events.write_candidate, events.read_candidate, events.MAX_BODY),
+    "candidate": (events.write, events.read_candidate, events.MAX_BODY),
     "fold": (events.write_fold, events.read_fold, events.MAX_PREDICTED),
     "over": (events.write_over, events.read_over, 1_000),
     "run": (events.write, events.read_call, 1_000_000),

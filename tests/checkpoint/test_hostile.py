@@ -624,13 +624,16 @@ def test_folds_round_trip_and_have_one_form():
 
 def test_rounds():
     said = {"label": "told", "mean": -np.inf, "std": 0.5}
-    asked = [Asked(0, {"a": i}, None, said) for i in range(5)]
-    rows = zip([0, 0, 1, 2, 2], asked, strict=True)
-    assert in_rounds(rows) == [asked[:2], asked[2:3], asked[3:]]
+
+    def asked(*rounds):
+        return [Asked(0, {"a": 0.5}, None, said, round=k) for k in rounds]
+
+    found = asked(0, 0, 1, 2, 2)
+    assert in_rounds(found) == [found[:2], found[2:3], found[3:]]
     assert in_rounds([]) == []
-    for bad in ([1], [0, 2], [0, 1, 0]):
+    for bad in ([1], [0, 2], [0, 1, 0], [0, 2, 1]):
         with pytest.raises(Malformed, match="round"):
-            in_rounds([(k, asked[0]) for k in bad])
+            in_rounds(asked(*bad))
 
 
 # A full disk --------------------------------------------------------------------------

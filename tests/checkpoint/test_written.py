@@ -388,11 +388,10 @@ def test_what_cannot_be_a_candidate_ends_the_writing_only(path, monkeypatch, cap
     with monkeypatch.context() as patch:
         n_written = [0]
 
-        def write_candidate(event):
-            number, asked = event
+        def write_candidate(asked):
             n_written[0] += 1
             said = {**asked.said, "mean": "odd"} if n_written[0] > 2 else asked.said
-            return write((number, replace(asked, said=said)))
+            return write(replace(asked, said=said))
 
         write, *rest = _store._KINDS["candidate"]
         patch.setitem(_store._KINDS, "candidate", (write_candidate, *rest))
