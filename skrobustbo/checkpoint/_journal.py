@@ -12,16 +12,8 @@ import numpy as np
 
 from skrobustbo._names import be, count
 from skrobustbo._trials import Done, Evaluation, FoldId, FoldResult
-from skrobustbo.checkpoint._events import (
-    FoldForm,
-    Malformed,
-    Started,
-    begun,
-    now,
-    read_split,
-    require,
-    write_split,
-)
+from skrobustbo.checkpoint import _events as events
+from skrobustbo.checkpoint import _store as store
 from skrobustbo.checkpoint._fingerprint import (
     Parts,
     changes,
@@ -31,14 +23,6 @@ from skrobustbo.checkpoint._fingerprint import (
 )
 from skrobustbo.checkpoint._lock import CheckpointError, locked
 from skrobustbo.checkpoint._reader import Contents, contents_of
-from skrobustbo.checkpoint._store import (
-    FileStore,
-    ListStore,
-    create,
-    damaged,
-    exists,
-    real_path,
-)
 
 
 class Journal:
@@ -89,9 +73,9 @@ class Journal:
         self.n_read_failed = 0
         self.retries = False
         #: None before anything has happened.
-        self._log: ListStore | FileStore | None = None
-        if path is not None and exists(path):
-            self._log = FileStore(path)
+        self._log: store.ListStore | store.FileStore | None = None
+        if path is not None and store.exists(path):
+            self._log = store.FileStore(path)
         self._known = Contents()
         self._is_noting = False
         self._n_replayed = self._n_turns = 0
@@ -156,13 +140,13 @@ class Journal:
             self._known = contents_of(self._log)
         else:
             texts = (outline(), versions_here()) if is_in_file else ({}, {})
-            self._known = Contents(Started(parts, seed, int(n_iter), *texts))
+            self._known = Contents(events.Started(parts, seed, int(n_iter), *texts))
         started, calls = self._known.started, self._known.runs
         seeds = None if drawn else (started.seed, seed)
         other = difference(started.search, parts, seeds)
         if other is not None:
             raise self._other_search(other)
-        calls.append(begun(len(calls), n_iter, call() if is_in_file else {}))
+        calls.append(events.begun(len(calls), n_iter, call() if is_in_file else {}))
         before, this = calls[-2:][0], calls[-1]
         self.changed = changes(before.settings, this.settings)
         if self._log is not None:
@@ -217,31 +201,32 @@ class Journal:
         """
         known, goes_on = self._known, self._log is not None
         if self._log is not None:
-            require(known.started.n_samples == n_samples, "its n_samples")
+            events.require(known.started.n_samples == n_samples, "its n_samples")
             bodies = self._log.read("split")
-            require(len(bodies) == known.started.n_splits, "splits are missing")
-            splits = [read_split(body, n_samples) for body in bodies]
+            events.require(len(bodies) == known.started.n_splits, "splits are missing")
+            splits = [events.read_split(body, n_samples) for body in bodies]
         else:
             splits = draw()
             known.started = replace(
                 known.started, n_splits=len(splits), n_samples=int(n_samples)
             )
-            bodies = [write_split(split) for split in splits]
+            bodies = [events.write_split(split) for split in splits]
             run = known.runs[-1:]
             tables = {"header": [known.started], "split": bodies, "run": run}
-            self._log = (
-                ListStore(tables) if self.path is None else create(self.path, tables)
-            )
+            if self.path is None:
+                self._log = store.ListStore(tables)
+            else:
+                self._log = store.create(self.path, tables)
             self._has_written = True
-        if isinstance(self._log, FileStore):
+        if isinstance(self._log, store.FileStore):
             n_rows = [len(np.arange(n_samples)[test]) for _, test in splits]
-            self._log.form = FoldForm(**form, n_rows=n_rows)
+            self._log.form = events.FoldForm(**form, n_rows=n_rows)
             if goes_on:
                 self._check_folds(self._log.form, n_open)
                 self._take_up()
         return splits
 
-    def _check_folds(self, form: FoldForm, n_open: int | None) -> None:
+    def _check_folds(self, form: events.FoldForm, n_open: int | None) -> None:
         """Raise Malformed for other folds, or if some are missing.
 
         Those of the last `n_open` rounds may be.
@@ -255,7 +240,7 @@ class Journal:
         there = sum(len(known.folds.get(n, {})) for n in range(complete))
         there += sum(candidate < complete for candidate, _ in known.lost)
         expected = complete * known.started.n_splits
-        require(there == expected, "folds are missing")
+        events.require(there == expected, "folds are missing")
 
     def _take_up(self) -> None:
         """Say what the file holds, and leave out what is fitted again."""
@@ -284,7 +269,7 @@ class Journal:
             except (LookupError, OverflowError, TypeError, ValueError) as error:
                 if self.path is None:
                     raise
-                raise damaged(self.path, "a candidate") from error
+                raise store.damaged(self.path, "a candidate") from error
             self._n_replayed += bool(trials)  # else the round is asked for again
             return trials
         trials = source.next_round()
@@ -368,7 +353,7 @@ class Journal:
         Nothing that is done depends on it. A call that is refused writes nothing.
         """
         self._has_written = True
-        with suppress(CheckpointError, Malformed):
+        with suppress(CheckpointError, events.Malformed):
             self._add("run", self._known.runs[-1:])
 
     def end(self, reason: str) -> None:
@@ -384,13 +369,13 @@ class Journal:
 
     def _end(self, reason: str) -> None:
         *earlier, call = self._known.runs
-        self._known.runs[-1] = replace(call, ended=now(), reason=reason)
+        self._known.runs[-1] = replace(call, ended=events.now(), reason=reason)
         if self._has_written or earlier[-1].told != self._known.runs[-1].told:
             self._write_call()
 
     def close(self) -> None:
         """Close the file."""
-        if isinstance(self._log, FileStore):
+        if isinstance(self._log, store.FileStore):
             self._log.close()
 
 
@@ -405,13 +390,13 @@ def open_journal(path: Any, *, retry_failed: bool = False) -> Iterator[Journal]:
     retry_failed : bool, default=False
         Whether folds that failed are fitted again.
     """
-    name = real_path(path)  # one lock for all names of a file
-    exists(name)  # looked at before anything is put beside it
+    name = store.real_path(path)  # one lock for all names of a file
+    store.exists(name)  # looked at before anything is put beside it
     with locked(name), closing(Journal(name, retry_failed=retry_failed)) as journal:
         try:
             yield journal
         except BaseException as error:
             journal.fail()
-            if isinstance(error, Malformed):
-                raise damaged(name, str(error)) from error
+            if isinstance(error, events.Malformed):
+                raise store.damaged(name, str(error)) from error
             raise
