@@ -45,11 +45,14 @@ class Inside:
         may then change in use, and are described by their settings.
     is_setting : bool
         Whether it is a setting of such an object.
+    quiet : bool
+        Whether not to warn of functions.
     """
 
     ids: tuple[int, ...] = ()
     of_fit: bool = False
     is_setting: bool = False
+    quiet: bool = False
 
 
 #: Objects inside objects are followed so far.
@@ -59,7 +62,7 @@ _CHUNK = 2**24
 _GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 
-def describe(value: Any) -> str:
+def describe(value: Any, *, quiet: bool = False) -> str:
     """Return a short text that equal values share, and different ones hardly ever.
 
     What may hold data is described by its kind, its size and a digest: arrays, tables,
@@ -70,6 +73,8 @@ def describe(value: Any) -> str:
     Parameters
     ----------
     value : object
+    quiet : bool, default=False
+        Whether not to warn, as nothing depends on the text, or it is not the first.
 
     Warns
     -----
@@ -85,7 +90,7 @@ def describe(value: Any) -> str:
     >>> describe(["anna", "bert"])
     'list of 2 items, digest 3f825b5988b1bcfd047a240f76557dba'
     """
-    return shortened(_text(value, Inside()))
+    return shortened(_text(value, Inside(quiet=quiet)))
 
 
 def describe_data(value: Any, *, of_fit: bool = False) -> str:
@@ -229,7 +234,7 @@ def _function(value: Any, inside: Inside) -> str:
         advice = "another one of that name: define it at the top of a module"
     elif name.partition(".")[0] not in _VERSIONED:
         advice = "a change of its code: use another path after a change"
-    if advice:
+    if advice and not inside.quiet:
         warn(
             f"The checkpoint identifies the function {name!r} only by its name, and "
             f"would not notice {advice}.",

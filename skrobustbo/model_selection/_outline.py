@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -95,10 +94,7 @@ def fingerprint(
 def call_of(search: Search) -> dict[str, str]:
     """Return the descriptions of the settings that may change from call to call."""
     settings = search.get_params(deep=False)
-    with warnings.catch_warnings():
-        # That functions are described by their names only is no harm here.
-        warnings.simplefilter("ignore", UserWarning)
-        return _described({k: v for k, v in settings.items() if k in _OF_A_CALL})
+    return {k: describe(v, quiet=True) for k, v in settings.items() if k in _OF_A_CALL}
 
 
 def _kept_predictions(search: Search) -> Params:
@@ -188,13 +184,11 @@ def described(value: Any) -> Any:
 
     A small dict, such as of class weights, is shown where each of its items would be.
     """
-    with warnings.catch_warnings():  # the description of the search has warned
-        warnings.simplefilter("ignore")
-        text = describe(value)
-        if type(value) is dict and len(value) <= _FEW:
-            items = [item for pair in value.items() for item in pair]
-            if all(describe(item) == shown(item) for item in items):
-                text = shortened(shown(value))
+    text = describe(value, quiet=True)  # the description of the search has warned
+    if type(value) is dict and len(value) <= _FEW:
+        items = [item for pair in value.items() for item in pair]
+        if all(describe(item, quiet=True) == shown(item) for item in items):
+            text = shortened(shown(value))
     with suppress(TypeError):  # for what JSON does not have
         if text == shown(value):
             return to_json(value)

@@ -101,14 +101,11 @@ def known_before(search: Search, data: Data, space: Space) -> Before:
     first = _best(points, search.constraints, 1 if given.same_data else _FIRST)
     places = {point.place for point in first}
     told = [(p.params, p.score) for p in points if p.place not in places]
-    with warnings.catch_warnings():
-        # Of functions that are known by name only, as the space has them.
-        warnings.simplefilter("ignore")
-        description = describe([given.params, given.scores, given.same_data])
+    whole = [given.params, given.scores, given.same_data]
     return Before(
         first=[point.params for point in first],
         told=told if given.same_data else [],
-        description=description,
+        description=describe(whole, quiet=True),  # of functions, the space has warned
         says=_account(given, len(points), len(first), reason),
     )
 
