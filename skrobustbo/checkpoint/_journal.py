@@ -319,7 +319,8 @@ class Journal:
         With `in_turn` its turn is kept, too: that of folds of which the search depends
         on which came first.
         """
-        if key[0] >= self._known.n_asked:  # candidates are not noted any more
+        # As long as candidates are noted, every one is.
+        if not self._is_noting and key[0] >= self._known.n_asked:
             return
         if in_turn:
             self._n_turns += 1

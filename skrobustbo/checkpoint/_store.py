@@ -319,7 +319,8 @@ class FileStore:
                 events.require(len(body) <= self.form.longest, "the length of a fold")
                 self.form.check(event)
         try:
-            last = self._one(f"SELECT max(number) FROM {kind}")
+            query = f"SELECT max(number) FROM {kind}"
+            (last,) = self._db.execute(query).fetchone()
             first = 0 if last is None else last + 1
             _insert(self._db, self.number, {kind: enumerate(bodies, first)})
         except sqlite3.Error as error:
