@@ -295,7 +295,9 @@ class Journal:
         rounds.append(noted)
 
     def _warn(self, what: str, error: Exception, then: str) -> None:
-        """Warn once that something could not be written."""
+        """Warn once that something could not be written; in memory, raise."""
+        if self.path is None:
+            raise error
         if self._has_warned:
             return
         self._has_warned = True
