@@ -293,7 +293,7 @@ BUDGET = {
     "functional": 240,
     "integrations": 1010,
     "kernels": 690,
-    "model_selection": 3400,
+    "model_selection": 3430,
     "optimizer": 1800,
     "policies": 2750,
     "previous": 110,

@@ -100,9 +100,15 @@ class Journal:
         return len(self._known.rounds), self._known.n_asked
 
     @property
-    def n_read(self) -> int:
-        """Folds given back so far that were in a file."""
-        return 0 if self.path is None else sum(self.n_read_of.values())
+    def read(self) -> list[str]:
+        """What was given back that was in a file, in words; nothing without one."""
+        n_folds = sum(self.n_read_of.values())
+        if self.path is None or not n_folds:
+            return []
+        n_candidates = sum(n > 0 for n in self.n_read_of.values())
+        of = f"of {count(n_candidates, 'candidate')} from the checkpoint"
+        failed = f", {self.n_read_failed} of them failed" if self.n_read_failed else ""
+        return [f"{count(n_folds, 'fold')} {of}{failed}", *self.changed]
 
     def begin(
         self,
@@ -244,8 +250,7 @@ class Journal:
 
     def _take_up(self) -> None:
         """Say what the file holds, and leave out what is fitted again."""
-        known = self._known
-        folds = known.done
+        known, folds = self._known, self._known.done
         self._n_turns = max((fold.turn for _, fold in folds), default=0)
         failed = {key for key, fold in folds if fold.has_failed}
         again = failed if self._retry_failed else set()

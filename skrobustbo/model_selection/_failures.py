@@ -46,12 +46,10 @@ class Outcome:
         What became of the candidates of an earlier search, "" without any.
     default : str
         What became of the estimator as given, "" if it is a candidate like others.
-    n_read, n_read_failed : int
-        Folds that were in the checkpoint, and those of them that had failed.
-    n_candidates_read : int
-        Candidates of which there were any.
-    changed : list of str
-        Which settings differ from those of the call before, in words.
+    read : list of str
+        What was read from the checkpoint, in words.
+    n_read_failed : int
+        Folds in it that had failed.
     """
 
     optimizer: Optimizer
@@ -62,10 +60,8 @@ class Outcome:
     trials: Trials = ()
     previous: str = ""
     default: str = ""
-    n_read: int = 0
+    read: Sequence[str] = ()
     n_read_failed: int = 0
-    n_candidates_read: int = 0
-    changed: Sequence[str] = ()
 
     @property
     def failures(self) -> list[tuple[str, int, int]]:

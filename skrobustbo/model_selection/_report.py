@@ -236,17 +236,6 @@ def _row(found: Findings, article: str = "") -> str:
     return f"{article}n evaluation" if article else "evaluation"
 
 
-def _read(found: Findings) -> Iterator[str]:
-    notes = found.notes
-    if notes.n_read:
-        failed = (
-            f", {notes.n_read_failed} of them failed" if notes.n_read_failed else ""
-        )
-        of = f"of {count(notes.n_candidates_read, 'candidate')} from the checkpoint"
-        yield f"{count(notes.n_read, 'fold')} {of}{failed}"
-        yield from notes.changed
-
-
 def _time(found: Findings) -> list[str]:
     tuner, n = found.search.tuner_time_, len(found.scores)
     fits = f"{duration(found.fit_seconds)} in fits and scoring, summed over folds"
@@ -376,7 +365,7 @@ _SECTIONS: dict[str, Section] = {
     "Failures": _failures,
     "Races": _races,
     "Resource": _resource,
-    "Read": _read,
+    "Read": lambda found: found.notes.read,
     "Default": lambda found: filter(None, [found.notes.default]),
     "Previous": lambda found: filter(None, [found.notes.previous]),
     "Time": _time,

@@ -401,8 +401,6 @@ class OptimizerSource:
             trials=self.trials,
             previous=self._before.says,
             default=self._before.of_default,
-            n_read=self._journal.n_read,
+            read=self._journal.read,
             n_read_failed=self._journal.n_read_failed,
-            n_candidates_read=sum(n > 0 for n in self._journal.n_read_of.values()),
-            changed=self._journal.changed,
         )
