@@ -404,7 +404,7 @@ def _quoted(text: str) -> str:
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return in words which settings differ between two calls, of those of both."""
+    """Return in words what differs between two calls, of what is known of both."""
     return [
         f"{_quoted(name)} was {_quoted(before[name])} and is now {_quoted(value)}"
         for name, value in now.items()
@@ -431,11 +431,7 @@ def versions_here() -> dict[str, str]:
 
 def compare_versions(path: str, written: Mapping[str, str]) -> None:
     """Warn if packages have other versions than when a checkpoint was written."""
-    changed = [
-        f"{name} {_quoted(written[name])} there, {now} here"
-        for name, now in versions_here().items()
-        if written.get(name, now) != now
-    ]
+    changed = changes(written, versions_here())
     if changed:
         warn(
             f"The checkpoint {path!r} was written with other versions "

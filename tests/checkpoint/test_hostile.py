@@ -454,7 +454,7 @@ def test_what_a_call_was_is_shown_as_text(path, capsys):
 def test_other_versions_are_warned_of(path):
     versions = {"numpy": "0.1", "elsewhere": "3"}
     change(path, "header", 0, edited(versions=versions))
-    with pytest.warns(UserWarning, match=r"other versions \(numpy 0.1 there, "):
+    with pytest.warns(UserWarning, match=r"other versions \(numpy was 0.1 and "):
         make(path).fit(X, y)
     assert Fake.fits == 0
 
