@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -98,6 +99,8 @@ class ChangingUCB(OneModelUCB):
     state_type: ClassVar[type] = ChangingState
     metadata_type: ClassVar[type] = Estimated
     seeks_maximum: ClassVar[bool] = False  # of one objective: it changes
+    #: What metadata have of the state at a query, to be kept once its value is told.
+    kept: ClassVar[Sequence[str]] = ("estimate",)
 
     repeats: bool = True
     beta: float | str = "log"
@@ -110,7 +113,12 @@ class ChangingUCB(OneModelUCB):
         """Fit the length scale once, unless the kernel was given."""
         self.check()
         theta = self.first_theta(setup, models)
-        return self.state_type(setup.n_parameters, setup.horizon, theta)
+        state = self.state_type(setup.n_parameters, setup.horizon, theta)  # line 1
+        return replace(state, **self._begun(state))
+
+    def _begun(self, state: Any) -> dict[str, Any]:
+        """Return what else a state begins with, by field."""
+        return {}
 
     def width(self, state: ChangingState, posterior: Posterior, t: int) -> float:
         """Return beta at query `t`; the logarithmic schedule has its own constants."""
@@ -170,13 +178,15 @@ class ChangingUCB(OneModelUCB):
         t = state.t + len(pending) + 1  # line 2; line 1 where data fade
         beta = self.width(state, posterior, t)
         x, _ = argmax(UCB(posterior, beta))  # line 3
-        metadata = metadata_of(models, posterior, x, estimate=state.estimate)
-        return x, {**metadata, **self._evidence(state, models, posterior, x)}
+        kept = {name: getattr(state, name) for name in self.kept}
+        evidence = self._evidence(state, models, posterior, x)
+        return x, metadata_of(models, posterior, x, **kept, **evidence)
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Count the query and keep the estimate: the data are in the history."""
+        """Count the query and keep the estimates: the data are in the history."""
         state.t += 1  # line 4 where data fade
-        state.estimate = metadata["estimate"]
+        for name in self.kept:
+            setattr(state, name, metadata[name])  # line 4 where data fade
         return None
 
     def _evidence(
@@ -231,14 +241,13 @@ class ResettingUCB(ChangingUCB):
 
     state_type: ClassVar[type] = ResetState
 
-    def start(self, setup: Setup, models: Models) -> ResetState:
-        """Fit the length scale and set the clock."""
-        state: ResetState = super().start(setup, models)  # line 1
-        state.low, state.up = self._window(state)
+    def _begun(self, state: ResetState) -> dict[str, int | None]:
+        """Set the clock."""
+        low, up = self._window(state)
         # A reset at the end of the run changes nothing.
-        if state.horizon is not None and (state.up or 0) >= state.horizon:
-            state.up = None
-        return state
+        if state.horizon is not None and (up or 0) >= state.horizon:
+            up = None
+        return {"low": low, "up": up}
 
     def _window(self, state: ResetState) -> tuple[int, int | None]:
         """Return N_low and N_up."""

@@ -17,7 +17,7 @@ from skrobustbo.policies._changing import (
     ResetState,
     ResettingUCB,
 )
-from skrobustbo.policies._interface import Array, Metadata, Setup
+from skrobustbo.policies._interface import Array, Metadata
 from skrobustbo.policies._memory import BudgetedUCB, block_length, check_block_length
 from skrobustbo.policies._settings import PositiveInt, Share, settings
 from skrobustbo.surrogate import Models, Posterior
@@ -328,11 +328,8 @@ class SWGPUCB(BudgetedUCB, name="sw-gp-ucb"):
         super().check()
         self.check_memory("window")
 
-    def start(self, setup: Setup, models: Models) -> _WindowState:
-        """Fit the length scale and set the window."""
-        state: _WindowState = super().start(setup, models)  # line 1
-        state.window = self.window or math.ceil(self.memory(state))
-        return state
+    def _begun(self, state: _WindowState) -> dict[str, int]:
+        return {"window": self.window or math.ceil(self.memory(state))}
 
     def oldest(self, state: _WindowState, n: int) -> int:
         """Return the index of the oldest value in the window."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -18,7 +19,6 @@ from skrobustbo._forms import Consistent, Finite, NotNegative
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
 from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
-from skrobustbo.policies._interface import Array, Metadata, Setup, Told
 from skrobustbo.policies._memory import BudgetedUCB
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import settings
@@ -56,39 +56,7 @@ class _Rated(Estimated):
 
 
 @settings
-class _FadingUCB(ChangingUCB):
-    """GP-UCB with a model in which old values say less of the present."""
-
-    state_type: ClassVar[type] = ForgettingState
-    metadata_type: ClassVar[type] = _Rated
-
-    information_gain: Literal["posterior"] = field(default="posterior", init=False)
-
-    def start(self, setup: Setup, models: Models) -> ForgettingState:
-        """Fit the length scale once, unless the kernel was given, and set the rate."""
-        state: ForgettingState = super().start(setup, models)
-        state.rate = self._first_rate(state)
-        return state
-
-    def _first_rate(self, state: ForgettingState) -> float:
-        raise NotImplementedError
-
-    def _evidence(
-        self, state: ForgettingState, models: Models, posterior: Posterior, x: Array
-    ) -> Metadata:
-        return {"rate": state.rate}
-
-    def learn(self, state: ForgettingState, metadata: Metadata, history: Told) -> None:
-        """Count the query and keep the rate: the data are in the history already."""
-        super().learn(state, metadata, history)
-        state.rate = metadata["rate"]  # line 4
-
-    def _is_rate(self, rate: float) -> bool:
-        raise NotImplementedError
-
-
-@settings
-class _TimedUCB(_FadingUCB):
+class _TimedUCB(ChangingUCB):
     """GP-UCB with a product of a kernel in space and one in time.
 
     Parameters
@@ -98,36 +66,37 @@ class _TimedUCB(_FadingUCB):
         length scale of the initial design, fitted once and then kept.
     """
 
+    state_type: ClassVar[type] = ForgettingState
+    metadata_type: ClassVar[type] = _Rated
+    kept: ClassVar[Sequence[str]] = ("estimate", "rate")
+    #: What the rate is called.
+    rate_name: ClassVar[str]
+
+    information_gain: Literal["posterior"] = field(default="posterior", init=False)
+
     def remembered(self, state: ForgettingState, models: Models) -> Models:
         """Return the models over points and time, of all values."""
         return models.timed()
 
     def in_time(self, state: ForgettingState) -> Kernel:
         """Return the kernel in time."""
-        return self._time_kernel(state.rate)[0]
+        raise NotImplementedError
 
     def posterior(self, state: ForgettingState, models: Models) -> Posterior:
         """Return what is believed of the objective at present."""
-        model = self._in_time(state, models.X.shape[1], state.rate)
+        model = self._over_time(state, models.X.shape[1])
         return self.remembered(state, models)[model]  # line 2
 
-    def _in_time(
-        self, state: ForgettingState, n_columns: int, rate: float
-    ) -> Candidate:
+    def _over_time(self, state: ForgettingState, n_columns: int) -> Candidate:
         """Return the model over space and time; the time is the column after all."""
         space = self.candidate(state)
         kernel = SubsetKernel(space.kernel, tuple(range(n_columns)))
-        time, label = self._time_kernel(rate)
-        label = f"{space.label},{label}={rate:.3g}"
-        return replace(space, kernel=kernel * time, label=label)
-
-    def _time_kernel(self, rate: float) -> tuple[Kernel, str]:
-        """Return the kernel in time, and what its rate is called."""
-        raise NotImplementedError
+        label = f"{space.label},{self.rate_name}={state.rate:.3g}"
+        return replace(space, kernel=kernel * self.in_time(state), label=label)
 
     def alive(self, state: Any) -> list[Survivor]:
         """Return the name of the one model."""
-        return named([self._in_time(state, 0, state.rate)])
+        return named([self._over_time(state, 0)])
 
 
 @settings
@@ -166,6 +135,8 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     TVGPUCB(epsilon='mle')
     """
 
+    rate_name = "epsilon"
+
     epsilon: float | Literal["mle"] = 0.03
 
     def check(self) -> None:
@@ -177,22 +148,26 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < 1
 
-    def _first_rate(self, state: ForgettingState) -> float:
-        return _EPSILON_START if self.epsilon == "mle" else float(self.epsilon)
+    def _begun(self, state: ForgettingState) -> dict[str, float]:
+        rate = _EPSILON_START if self.epsilon == "mle" else float(self.epsilon)
+        return {"rate": rate}
 
     def estimated(self, state: ForgettingState, models: Models) -> ForgettingState:
         """Return the state with the rate, and hyperparameters, that are estimated."""
         if self.epsilon == "mle":
             rate = models.timed().fit_value(
-                lambda epsilon: self._in_time(state, models.X.shape[1], epsilon),
+                lambda epsilon: self._over_time(
+                    replace(state, rate=epsilon), models.X.shape[1]
+                ),
                 _EPSILON_BOUNDS,
                 state.rate,
             )
             state = replace(state, rate=rate)
         return super().estimated(state, models)
 
-    def _time_kernel(self, rate: float) -> tuple[Kernel, str]:
-        return ForgettingKernel(rate), "epsilon"
+    def in_time(self, state: ForgettingState) -> Kernel:
+        """Return the kernel in time."""
+        return ForgettingKernel(state.rate)
 
 
 @settings
@@ -224,20 +199,23 @@ class UITVBO(_TimedUCB, name="ui-tvbo"):
     UITVBO(variance=0.05)
     """
 
+    rate_name = "variance"
+
     variance: NotNegative = 0.03
 
     def _is_rate(self, rate: float) -> bool:
         return 0 <= rate < math.inf
 
-    def _first_rate(self, state: ForgettingState) -> float:
-        return float(self.variance)
+    def _begun(self, state: ForgettingState) -> dict[str, float]:
+        return {"rate": float(self.variance)}
 
-    def _time_kernel(self, rate: float) -> tuple[Kernel, str]:
-        return WienerKernel(rate), "variance"
+    def in_time(self, state: ForgettingState) -> Kernel:
+        """Return the kernel in time."""
+        return WienerKernel(state.rate)
 
 
 @settings
-class WGPUCB(_FadingUCB, BudgetedUCB, name="w-gp-ucb"):
+class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     """Weighted GP-UCB (Deng et al. 2022): weights that grow with time.
 
     The i-th value has weight w_i = gamma**-i, and the regulariser grows with it: it is
@@ -280,6 +258,11 @@ class WGPUCB(_FadingUCB, BudgetedUCB, name="w-gp-ucb"):
     WGPUCB(discount=0.98)
     """
 
+    state_type: ClassVar[type] = ForgettingState
+    metadata_type: ClassVar[type] = _Rated
+    kept: ClassVar[Sequence[str]] = ("estimate", "rate")
+
+    information_gain: Literal["posterior"] = field(default="posterior", init=False)
     #: A weighted fit has a likelihood of its own, which the paper does not use.
     hyperparameters: None = field(default=None, init=False)
     prior: None = field(default=None, init=False)
@@ -295,11 +278,11 @@ class WGPUCB(_FadingUCB, BudgetedUCB, name="w-gp-ucb"):
     def _is_rate(self, rate: float) -> bool:
         return 0 < rate <= 1
 
-    def _first_rate(self, state: ForgettingState) -> float:
+    def _begun(self, state: ForgettingState) -> dict[str, float]:
         if self.discount is not None:
-            return float(self.discount)
+            return {"rate": float(self.discount)}
         # Of the shortest memory there is a rest: a rate is positive.
-        return max(math.exp(-1 / self.memory(state)), sys.float_info.min)
+        return {"rate": max(math.exp(-1 / self.memory(state)), sys.float_info.min)}
 
     def oldest(self, state: ForgettingState, n: int) -> int:
         """Return the index of the oldest value that tells anything."""
