@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skrobustbo._names import wrong
+
 #: Up to here counts are exact as floats, too.
 LARGEST_COUNT = 2**53
 _SEEDS = 2**31 - 1
@@ -24,10 +26,7 @@ def checked_count(name: str, value: Any, owner: str, least: int = 1) -> int:
     """Return an integer, `least` or more, as it is; ValueError for anything else."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= LARGEST_COUNT:
-        raise ValueError(
-            f"The '{name}' of {owner} must be an integer from {least} to 2**53. Got "
-            f"{value!r} instead."
-        )
+        raise wrong(name, owner, f"an integer from {least} to 2**53", value)
     return int(value)
 
 
@@ -39,27 +38,20 @@ def optional_count(name: str, value: Any, owner: str) -> int | None:
 def checked_flag(name: str, value: Any, owner: str) -> bool:
     """Return a truth value as it is; ValueError for what only passes for one."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(
-            f"The '{name}' of {owner} must be True or False. Got {value!r} instead."
-        )
+        raise wrong(name, owner, "True or False", value)
     return bool(value)
 
 
 def checked_callable(name: str, value: Any, owner: str, takes: str) -> None:
     """Raise a ValueError unless a value can be called."""
     if not callable(value):
-        raise ValueError(
-            f"The '{name}' of {owner} must be a callable that takes {takes}. Got "
-            f"{value!r} instead."
-        )
+        raise wrong(name, owner, f"a callable that takes {takes}", value)
 
 
 def checked_probability(name: str, value: Any, owner: str) -> float:
     """Return a number between 0 and 1 as a float; ValueError for anything else."""
     if not isinstance(value, float | np.floating) or not 0 < value < 1:
-        raise ValueError(
-            f"The '{name}' of {owner} must be between 0 and 1. Got {value!r} instead."
-        )
+        raise wrong(name, owner, "between 0 and 1", value)
     return float(value)
 
 
@@ -68,10 +60,8 @@ def drawn_seed(random_state: Any, owner: str) -> int:
     try:
         return int(check_random_state(random_state).randint(_SEEDS))
     except (TypeError, ValueError):
-        raise ValueError(
-            f"The 'random_state' of {owner} must be an integer from 0 to 2**32 - 1, a "
-            f"numpy.random.RandomState or None. Got {random_state!r} instead."
-        ) from None
+        known = "an integer from 0 to 2**32 - 1, a numpy.random.RandomState or None"
+        raise wrong("random_state", owner, known, random_state) from None
 
 
 def is_finite(value: Any) -> bool:
@@ -89,7 +79,4 @@ def require_positive(owner: Any, *names: str) -> None:
 def require(holds: Any, owner: Any, name: str, expected: str) -> None:
     """Raise a ValueError that names a setting, unless a condition on it holds."""
     if not holds:
-        raise ValueError(
-            f"The '{name}' of {type(owner).__name__} must be {expected}. Got "
-            f"{getattr(owner, name)!r} instead."
-        )
+        raise wrong(name, type(owner).__name__, expected, getattr(owner, name))

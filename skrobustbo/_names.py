@@ -105,6 +105,16 @@ def _is_short_for(a: str, b: str) -> bool:
     return short != "" and long.startswith(short)
 
 
+def wrong(
+    name: str, owner: str, expected: str, value: Any, remedy: str = ""
+) -> ValueError:
+    """Return the error for an argument that is not what it must be."""
+    return ValueError(
+        f"The '{name}' of {owner} must be {expected}. Got {shown(value)} instead"
+        f"{'; ' + remedy if remedy else ''}."
+    )
+
+
 def unknown_name(kind: str, name: str, names: Iterable[str]) -> ValueError:
     """Return the error for a name that is not among `names`."""
     known = sorted(names)

@@ -17,7 +17,7 @@ ROOT = Path(skrobustbo.__file__).parent
 
 #: What each part may import of the others.
 MAY_IMPORT = {
-    "_arguments": set(),
+    "_arguments": {"_names"},
     "_forms": set(),
     "_names": set(),
     "_sobol": set(),
@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "_text": {"_names", "_trials"},
     "kernels": set(),
     "space": {"_arguments", "_names", "_sobol"},
-    "surrogate": {"_arguments", "kernels"},
+    "surrogate": {"_arguments", "_names", "kernels"},
     "acquisition": {"_sobol", "_names"},
     "policies": {
         "_arguments",
@@ -90,6 +90,7 @@ MAY_IMPORT = {
     "integrations": {
         "_arguments",
         "_forms",
+        "_names",
         "acquisition",
         "optimizer",
         "policies",

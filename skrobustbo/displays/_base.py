@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skrobustbo._names import shown
+from skrobustbo._names import shown, wrong
 from skrobustbo.displays._scales import Scale, pooled
 from skrobustbo.displays._style import Look, Ticks, look_of, place_of, pyplot, settle
 from skrobustbo.displays._text import is_estimator, short_names, unlike
@@ -270,10 +270,7 @@ class Tried:
         listed = [names] if isinstance(names, str) else list(names)
         for name in listed:
             if name not in known:
-                raise ValueError(
-                    f"The 'parameters' of {cls} must be among {known}. Got {name!r} "
-                    "instead."
-                )
+                raise wrong("parameters", cls, f"among {known}", name)
         return listed
 
 
@@ -363,10 +360,8 @@ def checked_branch(cls: str, optimizer: Any, branch: Any) -> Any:
         number = plain(branch)
         found = number if is_number(number) and isinstance(number, int) else -1
     if not 0 <= found < len(names):
-        raise ValueError(
-            f"The 'branch' of {cls} must be 'all', one of {names}, or a number from 0 "
-            f"to {len(names) - 1}. Got {branch!r} instead."
-        )
+        known = f"'all', one of {names}, or a number from 0 to {len(names) - 1}"
+        raise wrong("branch", cls, known, branch)
     if not Tried(optimizer, found).records:
         raise ValueError(
             f"The 'branch' of {cls} must be one with an evaluated candidate. Got "

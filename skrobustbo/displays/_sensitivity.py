@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import wrong
 from skrobustbo.displays._base import Array, Display, Tried, drawn_by_branch
 from skrobustbo.displays._scales import Scale
 from skrobustbo.displays._style import Look, Ticks, panels
@@ -115,10 +116,7 @@ class SensitivityDisplay(Display):
         display : SensitivityDisplay, or BranchesDisplay for "all"
         """
         if not 0 < max_eps <= 1:
-            raise ValueError(
-                "The 'max_eps' of SensitivityDisplay must be in (0, 1]. Got "
-                f"{max_eps!r} instead."
-            )
+            raise wrong("max_eps", "SensitivityDisplay", "in (0, 1]", max_eps)
         tried = Tried(optimizer, branch)
         params = tried.recommended()
         eps = np.linspace(0.0, max_eps, _STEPS + 1)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import wrong
 from skrobustbo.displays._base import (
     ALL,
     Array,
@@ -201,10 +202,8 @@ class ConvergenceDisplay(Display):
             labels, kind = [every[i] for _, i in parts], "branches"
         names = unlike(labels) if names is None else names
         if len(names) != len(parts):
-            raise ValueError(
-                f"The 'names' of {cls.__name__} must be one for each of the "
-                f"{len(parts)} {kind}. Got {names!r} instead."
-            )
+            expected = f"one for each of the {len(parts)} {kind}"
+            raise wrong("names", cls.__name__, expected, names)
         tops = largest if isinstance(largest, list) else [largest] * len(parts)
         given = zip(names, parts, tops, strict=True)
         curves = [_curve(name, *part, top, earlier) for name, part, top in given]

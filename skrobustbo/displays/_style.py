@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._names import wrong
 from skrobustbo.displays._scales import Array, Scale, filled_range, locator
 from skrobustbo.displays._text import broken, longest_word
 
@@ -250,11 +251,10 @@ def place_of(ax: Any, use: str) -> Any:
     given = np.ravel(np.asarray(ax, dtype=object))
     place = given[0].get_subplotspec() if len(given) == 1 else None
     if place is None:
-        raise ValueError(
-            f"The 'ax' of plot must be one axes of a grid, which {use} then divide, "
-            f"or an axes for each panel. Got {ax!r} instead; leave it out for a new "
-            "figure."
+        known = (
+            f"one axes of a grid, which {use} then divide, or an axes for each panel"
         )
+        raise wrong("ax", "plot", known, ax, "leave it out for a new figure")
     given[0].set_axis_off()
     return place
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
-from skrobustbo._names import be, count, every
+from skrobustbo._names import be, count, every, wrong
 from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import (
@@ -207,10 +207,7 @@ def _run(
     batch_size = checked_count("batch_size", workers["batch_size"], owner)
     schedule, known = workers["schedule"], ["rounds", "window", "free"]
     if schedule not in known:
-        raise ValueError(
-            f"The 'schedule' of {owner} must be one of {known}. Got {schedule!r} "
-            "instead."
-        )
+        raise wrong("schedule", owner, f"one of {known}", schedule)
     optimizer = Optimizer(space, horizon=n_iter, **settings)
     named = Schedule.named(schedule, batch_size)
     run = _Calls(optimizer, n_iter, named.n_at_once, callback, sign)

@@ -6,6 +6,8 @@ import importlib
 from numbers import Integral
 from typing import Any
 
+from skrobustbo._names import wrong
+
 _MOST_SEED = 2**32 - 1
 
 
@@ -69,8 +71,5 @@ def checked_seed(seed: Any, owner: str) -> int:
     """Return a seed as it is; ValueError for anything but an integer in range."""
     whole = isinstance(seed, Integral) and not isinstance(seed, bool)
     if not whole or not 0 <= seed <= _MOST_SEED:
-        raise ValueError(
-            f"The 'seed' of {owner} must be an integer from 0 to 2**32 - 1 or None. "
-            f"Got {seed!r} instead."
-        )
+        raise wrong("seed", owner, "an integer from 0 to 2**32 - 1 or None", seed)
     return int(seed)

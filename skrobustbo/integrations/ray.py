@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skrobustbo._arguments import about, optional_count
+from skrobustbo._names import wrong
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.integrations._ray_space import RaySpace
 from skrobustbo.integrations._shared import checked_seed, optional_base
@@ -306,15 +307,9 @@ class RobustSearcher(_Searcher):
 
 def _check_objective(metric: Any, mode: Any) -> None:
     if metric is not None and not isinstance(metric, str):
-        raise ValueError(
-            f"The 'metric' of RobustSearcher must be the name of one result. Got "
-            f"{metric!r} instead."
-        )
+        raise wrong("metric", _OWNER, "the name of one result", metric)
     if mode is not None and mode not in _MODES:
-        raise ValueError(
-            f"The 'mode' of RobustSearcher must be 'max' or 'min'. Got {mode!r} "
-            "instead."
-        )
+        raise wrong("mode", _OWNER, "'max' or 'min'", mode)
 
 
 def _check_state(state: Any, path: str) -> None:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from skrobustbo._forms import has_fields, has_items
-from skrobustbo._names import canonical
+from skrobustbo._names import canonical, wrong
 from skrobustbo._trials import Survivor, is_constant
 from skrobustbo.policies._beta import (
     GAINS,
@@ -256,16 +256,12 @@ class Policy(BaseEstimator):
         check_kinds(self)
         noise, pair = self.noise, self.normalize_y
         if not 0 < noise < np.inf:
-            raise ValueError(
-                f"The 'noise' of a policy must be a positive number. Got {noise!r} "
-                "instead; use a small one, such as 1e-3, if there is no noise."
-            )
-        known = isinstance(pair, tuple | list) and pair[1] > 0
-        if not isinstance(pair, bool) and not (known and np.isfinite(pair).all()):
-            raise ValueError(
-                "The 'normalize_y' of a policy must be True, False or a pair of a mean "
-                f"and a positive scale, both finite. Got {pair!r} instead."
-            )
+            remedy = "use a small one, such as 1e-3, if there is no noise"
+            raise wrong("noise", "a policy", "a positive number", noise, remedy)
+        fits = isinstance(pair, tuple | list) and pair[1] > 0
+        if not isinstance(pair, bool) and not (fits and np.isfinite(pair).all()):
+            known = "True, False or a pair of a mean and a positive scale, both finite"
+            raise wrong("normalize_y", "a policy", known, pair)
 
     # What the model sees of the values ------------------------------------------------
 

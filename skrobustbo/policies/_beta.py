@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._names import wrong
 from skrobustbo.kernels import smoothness
 from skrobustbo.surrogate import Posterior
 
@@ -227,7 +228,5 @@ def band_beta(beta: float | str, band: WidthInputs) -> float:
 def check_beta(beta: Any) -> None:
     """Raise a ValueError for a number, or a name, that no band can be made of."""
     if not (beta in _SCHEDULES if isinstance(beta, str) else 0 <= beta < math.inf):
-        raise ValueError(
-            f"The 'beta' of a policy must be a finite number >= 0 or one of "
-            f"{sorted(_SCHEDULES)}. Got {beta!r} instead."
-        )
+        known = f"a finite number >= 0 or one of {sorted(_SCHEDULES)}"
+        raise wrong("beta", "a policy", known, beta)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._names import wrong
 from skrobustbo.surrogate import Candidate
 
 #: Annotations of settings with a range; see their entries in the table.
@@ -129,10 +130,7 @@ def check_kinds(policy: Any) -> None:
         if not any(holds(value) for holds, _ in known):
             *most, last = [name for _, name in known]
             expected = f"{', '.join(most)} or {last}" if most else last
-            raise ValueError(
-                f"The '{setting.name}' of {type(policy).__name__} must be {expected}. "
-                f"Got {value!r} instead."
-            )
+            raise wrong(setting.name, type(policy).__name__, expected, value)
 
 
 Class = TypeVar("Class")

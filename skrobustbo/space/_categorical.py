@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skrobustbo._arguments import checked_flag
-from skrobustbo._names import shown
+from skrobustbo._names import shown, wrong
 from skrobustbo.space._dimensions import Listed, Rows
 from skrobustbo.space._values import distinct, is_listing, key_of, plain, same, to_json
 
@@ -54,10 +54,9 @@ class Categorical(Listed):
         ordered = checked_flag("ordered", self.ordered, "Categorical")
         object.__setattr__(self, "ordered", ordered)
         if not is_listing(self.choices):
-            raise ValueError(
-                f"The 'choices' of Categorical must be a list of values. Got "
-                f"{shown(self.choices)} instead; write a list, also for a single value."
-            )
+            remedy = "write a list, also for a single value"
+            known = "a list of values"
+            raise wrong("choices", "Categorical", known, self.choices, remedy)
         choices = tuple(plain(choice) for choice in self.choices)
         if not choices:
             raise ValueError(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skrobustbo._arguments import checked_flag
+from skrobustbo._names import wrong
 from skrobustbo.space._values import (
     from_json,
     is_finite,
@@ -114,9 +115,7 @@ class Dimension(ABC):
 def _checked_bound(cls: str, name: str, value: Any) -> float | int:
     value = plain(value)
     if not is_finite(value):
-        raise ValueError(
-            f"The '{name}' of {cls} must be a finite number. Got {value!r} instead."
-        )
+        raise wrong(name, cls, "a finite number", value)
     return value
 
 
@@ -125,10 +124,8 @@ def _check_range(dimension: Real | Integer) -> None:
     object.__setattr__(dimension, "log", checked_flag("log", dimension.log, cls))
     if dimension.hard not in ("low", "high"):
         if not isinstance(dimension.hard, bool | np.bool_):
-            raise ValueError(
-                f"The 'hard' of {cls} must be True, False, 'low' or 'high'. Got "
-                f"{dimension.hard!r} instead."
-            )
+            known = "True, False, 'low' or 'high'"
+            raise wrong("hard", cls, known, dimension.hard)
         object.__setattr__(dimension, "hard", bool(dimension.hard))
     if not low < high:
         raise ValueError(
@@ -349,10 +346,8 @@ class Integer(_Range, Dimension):
         for name in ("low", "high"):
             bound = _checked_bound("Integer", name, getattr(self, name))
             if bound != int(bound) or abs(bound) > _MAX_INTEGER:
-                raise ValueError(
-                    f"The '{name}' of Integer must be a whole number of at most 2**40 "
-                    f"in size. Got {bound!r} instead; use Real for anything else."
-                )
+                known = "a whole number of at most 2**40 in size"
+                raise wrong(name, "Integer", known, bound, "use Real for anything else")
             object.__setattr__(self, name, int(bound))
         _check_range(self)
 

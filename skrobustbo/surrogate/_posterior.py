@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._names import wrong
 from skrobustbo.kernels import (
     by_differences,
     diag_gradient,
@@ -68,10 +69,7 @@ class Candidate:
         if not self.label:
             object.__setattr__(self, "label", str(self.kernel))
         if self.noise is not None and not 0 < self.noise < math.inf:
-            raise ValueError(
-                "The 'noise' of a Candidate must be a positive number or None. Got "
-                f"{self.noise!r} instead."
-            )
+            raise wrong("noise", "a Candidate", "a positive number or None", self.noise)
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
