@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from skrobustbo._arrays import Array
+
 Flags = NDArray[np.bool_]
 #: Points of shape (k, d) to values, shape (k,), and gradients, shape (k, d).
 Function = Callable[[Array], tuple[Array, Array]]

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo.acquisition._functions import Acquisition, reach_of
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: In the search for the farthest point: points kept, steps around each, and how far
 #: they lead, in units of the distance reached.

@@ -8,10 +8,9 @@ from functools import reduce
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
-Array = NDArray[np.float64]
+from skrobustbo._arrays import Array
 
 _SQRT_2PI = float(np.sqrt(2 * np.pi))
 _SQRT_HALF_PI, _SQRT_HALF = float(np.sqrt(np.pi / 2)), float(np.sqrt(0.5))

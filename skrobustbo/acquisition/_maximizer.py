@@ -16,15 +16,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo._names import be, every
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
 from skrobustbo.acquisition._distance import Uncovered, Within
 from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Finite spaces up to this size are scored whole, point by point.
 ENUMERATED = 4096

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Indices = NDArray[np.intp]
+from skrobustbo._arrays import Indices
 
 
 def checked_columns(columns: Any, n_columns: int, name: str) -> Indices:

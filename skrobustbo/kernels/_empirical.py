@@ -9,10 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo.kernels._checks import checked_sets
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Rounding allowed for: in the entries of K, relative to the largest, and in points.
 _K_TOLERANCE = 1e-8

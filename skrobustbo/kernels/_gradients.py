@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -30,12 +30,11 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from skrobustbo._arrays import Array
 from skrobustbo.kernels._empirical import EmpiricalKernel
 from skrobustbo.kernels._radial import NominalKernel, radial, scaled
 from skrobustbo.kernels._structured import AdditiveKernel, SubsetKernel
 from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
-
-Array = NDArray[np.float64]
 
 _STEP = 1e-6  # of the unit cube, for central differences
 

@@ -29,13 +29,11 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo.kernels._checks import checked_sets
 from skrobustbo.kernels._empirical import EmpiricalKernel
 from skrobustbo.kernels._structured import SubsetKernel
 from skrobustbo.kernels._time import ForgettingKernel, WienerKernel
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _KINK = 1e-8  # distance up to which a point counts as the same
 #: Kernels of no distance, or of a column that is none of a choice.

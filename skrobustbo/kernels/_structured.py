@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
+from skrobustbo._arrays import Array
 from skrobustbo.kernels._checks import checked_columns, checked_sets
-
-Array = NDArray[np.float64]
 
 
 class _Wrapper(Kernel):

@@ -11,16 +11,16 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import (
     Hyperparameter,
     Kernel,
     StationaryKernelMixin,
 )
 
+from skrobustbo._arrays import Array
 from skrobustbo.kernels._checks import checked_columns, checked_sets
 
-Array = NDArray[np.float64]
 Bounds = tuple[float, float] | str
 
 

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skrobustbo._arrays import Array
 from skrobustbo._names import count, printable
 from skrobustbo._trials import rounding
 from skrobustbo.model_selection._findings import Findings
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._softly import Attempt
-
-Array = NDArray[np.float64]
 
 _WIDTH, _HEIGHT = 560, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 546, 20, 180

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arrays import Array
 from skrobustbo._names import wrong
 from skrobustbo.kernels import smoothness
 from skrobustbo.surrogate import Posterior
-
-Array = NDArray[np.float64]
 
 #: Greedy selection reaches at least this share of the maximum, a submodular function's.
 GREEDY_SHARE = 1 - 1 / math.e

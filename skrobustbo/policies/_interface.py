@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypedDict
 
-import numpy as np
-from numpy.typing import NDArray
-
+from skrobustbo._arrays import Array as Array
+from skrobustbo._arrays import Indices
 from skrobustbo.acquisition import Acquisition
 
 
@@ -26,7 +25,6 @@ class Predicted(Named):
     std: float
 
 
-Array = NDArray[np.float64]
 Metadata = dict[str, Any]
 #: The metadata of the points asked but not yet told.
 Pending = Sequence[Metadata]
@@ -61,7 +59,7 @@ class Told(Protocol):
         """Raw values of the told points, nan where the evaluation failed."""
 
     @property
-    def chosen(self) -> NDArray[np.intp]:
+    def chosen(self) -> Indices:
         """Which of the told points the policy has chosen, in the order told."""
 
 

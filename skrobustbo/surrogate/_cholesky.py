@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = NDArray[np.float64]
+from skrobustbo._arrays import Array
 
 #: What a numerical failure of a model raises, as of a kernel that is not positive
 #: definite.

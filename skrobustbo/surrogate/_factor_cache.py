@@ -14,15 +14,12 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo.kernels import with_nominal
 from skrobustbo.surrogate._gpr import IncrementalGPR
 from skrobustbo.surrogate._posterior import Candidate
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Told points up to this number are all seen.
 MOST_ROWS = 2048

@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skrobustbo._arrays import Array
 from skrobustbo.kernels import radial
 from skrobustbo.surrogate._cholesky import CholeskyFactor
-
-Array = NDArray[np.float64]
 
 #: Rows that a cache has factored at once. Up to the last multiple the factor comes from
 #: one Cholesky decomposition, beyond it row by row: its bits then depend on the rows

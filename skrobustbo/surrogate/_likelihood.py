@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo.kernels import NominalKernel, differ, radial, with_length_scale
 from skrobustbo.surrogate._priors import Prior
-
-Array = NDArray[np.float64]
 
 _LOG_2PI = math.log(2 * math.pi)
 _STEP = 1e-5
@@ -67,7 +65,7 @@ class LengthScaleLikelihood:
         z: Array,
         *,
         noise: float,
-        groups: Sequence[NDArray[np.intp]],
+        groups: Sequence[Indices],
         prior: Prior,
         fits_noise: bool = False,
         fits_variance: bool = False,

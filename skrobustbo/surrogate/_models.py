@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo.surrogate._factor_cache import (
     FactorCache,
     chosen_at,
@@ -34,9 +35,6 @@ from skrobustbo.surrogate._posterior import (
 )
 from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Of a value, in units of the model: it says nothing.
 _LARGEST_ERROR = 1e50

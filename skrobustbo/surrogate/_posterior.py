@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtri
 from sklearn.gaussian_process.kernels import Kernel
 
+from skrobustbo._arrays import Array, Indices
 from skrobustbo._names import wrong
 from skrobustbo.kernels import (
     by_differences,
@@ -22,9 +22,6 @@ from skrobustbo.kernels import (
 )
 from skrobustbo.surrogate._cholesky import CholeskyFactor
 from skrobustbo.surrogate._gpr import IncrementalGPR
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Covariances per block of a prediction: larger blocks fall out of the processor's
 #: cache, and each of their temporary arrays comes fresh from the operating system.

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo._arguments import is_finite, require, require_positive
-
-Array = NDArray[np.float64]
+from skrobustbo._arrays import Array
 
 
 class Prior(Protocol):

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from skrobustbo._arrays import Array
+
 Line = Callable[[float], float]
 
 

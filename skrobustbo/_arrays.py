@@ -1,0 +1,9 @@
+"""What annotations call the arrays that most functions take and return."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Numbers, such as encoded points or values.
+Array = NDArray[np.float64]
+#: Positions in another array: rows, or columns.
+Indices = NDArray[np.intp]
