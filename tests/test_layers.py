@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "kernels": {"_arrays"},
     "space": {"_arguments", "_names", "_sobol"},
     "surrogate": {"_arguments", "_arrays", "_names", "kernels"},
-    "acquisition": {"_arrays", "_names", "_sobol"},
+    "acquisition": {"_arrays", "_names", "_sobol", "space"},
     "policies": {
         "_arguments",
         "_arrays",

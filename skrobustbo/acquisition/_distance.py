@@ -7,27 +7,19 @@ at most 1. So two unordered choices are apart by the same whatever their codes a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from skrobustbo._arrays import Array, Indices
 from skrobustbo.acquisition._functions import Acquisition, reach_of
+from skrobustbo.space import Space
 
 #: In the search for the farthest point: points kept, steps around each, and how far
 #: they lead, in units of the distance reached.
 _KEPT, _STEPS, _SHARES = 8, 16, (0.3, 0.1, 0.03, 0.01)
 #: What a function loses at a point that is outside of a box by its half side.
 _STEEP = 500.0
-
-
-class Snapped(Protocol):
-    """What the search for the farthest point needs of a space."""
-
-    def snap(self, X: Array) -> Array: ...
-    def allows(self, X: Array) -> NDArray[np.bool_]: ...
 
 
 def distances(X: Array, Y: Array) -> Array:
@@ -59,7 +51,7 @@ class Uncovered:
         border = np.minimum(Z, 1 - Z)[:, self.continuous].min(axis=1, initial=1.0)
         return np.minimum(nearest, 2 * border)
 
-    def ascend(self, X: Array, domain: Snapped, rng: np.random.Generator) -> Array:
+    def ascend(self, X: Array, domain: Space, rng: np.random.Generator) -> Array:
         """Return the best of some points, and feasible ones further up around them.
 
         A distance has edges, on which gradients are of no use: ever smaller steps come

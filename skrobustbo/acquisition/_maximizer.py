@@ -11,10 +11,8 @@ import copy
 import itertools
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache, partial
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skrobustbo._arrays import Array, Indices
 from skrobustbo._names import be, every
@@ -23,6 +21,7 @@ from skrobustbo.acquisition._ascent import ascend
 from skrobustbo.acquisition._distance import Uncovered, Within
 from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
+from skrobustbo.space import Space
 
 #: Finite spaces up to this size are scored whole, point by point.
 ENUMERATED = 4096
@@ -45,33 +44,7 @@ _STEPS, _ROUNDS = 40, 3
 _base_points = lru_cache(maxsize=16)(partial(sobol, seed=0))
 
 
-class Domain(Protocol):
-    """What the maximiser needs of a search space."""
-
-    n_columns: int
-
-    @property
-    def size(self) -> float: ...
-    @property
-    def constrained(self) -> bool: ...
-    @property
-    def n_uniform(self) -> int: ...
-    @property
-    def climbed(self) -> Indices: ...
-    @property
-    def swept(self) -> list[tuple[Indices, Array]]: ...
-    def from_uniform(self, U: Array) -> Array: ...
-    def snap(self, X: Array) -> Array: ...
-    @property
-    def nominal(self) -> Indices: ...
-    def enumerate(self) -> Array: ...
-    @property
-    def indices(self) -> Indices: ...
-    def at(self, indices: Indices) -> Array: ...
-    def allows(self, X: Array) -> NDArray[np.bool_]: ...
-
-
-def neighbours(domain: Domain, X: Array, rng: np.random.Generator) -> Array:
+def neighbours(domain: Space, X: Array, rng: np.random.Generator) -> Array:
     """Return a point near each of `X`: some columns moved, some drawn again."""
     X, spread = X.copy(), np.array(_SPREADS)[np.arange(len(X)) % len(_SPREADS)]
     columns = domain.climbed
@@ -93,7 +66,7 @@ class Maximizer:
 
     Parameters
     ----------
-    domain : Domain
+    domain : Space
         The space.
     taken : callable, optional
         Whether a point, shape (n_columns,), is not to be proposed (again).
@@ -110,7 +83,7 @@ class Maximizer:
 
     def __init__(
         self,
-        domain: Domain,
+        domain: Space,
         taken: Callable[[Array], bool] | None = None,
         *,
         rng: np.random.Generator,

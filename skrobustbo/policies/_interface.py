@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypedDict
 
 from skrobustbo._arrays import Array as Array
 from skrobustbo._arrays import Indices
-from skrobustbo.acquisition import Acquisition
+from skrobustbo.acquisition import Maximizer
 
 
 class Named(TypedDict):
@@ -28,27 +28,10 @@ class Predicted(Named):
 Metadata = dict[str, Any]
 #: The metadata of the points asked but not yet told.
 Pending = Sequence[Metadata]
+#: What maximises acquisition functions for a policy.
+Argmax = Maximizer
 #: What `suggest` returns: an encoded point, and its metadata.
 Proposal = tuple[Array, Metadata]
-
-
-class Argmax(Protocol):
-    """The maximiser handed to a policy."""
-
-    def __call__(self, acq: Acquisition, *, inner: bool = False) -> tuple[Array, float]:
-        """Return the feasible point of highest value, and the value."""
-
-    def within(self, acq: Acquisition, x: Array, radius: float) -> Array:
-        """Return the maximiser over the box of half side `radius` around a point."""
-
-    def farthest(self) -> Array:
-        """Return the feasible point that the points seen leave most uncovered."""
-
-    def random(self) -> Array:
-        """Return a free random draw of a feasible point."""
-
-    def free(self, x: Array) -> bool:
-        """Return whether a feasible point may still be proposed."""
 
 
 class Told(Protocol):
