@@ -1,6 +1,5 @@
 """Search spaces: parameters, their values, and the unit cube they are encoded in."""
 
-from skrobustbo.space import _branched, _points  # noqa: F401 (they register themselves)
 from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._cube import Constraint
 from skrobustbo.space._dimensions import Integer, Real

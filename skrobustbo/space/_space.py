@@ -1,20 +1,50 @@
-"""The search space: params dicts to points of the unit cube and back."""
+"""The search space: params dicts to points of the unit cube and back.
+
+A `Space` has one dict of parameters. `BranchedSpace` is the union of several, and
+`PointSpace` a list of points. `Space` makes them, and they are spaces as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+import copy
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 
 from skrobustbo._arguments import checked_count, drawn_seed
+from skrobustbo._names import shown
 from skrobustbo._sobol import design
 from skrobustbo.space._ball import Perturb, ball
-from skrobustbo.space._cube import Cube, Params, checked_name, checked_params
-from skrobustbo.space._dimensions import Rows
+from skrobustbo.space._categorical import Categorical
+from skrobustbo.space._cube import (
+    COUNTED,
+    Cube,
+    Params,
+    Predicate,
+    checked_name,
+    checked_params,
+)
+from skrobustbo.space._dimensions import MIN_GAP, Dimension, Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
-from skrobustbo.space._values import from_json, same
+from skrobustbo.space._values import (
+    distinct,
+    from_json,
+    have_order,
+    plain,
+    same,
+    to_json,
+)
+
+#: How a point says which branch it is of: one column each, as for a choice.
+_MARK = math.sqrt(0.5)
+#: Distances computed at once.
+_MOST_DISTANCES = 2**22
 
 
 class Space(Cube):
@@ -56,18 +86,10 @@ class Space(Cube):
     {'C': 100.0, 'degree': 1}
     """
 
-    #: The subclasses, by the word with which they are written as JSON.
-    _kinds: ClassVar[dict[str, type[Space]]] = {}
-
-    def __init_subclass__(cls, kind: str = "") -> None:
-        if kind:
-            Space._kinds[kind] = cls
-
     def __new__(cls, param_space: Any = None) -> Space:
         """Return an object for one dict, or of the subclass for a list of several."""
         several = isinstance(param_space, list | tuple) and len(param_space) > 1
-        made = Space._kinds["branches"] if cls is Space and several else cls
-        return object.__new__(made)
+        return object.__new__(BranchedSpace if cls is Space and several else cls)
 
     def __init__(self, param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]]):
         if isinstance(param_space, list | tuple) and len(param_space) == 1:
@@ -102,7 +124,7 @@ class Space(Cube):
         >>> Space.from_points([{"arm": 1}, {"arm": 2}, {"arm": 4}]).size
         3
         """
-        return Space._kinds["points"](points)
+        return PointSpace(points)
 
     @property
     def branches(self) -> list[Space]:
@@ -246,8 +268,7 @@ class Space(Cube):
             rows = zip(*columns, strict=True)
             return cls.from_points([dict(zip(names, r, strict=True)) for r in rows])
         if "branches" in state:
-            branches: Any = [cls.from_dict(s) for s in state["branches"]]
-            return Space._kinds["branches"](branches)
+            return BranchedSpace([cls.from_dict(s) for s in state["branches"]])
         return cls({k: dimension_from_dict(v) for k, v in state["dimensions"]})
 
     def params_to_json(self, params: Params) -> dict[str, Any]:
@@ -293,3 +314,366 @@ def _floats(x: Any) -> Rows:
             "from 0 to 1."
         )
     return row
+
+
+# Several branches ---------------------------------------------------------------------
+
+
+class BranchedSpace(Space):
+    """The space of a list of dicts; see `Space`.
+
+    An encoded point has one column for each branch, to tell which it is of, and then
+    the columns of every branch, idle at 0 but for its own. A point that several
+    branches contain is of the first of them, and of that one only.
+    """
+
+    def __init__(self, param_space: Sequence[Mapping[str, Any] | Space]) -> None:
+        self._branches = [
+            given if isinstance(given, Space) else Space(given) for given in param_space
+        ]
+        for branch in self._branches:
+            if isinstance(branch, BranchedSpace):
+                raise ValueError(
+                    "Expected the branches of a space to be dicts, got a space of "
+                    "several branches among them; give all of them in one list."
+                )
+        k = len(self._branches)
+        ends = np.cumsum([k, *(branch.n_columns for branch in self._branches)])
+        self._blocks = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
+        self.n_columns = int(ends[-1])
+        self._columns = {
+            name: np.concatenate(
+                [
+                    block[branch.columns(name)]
+                    for branch, block in zip(self._branches, self._blocks, strict=True)
+                    if name in branch.dimensions
+                ]
+            )
+            for name in self.dimensions
+        }
+
+    @property
+    def branches(self) -> list[Space]:
+        return list(self._branches)
+
+    @cached_property
+    def dimensions(self) -> dict[str, Dimension]:  # type: ignore[override]
+        """All parameters, each as in the first branch that has it."""
+        found: dict[str, Dimension] = {}
+        for branch in self._branches:
+            for name, dimension in branch.dimensions.items():
+                found.setdefault(name, dimension)
+        return found
+
+    def __repr__(self) -> str:
+        inner = ", ".join(
+            repr(branch).removeprefix("Space(").removesuffix(")")
+            for branch in self._branches
+        )
+        return f"Space([{inner}])"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BranchedSpace) and self._branches == other._branches
+
+    __hash__ = None
+
+    @cached_property
+    def owned(self) -> list[Space]:
+        found: list[Space] = []
+        for i, branch in enumerate(self._branches):
+            shared = [b for b in self._branches[:i] if _overlap(branch, b)]
+            found.append(branch.within(partial(_outside, shared)) if shared else branch)
+        return found
+
+    @property
+    def size(self) -> float:
+        """Number of points; an upper bound where large branches overlap."""
+        return sum(branch.size for branch in self.owned)
+
+    def place(self, params: Mapping[str, Any]) -> tuple[int, Rows]:
+        errors: list[ValueError] = []
+        equal: tuple[int, Rows] | None = None
+        checked_params(params)
+        for i, branch in enumerate(self._branches):
+            try:
+                row = branch.encode(params)
+            except ValueError as error:
+                if branch.dimensions.keys() == dict(params).keys():
+                    errors.append(error)
+            else:
+                if same(branch.own(params), dict(params)):
+                    return i, row
+                equal = equal or (i, row)  # unless a later one has the very types
+        if equal is not None:
+            return equal
+        if len(errors) == 1:  # the others have different parameters
+            raise errors[0]
+        names = "; ".join(str(branch.names) for branch in self._branches)
+        raise ValueError(
+            f"Expected a point of one of the {len(self._branches)} branches, of "
+            f"parameters {names}, got {shown(dict(params))}; change a value or widen "
+            "a branch."
+        )
+
+    def own(self, params: Mapping[str, Any]) -> Params:
+        return self._branches[self.owner(params)].own(params)
+
+    # Encoding ------------------------------------------------------------------------
+
+    def encode(self, params: Mapping[str, Any]) -> Rows:
+        i, row = self.place(params)
+        return self._joined(i, row[None, :])[0]
+
+    def _joined(self, i: int, X: Rows) -> Rows:
+        joined = np.zeros((len(X), self.n_columns))
+        joined[:, i] = _MARK
+        joined[:, self._blocks[i]] = X
+        return joined
+
+    def _parts(self, X: Rows) -> list[tuple[int, NDArray[np.intp]]]:
+        """Return the branches present in `X`, each with the rows that are of it."""
+        of = np.argmax(X[:, : len(self._branches)], axis=1)
+        return [(int(i), np.flatnonzero(of == i)) for i in np.unique(of)]
+
+    def decode_many(self, X: Rows) -> list[Params]:
+        found: dict[int, Params] = {}
+        for i, rows in self._parts(X):
+            decoded = self._branches[i].decode_many(X[np.ix_(rows, self._blocks[i])])
+            found.update(zip(rows.tolist(), decoded, strict=True))
+        return [found[row] for row in range(len(X))]
+
+    def snap(self, X: Rows) -> Rows:
+        snapped = np.zeros(X.shape)
+        for i, rows in self._parts(X):
+            inner = self._branches[i].snap(X[np.ix_(rows, self._blocks[i])])
+            snapped[rows] = self._joined(i, inner)
+        return snapped
+
+    # Sampling and enumerating --------------------------------------------------------
+
+    @property
+    def n_uniform(self) -> int:
+        """Uniform numbers that one random point takes: one of them draws the branch."""
+        return 1 + max(branch.n_uniform for branch in self._branches)
+
+    def from_uniform(self, U: Rows) -> Rows:
+        k = len(self._branches)
+        of = np.minimum((U[:, 0] * k).astype(np.intp), k - 1)
+        X = np.zeros((len(U), self.n_columns))
+        for i, branch in enumerate(self._branches):
+            rows = np.flatnonzero(of == i)
+            inner = branch.from_uniform(U[rows, 1 : 1 + branch.n_uniform])
+            X[rows] = self._joined(i, inner)
+            # A point that branches share is of the first of them.
+            if len(rows) and self.owned[i] is not branch:
+                X[rows] = [self.encode(params) for params in self.decode_many(X[rows])]
+        return X
+
+    def enumerate(self) -> Rows:
+        parts = [branch.enumerate() for branch in self.owned]
+        return np.concatenate([self._joined(i, X) for i, X in enumerate(parts)])
+
+    # What is asked of a branch instead -----------------------------------------------
+
+    def _ask_a_branch(self, *_: Any) -> Any:
+        raise TypeError(
+            "A space of several branches has no such property of its own; ask one of "
+            "its 'branches'."
+        )
+
+    climbed = nominal = swept = groups = property(_ask_a_branch)
+    ball = _ask_a_branch  # type: ignore[assignment]
+
+    # JSON ----------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"branches": [branch.to_dict() for branch in self._branches]}
+
+    def params_to_json(self, params: Params) -> dict[str, Any]:
+        i = self.owner(params)
+        return {"$branch": i, "params": self._branches[i].params_to_json(params)}
+
+    def params_from_json(self, state: Mapping[str, Any]) -> Params:
+        return self._branches[int(state["$branch"])].params_from_json(state["params"])
+
+
+def _outside(spaces: Sequence[Space], params: Params) -> bool:
+    """Return whether no one of some spaces has a point, of the very types."""
+    return not any(space.has(params) for space in spaces)
+
+
+def _overlap(a: Space, b: Space) -> bool:
+    """Return whether two spaces may have points in common; yes, if in doubt."""
+    if a.dimensions.keys() != b.dimensions.keys():
+        return False
+    return all(_meet(a.dimensions[name], b.dimensions[name]) for name in a.names)
+
+
+def _meet(a: Dimension, b: Dimension) -> bool:
+    if a.size > b.size:
+        a, b = b, a
+    if a.size > COUNTED:
+        return True
+    return any(b.has(value) for value in a.decode(a.table()))
+
+
+# Finite sets of points: tables, pools, the arms of a bandit ---------------------------
+
+
+class PointSpace(Space):
+    """The space of `Space.from_points`: one table of encoded rows over all columns."""
+
+    is_pool = True
+
+    def __init__(self, points: Sequence[Mapping[str, Any]]):
+        given = _checked_points(points)
+        seen = {name: _seen_dimension([p[name] for p in given]) for name in given[0]}
+        Cube.__init__(self, seen)
+        rows = np.array([super(PointSpace, self).encode(point) for point in given])
+        first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+        self.points = [given[i] for i in first]
+        self._rows = rows[first]
+
+    def __repr__(self) -> str:
+        return f"Space.from_points(<{len(self.points)} points of {self.names}>)"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PointSpace)
+            and self.names == other.names
+            and same(self.points, other.points)
+        )
+
+    __hash__ = None
+
+    @property
+    def size(self) -> float:
+        return len(self.points)
+
+    def encode(self, params: Mapping[str, Any]) -> Rows:
+        row = super().encode(params)
+        if not (self._rows == row).all(axis=1).any():
+            raise ValueError(
+                f"Expected one of the space's {len(self.points)} points, got "
+                f"{shown(dict(params))}; change a value or add it to the points."
+            )
+        return row
+
+    def _nearest(self, X: Rows) -> NDArray[np.intp]:
+        size = max(1, _MOST_DISTANCES // max(1, len(self._rows)))
+        blocks = [X[i : i + size] for i in range(0, len(X), size)]
+        none = np.empty(0, dtype=np.intp)
+        return np.concatenate([none, *(self._distances(b).argmin(1) for b in blocks)])
+
+    def _distances(self, X: Rows) -> Rows:
+        """Return the distances to all points; different choices are 1 apart."""
+        if not len(self.nominal):
+            return cdist(X, self._rows)
+        others = np.setdiff1d(np.arange(self.n_columns), self.nominal)
+        squares = cdist(X[:, others], self._rows[:, others], "sqeuclidean")
+        for c in self.nominal:
+            squares += X[:, c, None] != self._rows[:, c]
+        return squares
+
+    def decode_many(self, X: Rows) -> list[Params]:
+        return [dict(self.points[i]) for i in self._nearest(X)]
+
+    def snap(self, X: Rows) -> Rows:
+        return self._rows[self._nearest(X)]
+
+    def within(self, *predicates: Predicate) -> Self:
+        """Return the same space with only those of its points that are feasible."""
+        kept = [i for i, p in enumerate(self.points) if all(f(p) for f in predicates)]
+        region = copy.copy(self)
+        region.points = [self.points[i] for i in kept]
+        region._rows = self._rows[kept]
+        return region
+
+    @property
+    def n_uniform(self) -> int:
+        return 1
+
+    def from_uniform(self, U: Rows) -> Rows:
+        n = len(self.points)
+        return self._rows[np.minimum((U[:, 0] * n).astype(np.intp), n - 1)]
+
+    def enumerate(self) -> Rows:
+        return self._rows.copy()
+
+    @property
+    def indices(self) -> NDArray[np.intp]:
+        return np.arange(len(self._rows))
+
+    def at(self, indices: NDArray[np.intp]) -> Rows:
+        return self._rows[indices]
+
+    @property
+    def climbed(self) -> NDArray[np.intp]:
+        """No column is climbed: only the points themselves are feasible."""
+        return np.empty(0, dtype=np.intp)
+
+    @property
+    def swept(self) -> list[tuple[NDArray[np.intp], Rows]]:
+        """All columns at once, with the points' encoded rows."""
+        return [(np.arange(self.n_columns), self._rows)]
+
+    def to_dict(self) -> dict[str, Any]:
+        values = [[k, [to_json(p[k]) for p in self.points]] for k in self.dimensions]
+        return {"points": values}
+
+
+def _checked_points(points: Sequence[Mapping[str, Any]]) -> list[Params]:
+    listed = isinstance(points, Iterable) and getattr(points, "ndim", 1) > 0
+    if not listed or isinstance(points, Mapping):
+        raise ValueError(
+            f"Expected a list of params dicts, got {shown(points)}; write a list."
+        )
+    plained = []
+    for point in points:
+        if not isinstance(point, Mapping):
+            raise ValueError(
+                f"Expected every point to be a params dict, got {shown(point)}; of a "
+                "DataFrame, give df.to_dict('records')."
+            )
+        plained.append({checked_name(k): plain(v) for k, v in point.items()})
+    if not plained or not plained[0]:
+        raise ValueError(
+            "Expected at least one point with at least one parameter, got none; give "
+            "a list of params dicts."
+        )
+    for point in plained:
+        if point.keys() != plained[0].keys():
+            raise ValueError(
+                f"Expected every point to have the parameters {list(plained[0])}, got "
+                f"{shown(point)}; give every point the same ones."
+            )
+    return plained
+
+
+def _seen_dimension(values: list[Any]) -> Dimension:
+    """Return a dimension over exactly the values seen, numbers placed by value."""
+    choices = distinct(values)
+    if have_order(choices):
+        return _Levels(sorted(choices))
+    return Categorical(choices)
+
+
+class _Levels(Categorical):
+    """Numbers in ascending order, placed by value rather than by rank."""
+
+    def __init__(self, values: list[float]):
+        super().__init__(values, ordered=True)
+
+    @cached_property
+    def _table(self) -> Rows:
+        # Halves keep the span finite, whatever the values.
+        half = np.asarray(self.choices, dtype=float) / 2
+        unit = (half - half[0]) / (half[-1] - half[0] or 1.0)
+        gaps = np.diff(unit)
+        if np.any(gaps < MIN_GAP):  # too close to be told apart by their value
+            unit = np.cumsum([0.0, *np.maximum(gaps, MIN_GAP)])
+            unit /= unit[-1]
+        return unit[:, None][:, : self.n_columns]
+
+    def _indices(self, rows: Rows) -> NDArray[np.intp]:
+        return self._nearest(rows)

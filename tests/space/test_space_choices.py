@@ -209,7 +209,7 @@ def test_a_pool_is_searched_in_blocks(monkeypatch):
     space = pool()
     X = space.from_uniform(np.random.default_rng(0).random((50, 1)))
     whole = space.snap(X)
-    monkeypatch.setattr("skrobustbo.space._points._MOST_DISTANCES", 1000)
+    monkeypatch.setattr("skrobustbo.space._space._MOST_DISTANCES", 1000)
     np.testing.assert_array_equal(space.snap(X), whole)
     assert space.snap(X[:0]).shape == (0, 2)
 
