@@ -36,6 +36,9 @@ from skrobustbo.surrogate._posterior import (
 from skrobustbo.surrogate._priors import Prior
 from skrobustbo.surrogate._sampling import slice_sample
 
+#: Points, their targets, and the variance of each target's own error, if there is any.
+Data = tuple[Array, Array, Array | None]
+
 #: Of a value, in units of the model: it says nothing.
 _LARGEST_ERROR = 1e50
 #: Points that an estimate at every step looks at.
@@ -154,9 +157,7 @@ class Models:
         self._cache, self._view, self._rng = cache, view, rng
         self.X, self.z, self.values = view.X, view.z, view.told
         self.shift, self.scale = view.shift, view.scale
-        self.groups = [np.arange(self.X.shape[1])]
-        if view.groups is not None:
-            self.groups = list(view.groups)
+        self.groups = list(view.groups or [np.arange(self.X.shape[1])])
         self.n_elsewhere, self.horizon = view.n_elsewhere, view.horizon
         self._posteriors: dict[Candidate, Posterior] = {}
 
@@ -233,19 +234,12 @@ class Models:
         return np.isfinite(self.values[self._active])
 
     @property
-    def _fitted(self) -> tuple[Array, Array]:
-        """The told points, and their targets, that hyperparameters are fitted to."""
-        rows = self._active[self._fitted_rows]
-        return self.X[rows], self.z[rows]
-
-    @property
-    def _fitted_rows(self) -> slice:
-        return fitted_rows(len(self._active))
-
-    @property
-    def _fitted_errors(self) -> Array | None:
-        """Variance of the own error of each value that is fitted to."""
-        return None if self._errors is None else self._errors[self._fitted_rows]
+    def _fitted(self) -> Data:
+        """The told points that hyperparameters are fitted to, with their targets."""
+        some = fitted_rows(len(self._active))
+        rows = self._active[some]
+        errors = None if self._errors is None else self._errors[some]
+        return self.X[rows], self.z[rows], errors
 
     @cached_property
     def _seen(self) -> Array:
@@ -443,18 +437,14 @@ class Models:
         variance : float
             Of the model's units squared.
         """
-        (X, z), errors = self._fitted, self._fitted_errors
+        X, z, errors = self._fitted
         every = max(1, -(-len(z) // _MOST_AT_EACH_STEP))
         X, z = X[::every], z[::every]
         errors = None if errors is None else errors[::every]
         modulation = None if time is None else time(X)
-        space = X if time is None else X[:, :-1]
+        data = X if time is None else X[:, :-1], z, errors
         likelihood = self._likelihood(
-            *(kernel, prior, True),
-            data=(space, z),
-            errors=errors,
-            fits_variance=True,
-            modulation=modulation,
+            *(kernel, prior, True, data), fits_variance=True, modulation=modulation
         )
         low, high = np.repeat(np.transpose(bounds), [len(self.groups), 1], axis=1)
         found = fit_length_scale(likelihood, (low, high), [np.append(*start)])
@@ -546,17 +536,15 @@ class Models:
         kernel: Kernel,
         prior: Prior,
         per_parameter: bool,
-        data: tuple[Array, Array] | None = None,
+        data: Data | None = None,
         **fitted: Any,
     ) -> LengthScaleLikelihood:
         """Return the likelihood given `data`, else all that there are."""
         groups = self.groups if per_parameter else [np.concatenate(self.groups)]
-        X, z = self._fitted if data is None else data
-        fitted.setdefault("errors", self._fitted_errors)
+        X, z, errors = self._fitted if data is None else data
+        fitted |= {"noise": self.noise, "groups": groups, "errors": errors}
         kernel = self._cache.kernel_of(kernel, X.shape[1])
-        return LengthScaleLikelihood(
-            kernel, X, z, noise=self.noise, groups=groups, prior=prior, **fitted
-        )
+        return LengthScaleLikelihood(kernel, X, z, prior=prior, **fitted)
 
     def fit_value(
         self,
@@ -595,11 +583,11 @@ class Models:
         return math.exp(float(result.x))
 
     def _evidence(self, candidate: Candidate) -> float:
-        X, z = self._fitted
+        X, z, errors = self._fitted
         mean = self._mean(candidate)
         targets = z if mean is None else z - mean(X)
         weights: float | Array = 1.0
-        if (errors := self._fitted_errors) is not None:
+        if errors is not None:
             variance = self._cache.noise_of(candidate) ** 2
             weights = variance / (variance + errors)
         regressor = self._cache.new(candidate, X.shape[1], weights)._refactor(X)
