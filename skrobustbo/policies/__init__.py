@@ -1,6 +1,6 @@
 """Policies: how the next point is chosen. One file for each family of algorithms."""
 
-from skrobustbo.policies._balancing import HBGPUCB
+from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
 from skrobustbo.policies._base import Policy
 from skrobustbo.policies._bayes import MCMCGPUCB
 from skrobustbo.policies._beta import band_beta as band_beta
@@ -18,7 +18,6 @@ from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
 from skrobustbo.policies._growing import AGPUCB
 from skrobustbo.policies._interface import Argmax as Argmax
 from skrobustbo.policies._interface import Setup
-from skrobustbo.policies._length_scales import LBGPUCB, LNBGPUCB
 from skrobustbo.policies._registry import available, make_policy
 from skrobustbo.policies._registry import policy_from_dict as policy_from_dict
 from skrobustbo.policies._registry import policy_to_dict as policy_to_dict

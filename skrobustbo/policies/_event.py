@@ -12,13 +12,15 @@ from typing import ClassVar
 from skrobustbo._arguments import require
 from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
+    BudgetedUCB,
     ChangingState,
     Estimated,
     ResetState,
     ResettingUCB,
+    block_length,
+    check_block_length,
 )
 from skrobustbo.policies._interface import Array, Metadata
-from skrobustbo.policies._memory import BudgetedUCB, block_length, check_block_length
 from skrobustbo.policies._settings import PositiveInt, Share, settings
 from skrobustbo.surrogate import Models, Posterior
 

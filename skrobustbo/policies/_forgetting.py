@@ -18,8 +18,12 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Consistent, Finite, NotNegative
 from skrobustbo._trials import Survivor
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel
-from skrobustbo.policies._changing import ChangingState, ChangingUCB, Estimated
-from skrobustbo.policies._memory import BudgetedUCB
+from skrobustbo.policies._changing import (
+    BudgetedUCB,
+    ChangingState,
+    ChangingUCB,
+    Estimated,
+)
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import settings
 from skrobustbo.surrogate import Candidate, Models, Posterior

@@ -13,8 +13,8 @@ from fake_models import FakeModels, Told, argmax
 from runs import MIXED, mixed_value
 from skrobustbo import Candidate, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HBGPUCB, LBGPUCB, LNBGPUCB, Setup
+from skrobustbo.policies._balancing import _admitted
 from skrobustbo.policies._candidates import RegretBalancer
-from skrobustbo.policies._length_scales import _admitted
 
 
 def start(policy, d=1):
