@@ -147,8 +147,8 @@ class ResourceDisplay(Display):
         at = np.flatnonzero(self.failed.any(axis=0))
         look.draw_rug(self.ax_, at, "x", color=look.failure, label="failed")
         labels = tuple(map(_shown, self.amounts))
-        name, last = self.resource_name, len(labels) - 1.0
-        scale = Scale(name, name, "category", 0.0, last, labels=labels)
+        name = self.resource_name
+        scale = Scale(name, name, "category", labels=labels)
         limits = padded(*value_range(self.values.ravel(), cut=100.0), share=0.1)
         self._frame(look, limits, name, Ticks(self.ax_.xaxis, scale))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class Scale:
         What is written at the axis.
     kind : {"linear", "log", "category"}
     low, high : float
-        Ends of the axis; categories lie at 0, 1, ...
+        Ends of the axis; of no meaning for categories, which lie at 0, 1, ...
     choices : tuple
         The values of a choice, in order.
     labels : tuple of str
@@ -155,10 +155,9 @@ def pooled(
 
 
 def _categories(name: str, short: str, dimension: Categorical) -> Scale:
-    choices = tuple(dimension.choices)
-    labels, last = tuple(short_values(choices)), len(choices) - 1.0
-    index = dimension.index
-    return Scale(name, short, "category", 0.0, last, choices, labels, index=index)
+    choices, index = tuple(dimension.choices), dimension.index
+    scale = Scale(name, short, "category", choices=choices, index=index)
+    return replace(scale, labels=tuple(short_values(choices)))
 
 
 def _placed_by_value(dimension: Categorical) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from skrobustbo.integrations._optuna_space import Group
@@ -87,11 +87,10 @@ class Reader:
             1 if large values are good, -1 if small ones are.
         """
         ordered = sorted(trials, key=lambda trial: trial.number)
-        values = Values(sign)
-        told = [
-            self._noted(trial, group, settings, values.of(trial))
-            for trial in in_order_told(ordered)
-        ]
+        finished = [trial for trial in ordered if trial.state.is_finished()]
+        finished.sort(key=lambda trial: trial.datetime_complete)
+        pairs = zip(finished, values_of(finished, sign), strict=True)
+        told = [self._noted(trial, group, settings, value) for trial, value in pairs]
         pending = [
             self._noted(trial, group, settings, None)
             for trial in ordered
@@ -124,41 +123,32 @@ class Reader:
         return sum(self._proposal(trial, group) is not None for trial in trials)
 
 
-def in_order_told(trials: Iterable[Any]) -> list[Any]:
-    """Return the finished trials in the order in which they were finished."""
-    finished = [trial for trial in trials if trial.state.is_finished()]
-    return sorted(finished, key=lambda t: (t.datetime_complete, t.number))
+def values_of(trials: Iterable[Any], sign: int) -> Iterator[float]:
+    """Yield the values of finished trials in the order told, larger is better.
 
-
-class Values:
-    """The value of one finished trial after the other, larger is better.
-
-    A trial that failed or violates a constraint counts as a failure. One that was
+    A trial that failed or violates a constraint counts as a failure, nan. One that was
     pruned has its last intermediate value, but no better than the median of the
     completed trials before it: it was stopped because it promised less.
 
     Parameters
     ----------
+    trials : iterable of FrozenTrial
+        The trials.
     sign : int
         1 if large values are good, -1 if small ones are.
     """
-
-    def __init__(self, sign: int) -> None:
-        self._sign, self._completed = sign, list[float]()
-
-    def of(self, trial: Any) -> float:
-        """Return the value of the next trial, nan for a failure."""
+    completed: list[float] = []
+    for trial in trials:
+        state, value = trial.state.name, math.nan
         if violates(trial.system_attrs):
-            return math.nan
-        if trial.state.name == "COMPLETE":
-            value = self._sign * float(trial.values[0])
-            bisect.insort(self._completed, value)
-            return value
-        pruned = trial.state.name == "PRUNED" and trial.intermediate_values
-        if not pruned or not self._completed:
-            return math.nan
-        last = self._sign * float(trial.intermediate_values[trial.last_step])
-        return min(last, self._completed[(len(self._completed) - 1) // 2])
+            pass
+        elif state == "COMPLETE":
+            value = sign * float(trial.values[0])
+            bisect.insort(completed, value)
+        elif state == "PRUNED" and trial.intermediate_values and completed:
+            last = sign * float(trial.intermediate_values[trial.last_step])
+            value = min(last, completed[(len(completed) - 1) // 2])
+        yield value
 
 
 def violates(attributes: Mapping[str, Any]) -> bool:

@@ -356,7 +356,13 @@ class UCBPolicy(Policy):
         self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
     ) -> float:
         """Return beta at query `t` for one model; `share` of delta goes to its band."""
-        band = WidthInputs(
+        return band_beta(self.beta, self.band_of(posterior, n_parameters, t, share))
+
+    def band_of(
+        self, posterior: Posterior, n_parameters: int, t: int, share: float = 1.0
+    ) -> WidthInputs:
+        """Return what a schedule may make beta of, as in `beta_of`."""
+        return WidthInputs(
             t=t,
             delta=self.delta * share,
             norm=posterior.candidate.norm_bound,
@@ -365,7 +371,6 @@ class UCBPolicy(Policy):
             n_parameters=n_parameters,
             n_points=posterior.n_points,
         )
-        return band_beta(self.beta, band)
 
 
 @settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from skrobustbo._arguments import require
 from skrobustbo._forms import Consistent, Finite, Positive
 from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
-from skrobustbo.policies._beta import WidthInputs, band_beta, depends_on_norm
+from skrobustbo.policies._beta import band_beta, depends_on_norm
 from skrobustbo.policies._candidates import Given, candidate_models
 from skrobustbo.policies._consistent import NoEstimate
 from skrobustbo.policies._interface import (
@@ -335,25 +335,18 @@ class _Step:
 
     def regret_bound(self) -> Callable[[float], float]:
         """Return the regret estimate (15), a function of h that increases."""
-        policy, noise = self.policy, self.models.noise
+        policy = self.policy
         g_before, b_before = policy.factors(self.h, self.d)
         before = self.models[self.candidate(g_before, b_before)]
         gain_before = policy.gain_of(before, self.d)
-        c1_t = 8 / math.log1p(noise**-2) * self.t
+        c1_t = 8 / math.log1p(self.models.noise**-2) * self.t
+        band = policy.band_of(before, self.d, self.t + 1)
 
         def regret(h: float) -> float:
             g, b = policy.factors(h, self.d)
             gain = (g / g_before) ** self.d * gain_before  # line 9
-            band = WidthInputs(
-                t=self.t + 1,
-                delta=policy.delta,
-                norm=self.norm(g, b),
-                noise=noise,
-                gain=lambda: gain,
-                n_parameters=self.d,
-                n_points=before.n_points,
-            )
-            return math.sqrt(c1_t * gain) * band_beta(policy.beta, band)  # line 10
+            grown = replace(band, norm=self.norm(g, b), gain=lambda: gain)
+            return math.sqrt(c1_t * gain) * band_beta(policy.beta, grown)  # line 10
 
         return regret
 

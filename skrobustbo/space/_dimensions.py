@@ -112,33 +112,6 @@ class Dimension(ABC):
         return from_json(value)
 
 
-def _checked_bound(cls: str, name: str, value: Any) -> float | int:
-    value = plain(value)
-    if not is_finite(value):
-        raise wrong(name, cls, "a finite number", value)
-    return value
-
-
-def _check_range(dimension: Real | Integer) -> None:
-    cls, low, high = type(dimension).__name__, dimension.low, dimension.high
-    object.__setattr__(dimension, "log", checked_flag("log", dimension.log, cls))
-    if dimension.hard not in ("low", "high"):
-        if not isinstance(dimension.hard, bool | np.bool_):
-            known = "True, False, 'low' or 'high'"
-            raise wrong("hard", cls, known, dimension.hard)
-        object.__setattr__(dimension, "hard", bool(dimension.hard))
-    if not low < high:
-        raise ValueError(
-            f"{cls}({low!r}, {high!r}) is empty: 'low' must be below 'high'; swap the "
-            f"two, or write [{low!r}] for a constant."
-        )
-    if dimension.log and low <= 0:
-        raise ValueError(
-            f"{cls}({low!r}, {high!r}, log=True) has no logarithm at its lower end: "
-            "'low' must be positive on a log scale; raise it or drop log=True."
-        )
-
-
 @dataclass(frozen=True, repr=False)
 class _Range:
     """What `Real` and `Integer` are told, and write; `hard` only where it is set."""
@@ -147,6 +120,37 @@ class _Range:
     high: float
     log: bool = field(default=False, kw_only=True)
     hard: bool | str = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        cls = type(self).__name__
+        checked: dict[str, Any] = {
+            name: self._bound(name, plain(getattr(self, name)))
+            for name in ("low", "high")
+        }
+        low, high = checked.values()
+        checked["log"] = checked_flag("log", self.log, cls)
+        if self.hard not in ("low", "high"):
+            if not isinstance(self.hard, bool | np.bool_):
+                raise wrong("hard", cls, "True, False, 'low' or 'high'", self.hard)
+            checked["hard"] = bool(self.hard)
+        if not low < high:
+            raise ValueError(
+                f"{cls}({low!r}, {high!r}) is empty: 'low' must be below 'high'; swap "
+                f"the two, or write [{low!r}] for a constant."
+            )
+        if checked["log"] and low <= 0:
+            raise ValueError(
+                f"{cls}({low!r}, {high!r}, log=True) has no logarithm at its lower "
+                "end: 'low' must be positive on a log scale; raise it or drop log=True."
+            )
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def _bound(self, name: str, value: Any) -> float:
+        """Return an end of the range as it is kept; ValueError for anything else."""
+        if not is_finite(value):
+            raise wrong(name, type(self).__name__, "a finite number", value)
+        return float(value)
 
     def __repr__(self) -> str:
         hard = f", hard={self.hard!r}" if self.hard else ""
@@ -260,10 +264,7 @@ class Real(_Range, Continuous):
     """
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            bound = float(_checked_bound("Real", name, getattr(self, name)))
-            object.__setattr__(self, name, bound)
-        _check_range(self)
+        super().__post_init__()
         if self._bits < 1:
             raise ValueError(
                 f"Real({self.low!r}, {self.high!r}) holds too few floats to search: "
@@ -342,14 +343,12 @@ class Integer(_Range, Dimension):
     low: int
     high: int
 
-    def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            bound = _checked_bound("Integer", name, getattr(self, name))
-            if bound != int(bound) or abs(bound) > _MAX_INTEGER:
-                known = "a whole number of at most 2**40 in size"
-                raise wrong(name, "Integer", known, bound, "use Real for anything else")
-            object.__setattr__(self, name, int(bound))
-        _check_range(self)
+    def _bound(self, name: str, value: Any) -> int:
+        super()._bound(name, value)
+        if value != int(value) or abs(value) > _MAX_INTEGER:
+            known = "a whole number of at most 2**40 in size"
+            raise wrong(name, "Integer", known, value, "use Real for anything else")
+        return int(value)
 
     @property
     def size(self) -> float:

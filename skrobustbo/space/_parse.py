@@ -79,18 +79,12 @@ def _skopt_categorical(value: Any) -> Dimension:
         return Categorical(choices)
 
 
-def _optuna_float(value: Any) -> Any:
-    step = getattr(value, "step", None)
-    if step is None or value.low == value.high:
-        return _number(Real, value.low, value.high, bool(value.log))
-    return _stepped(value, float(step))
-
-
-def _optuna_int(value: Any) -> Any:
-    step = getattr(value, "step", 1)
-    if step == 1 or value.low == value.high:
-        return _number(Integer, value.low, value.high, bool(value.log))
-    return _stepped(value, int(step))
+def _optuna_number(cls: type[Real] | type[Integer], value: Any) -> Any:
+    finest = 1 if cls is Integer else None
+    step: Any = getattr(value, "step", finest)
+    if step == finest or value.low == value.high:
+        return _number(cls, value.low, value.high, bool(value.log))
+    return _stepped(value, int(step) if cls is Integer else float(step))
 
 
 def _stepped(value: Any, step: Any) -> Dimension:
@@ -111,8 +105,8 @@ _READERS: dict[tuple[str, str], Callable[[Any], Dimension]] = {
     ("skopt", "Real"): partial(_skopt_number, Real),
     ("skopt", "Integer"): partial(_skopt_number, Integer),
     ("skopt", "Categorical"): _skopt_categorical,
-    ("optuna", "FloatDistribution"): _optuna_float,
-    ("optuna", "IntDistribution"): _optuna_int,
+    ("optuna", "FloatDistribution"): partial(_optuna_number, Real),
+    ("optuna", "IntDistribution"): partial(_optuna_number, Integer),
     ("optuna", "CategoricalDistribution"): lambda v: Categorical(distinct(v.choices)),
     ("skrub", "NumericChoice"): lambda v: _number(
         Integer if v.to_int else Real, v.low, v.high, bool(v.log)

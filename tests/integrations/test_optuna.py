@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skrobustbo import Integer, Optimizer, Real
-from skrobustbo.integrations._optuna_trials import PREFIX, Values, joined, split
+from skrobustbo.integrations._optuna_trials import PREFIX, joined, split, values_of
 from skrobustbo.integrations.optuna import RobustSampler
 
 optuna = pytest.importorskip("optuna")
@@ -281,8 +281,7 @@ def test_values_of_all_kinds_of_trials():
         (finished(TrialState.COMPLETE, 0.0, **{"constraints:a": 1e-9}), math.nan),
         (finished(TrialState.COMPLETE, 1.0, constraints=[0.0]), -1.0),
     ]
-    values = Values(-1)
-    found = [values.of(trial) for trial, _ in trials]
+    found = list(values_of([trial for trial, _ in trials], -1))
     assert found == pytest.approx([value for _, value in trials], nan_ok=True)
 
 
