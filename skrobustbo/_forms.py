@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
@@ -98,6 +98,14 @@ def has_fields(value: Any, at: Any) -> bool:
     return all(
         has_form(getattr(value, each.name), forms[each.name], at)
         for each in fields(kind)
+    )
+
+
+def has_some(record: Any, names: Iterable[str], kind: Any, at: Any) -> bool:
+    """Return whether a dict has some fields of a dataclass, each of its form."""
+    forms = _forms_of(kind)
+    return all(
+        name in record and has_form(record[name], forms[name], at) for name in names
     )
 
 

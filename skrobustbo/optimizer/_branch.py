@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._forms import has_items
 from skrobustbo._sobol import sobol
 from skrobustbo._trials import BranchTrials, Trial, Trials
 from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
@@ -145,7 +144,7 @@ class Branch:
         pending = self.history.pending_metadata
         if self.state is None:
             return all(trial.metadata is None for trial in self.history.trials)
-        formed = all(has_items(noted, self.policy.metadata_type) for noted in pending)
+        formed = all(map(self.policy.has_metadata, pending))
         facts = pending, self.setup, len(self.history)
         return formed and self.policy.consistent(self.state, *facts)
 

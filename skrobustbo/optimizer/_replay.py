@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from skrobustbo._forms import has_items
 from skrobustbo._trials import Evaluation, Trial
 from skrobustbo.optimizer._optimizer import Optimizer
 from skrobustbo.optimizer._state import (
@@ -181,8 +180,7 @@ def _placed(optimizer: Optimizer, noted: StoredTrial, learns: bool) -> Trial | N
         return None
     metadata = from_json_state(noted.note.get("metadata"))
     if learns and metadata is not None:
-        kind = optimizer.policy.metadata_type
-        if not has_items(metadata, kind):
-            raise ValueError(f"metadata {metadata!r}, not a {kind.__name__}")
+        if not optimizer.policy.has_metadata(metadata):
+            raise ValueError(f"metadata {metadata!r} of another policy")
         trial.metadata = metadata
     return trial

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from skrobustbo._forms import has_fields, has_items
+from skrobustbo._forms import has_fields, has_items, has_some
 from skrobustbo._names import canonical, wrong
 from skrobustbo._trials import Survivor, is_constant
 from skrobustbo.policies._beta import (
@@ -26,6 +27,7 @@ from skrobustbo.policies._interface import (
     Metadata,
     Named,
     Pending,
+    Predicted,
     Proposal,
     Setup,
     Told,
@@ -96,7 +98,7 @@ class Policy(BaseEstimator):
 
     #: Class of the run-time state: a dataclass of JSON types.
     state_type: ClassVar[type] = _Stateless
-    #: A TypedDict of what pending have at least.
+    #: A TypedDict of what pending have at least, besides what is `kept`.
     metadata_type: ClassVar[type] = Named
     #: Whether a model says what is chosen.
     has_model: ClassVar[bool] = True
@@ -195,8 +197,25 @@ class Policy(BaseEstimator):
         """
         at = Resumed(self, state, setup, n_told)
         return has_fields(state, at) and all(
-            has_items(metadata, self.metadata_type, at) for metadata in pending
+            self.has_metadata(metadata, at) for metadata in pending
         )
+
+    def has_metadata(self, metadata: Metadata, at: Resumed | None = None) -> bool:
+        """Return whether metadata that were read back are of the form of a query's.
+
+        `at` is what values marked with `Consistent` have to fit; None: they may be any.
+        """
+        return has_items(metadata, self.metadata_type, at) and has_some(
+            metadata, self.kept, self.state_type, at
+        )
+
+    @property
+    def kept(self) -> Sequence[str]:
+        """Fields of the state that are estimated for a query: its metadata have them.
+
+        They are kept once its value is told.
+        """
+        return ()
 
     def recommend(self, state: Any, models: Models, history: Told) -> Array:
         """Return the point to deploy, encoded: the told one of best MAP mean.
@@ -329,6 +348,8 @@ class UCBPolicy(Policy):
         Probability that the band of a schedule may fail.
     """
 
+    metadata_type: ClassVar[type] = Predicted
+
     beta: float | str = 1.0
     information_gain: Literal["posterior", "rate", "bound"] = "posterior"
     delta: Share = 0.1
@@ -344,8 +365,10 @@ class UCBPolicy(Policy):
         return self.state_type(setup.n_parameters)
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Count the query: the data are in the history already."""
-        state.t += 1  # line 3 of `GPUCB`, line 4 of others
+        """Count the query and keep its estimates: the data are in the history."""
+        state.t += 1  # line 3 of `GPUCB`, line 4 or line 5 of others
+        for name in self.kept:
+            setattr(state, name, metadata[name])
         return None
 
     def gain_of(self, posterior: Posterior, n_parameters: int) -> float:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,15 +16,7 @@ from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._consistent import LengthScales
-from skrobustbo.policies._interface import (
-    Argmax,
-    Array,
-    Metadata,
-    Pending,
-    Predicted,
-    Proposal,
-    Told,
-)
+from skrobustbo.policies._interface import Argmax, Array, Pending, Proposal
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
@@ -48,12 +40,6 @@ class ChainState(PolicyState):
     """
 
     thetas: list[LengthScales] = field(default_factory=list)
-
-
-class _Drawn(Predicted):
-    """The metadata of `MCMCGPUCB`."""
-
-    thetas: Annotated[list[LengthScales], len]
 
 
 @settings
@@ -120,7 +106,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     """
 
     state_type: ClassVar[type] = ChainState
-    metadata_type: ClassVar[type] = _Drawn
+    kept = ("thetas",)  # the end of the chain
 
     acquisition: Literal["ucb", "ei"] = "ucb"
     prior: Prior | None = None
@@ -178,11 +164,6 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
             thin=self.thin,
             per_parameter=self.anisotropic,
         ).tolist()
-
-    def learn(self, state: ChainState, metadata: Metadata, history: Told) -> None:
-        """Keep the end of the chain."""
-        state.thetas = metadata["thetas"]
-        state.t += 1  # line 5
 
     def alive(self, state: ChainState) -> list[Survivor]:
         """Return the geometric mean of the latest draws."""

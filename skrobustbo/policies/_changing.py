@@ -21,7 +21,6 @@ from skrobustbo.policies._interface import (
     Array,
     Metadata,
     Pending,
-    Predicted,
     Proposal,
     Setup,
     Told,
@@ -52,12 +51,6 @@ _Estimate = Annotated[
         )
     ),
 ]
-
-
-class Estimated(Predicted):
-    """The metadata of a policy that may estimate length scales and a variance."""
-
-    estimate: NoEstimate | _Estimate
 
 
 @dataclass
@@ -101,9 +94,7 @@ class ChangingUCB(OneModelUCB):
     """
 
     state_type: ClassVar[type] = ChangingState
-    metadata_type: ClassVar[type] = Estimated
     seeks_maximum: ClassVar[bool] = False  # of one objective: it changes
-    #: What metadata have of the state at a query, to be kept once its value is told.
     kept: ClassVar[Sequence[str]] = ("estimate",)
 
     repeats: bool = True
@@ -185,13 +176,6 @@ class ChangingUCB(OneModelUCB):
         kept = {name: getattr(state, name) for name in self.kept}
         evidence = self._evidence(state, models, posterior, x)
         return x, metadata_of(models, posterior, x, **kept, **evidence)
-
-    def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:
-        """Count the query and keep the estimates: the data are in the history."""
-        state.t += 1  # line 4 where data fade
-        for name in self.kept:
-            setattr(state, name, metadata[name])  # line 4 where data fade
-        return None
 
     def _evidence(
         self, state: Any, models: Models, posterior: Posterior, x: Array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -18,9 +19,7 @@ from skrobustbo.policies._interface import (
     Array,
     Metadata,
     Pending,
-    Predicted,
     Proposal,
-    Told,
 )
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
@@ -67,13 +66,6 @@ class EstimateState(PolicyState):
     chosen: _Choice | None = None
 
 
-class _PointEstimate(Predicted, total=False):
-    """The metadata of the estimating policies: what they have estimated or chosen."""
-
-    theta: NoEstimate | LengthScales
-    chosen: _Choice | None
-
-
 @settings
 class _EstimatingUCB(UCBPolicy):
     """GP-UCB on a point estimate of the length scales.
@@ -85,7 +77,6 @@ class _EstimatingUCB(UCBPolicy):
     """
 
     state_type: ClassVar[type] = EstimateState
-    metadata_type: ClassVar[type] = _PointEstimate
 
     #: The prior of each length scale where none is set.
     default_prior: ClassVar[Prior] = FlatPrior()
@@ -130,11 +121,6 @@ class _EstimatingUCB(UCBPolicy):
             per_parameter=self.anisotropic,
         )
         return models[estimated_model(self, models, theta)], {"theta": theta.tolist()}
-
-    def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
-        """Keep the estimate as the next warm start."""
-        state.theta = metadata["theta"]
-        state.t += 1  # line 4
 
     def alive(self, state: EstimateState) -> list[Survivor]:
         """Return the latest estimate."""
@@ -182,10 +168,10 @@ class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
         chosen = int(np.argmax(fit))  # line 2
         return posteriors[chosen], {"chosen": chosen}
 
-    def learn(self, state: EstimateState, metadata: Metadata, history: Told) -> None:
-        """Keep the estimate."""
-        super().learn(state, {"theta": [], **metadata}, history)
-        state.chosen = metadata.get("chosen")
+    @property
+    def kept(self) -> Sequence[str]:
+        """The estimate, which is the next warm start, or the choice."""
+        return ("theta",) if self.candidates is None else ("chosen",)
 
     def alive(self, state: EstimateState) -> list[Survivor]:
         """Return the latest estimate."""
@@ -233,6 +219,7 @@ class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
     """
 
     default_prior: ClassVar[Prior] = GammaPrior(3.0, 6.0)
+    kept = ("theta",)
 
     prior: Prior | None = None
     anisotropic: bool = True

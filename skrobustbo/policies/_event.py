@@ -14,18 +14,17 @@ from skrobustbo._forms import Count
 from skrobustbo.policies._changing import (
     BudgetedUCB,
     ChangingState,
-    Estimated,
     ResetState,
     ResettingUCB,
     block_length,
     check_block_length,
 )
-from skrobustbo.policies._interface import Array, Metadata
+from skrobustbo.policies._interface import Array, Metadata, Predicted
 from skrobustbo.policies._settings import PositiveInt, Share, settings
 from skrobustbo.surrogate import Models, Posterior
 
 
-class _Evidence(Estimated):
+class _Evidence(Predicted):
     """The metadata of `ETGPUCB`: what its trigger needs."""
 
     deviation: float

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -22,7 +21,6 @@ from skrobustbo.policies._changing import (
     BudgetedUCB,
     ChangingState,
     ChangingUCB,
-    Estimated,
 )
 from skrobustbo.policies._models import named
 from skrobustbo.policies._settings import settings
@@ -53,12 +51,6 @@ class ForgettingState(ChangingState):
     rate: _Rate = 0.0
 
 
-class _Rated(Estimated):
-    """The metadata of a policy that forgets by degrees."""
-
-    rate: _Rate
-
-
 @settings
 class _TimedUCB(ChangingUCB):
     """GP-UCB with a product of a kernel in space and one in time.
@@ -71,8 +63,7 @@ class _TimedUCB(ChangingUCB):
     """
 
     state_type: ClassVar[type] = ForgettingState
-    metadata_type: ClassVar[type] = _Rated
-    kept: ClassVar[Sequence[str]] = ("estimate", "rate")
+    kept = ("estimate", "rate")
     #: What the rate is called.
     rate_name: ClassVar[str]
 
@@ -263,8 +254,7 @@ class WGPUCB(BudgetedUCB, name="w-gp-ucb"):
     """
 
     state_type: ClassVar[type] = ForgettingState
-    metadata_type: ClassVar[type] = _Rated
-    kept: ClassVar[Sequence[str]] = ("estimate", "rate")
+    kept = ("estimate", "rate")
 
     information_gain: Literal["posterior"] = field(default="posterior", init=False)
     #: A weighted fit has a likelihood of its own, which the paper does not use.

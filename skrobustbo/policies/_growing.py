@@ -81,7 +81,6 @@ class _Grown(Predicted):
 
     h: Positive
     width: Finite
-    estimate: NoEstimate | _Scales
 
 
 @settings
@@ -174,6 +173,7 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
 
     state_type: ClassVar[type] = GrowingState
     metadata_type: ClassVar[type] = _Grown
+    kept = ("estimate",)
 
     theta0: Positive | None = 1.0
     norm_bound: Positive = 2.0
@@ -239,10 +239,9 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
 
     def learn(self, state: GrowingState, metadata: Metadata, history: Told) -> None:
         """Keep the growth, the width and the estimate of the query."""
-        state.t += 1  # line 8
+        super().learn(state, metadata, history)  # line 8
         state.h = max(state.h, metadata["h"])
         state.width += metadata["width"]
-        state.estimate = metadata["estimate"]
 
     def factors(self, h: float, d: int) -> tuple[float, float]:
         """Return g and b of the growth h."""
