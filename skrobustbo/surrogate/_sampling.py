@@ -11,6 +11,10 @@ from skrobustbo._arrays import Array
 
 Line = Callable[[float], float]
 
+#: First length of an interval, and of each step out. Two peaks nearer to each other
+#: than that are often covered by one interval.
+_WIDTH = 2.0
+
 
 def slice_sample(
     log_density: Callable[[Array], float],
@@ -21,7 +25,6 @@ def slice_sample(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     burn_in: int = 0,
     thin: int = 1,
-    width: float = 2.0,
 ) -> Array:
     """Return draws from a density: a Markov chain that leaves it invariant.
 
@@ -48,9 +51,6 @@ def slice_sample(
         Sweeps before the first draw, those of `thin` not counted.
     thin : int, default=1
         Sweeps for each draw.
-    width : float, default=2.0
-        First length of the interval, and of each step out. Two peaks nearer to each
-        other than that are often covered by one interval.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def slice_sample(
             # Rounding may have left the state a hair outside.
             back, ahead = bounds[0] - float(x[i]), bounds[1] - float(x[i])
             reach = min(back, 0.0), max(ahead, 0.0)
-            s, value = _updated(line, value, reach, rng, width)
+            s, value = _updated(line, value, reach, rng)
             x = x + s * direction
         drawn, rest = divmod(sweep - burn_in, thin)
         if drawn > 0 and not rest:
@@ -83,18 +83,14 @@ def _number(value: float) -> float:
 
 
 def _updated(
-    line: Line,
-    value: float,
-    reach: tuple[float, float],
-    rng: np.random.Generator,
-    width: float,
+    line: Line, value: float, reach: tuple[float, float], rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the position of the next state on the line, and its log density.
 
     The present state is at 0, where the log density is `value`.
     """
     level = value - rng.standard_exponential()
-    left, right = _stepped_out(line, level, reach, rng, width)
+    left, right = _stepped_out(line, level, reach, rng)
     while True:
         s = left + (right - left) * rng.random()
         found = line(s)
@@ -106,17 +102,13 @@ def _updated(
 
 
 def _stepped_out(
-    line: Line,
-    level: float,
-    reach: tuple[float, float],
-    rng: np.random.Generator,
-    width: float,
+    line: Line, level: float, reach: tuple[float, float], rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return an interval around 0 whose ends are below the level or out of reach."""
-    left = -width * rng.random()
-    right = left + width
+    left = -_WIDTH * rng.random()
+    right = left + _WIDTH
     while left > reach[0] and line(left) > level:
-        left -= width
+        left -= _WIDTH
     while right < reach[1] and line(right) > level:
-        right += width
+        right += _WIDTH
     return max(left, reach[0]), min(right, reach[1])

@@ -16,6 +16,7 @@ from skrobustbo.surrogate import (
     LogNormalPrior,
     Models,
     View,
+    _sampling,
 )
 from skrobustbo.surrogate._likelihood import LengthScaleLikelihood
 from skrobustbo.surrogate._sampling import slice_sample
@@ -109,20 +110,15 @@ def test_truncated_law():
 
 
 @pytest.mark.parametrize("width", [0.1, 2.0, 50.0])
-def test_one_sweep_leaves_the_law_as_it_is(width):
+def test_one_sweep_leaves_the_law_as_it_is(monkeypatch, width):
     """From an exact draw, whatever the width: both steps of the update are needed."""
+    monkeypatch.setattr(_sampling, "_WIDTH", width)
     generator = rng(1)
     law = scipy.stats.gamma(3.0, scale=1 / 6)
     prior = GammaPrior(3.0, 6.0)
     starts = np.log(law.rvs((1500, 1), random_state=generator))
     ends = [
-        slice_sample(
-            prior.log_density_of_log,
-            start,
-            1,
-            rng=generator,
-            width=width,
-        )[0, 0]
+        slice_sample(prior.log_density_of_log, start, 1, rng=generator)[0, 0]
         for start in starts
     ]
     assert scipy.stats.kstest(np.exp(ends), law.cdf).pvalue > 0.01
