@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from skrobustbo._trials import Survivor
 from skrobustbo.acquisition import EI, UCB, WeightedSum
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._consistent import LengthScales
-from skrobustbo.policies._interface import Argmax, Array, Pending, Proposal
+from skrobustbo.policies._interface import Argmax, Array, Pending, Predicted, Proposal
 from skrobustbo.policies._models import (
     LENGTH_SCALE_BOUNDS,
     STARTS,
@@ -40,6 +40,12 @@ class ChainState(PolicyState):
     """
 
     thetas: list[LengthScales] = field(default_factory=list)
+
+
+class _Drawn(Predicted):
+    """The metadata of `MCMCGPUCB`: there is at least one draw."""
+
+    thetas: Annotated[list[LengthScales], len]
 
 
 @settings
@@ -106,6 +112,7 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
     """
 
     state_type: ClassVar[type] = ChainState
+    metadata_type: ClassVar[type] = _Drawn
     kept = ("thetas",)  # the end of the chain
 
     acquisition: Literal["ucb", "ei"] = "ucb"
