@@ -112,7 +112,6 @@ class Balancing(UCBPolicy):
 
     def start(self, setup: Setup, models: Models) -> BalancingState:
         """Introduce the first candidates."""
-        self.check()
         state = BalancingState(setup.n_parameters, self.longest(setup, models))
         self._expand(state)  # line 1
         return state

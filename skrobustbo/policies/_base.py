@@ -271,7 +271,7 @@ class Policy(BaseEstimator):
         return depends_on_norm(getattr(self, "beta", 1.0))
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range."""
+        """Raise a ValueError for settings out of range: an optimizer asks for it first."""
         check_kinds(self)
         noise, pair = self.noise, self.normalize_y
         if not 0 < noise < np.inf:
@@ -361,7 +361,6 @@ class UCBPolicy(Policy):
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return the state before the first proposal."""
-        self.check()
         return self.state_type(setup.n_parameters)
 
     def learn(self, state: Any, metadata: Metadata, history: Told) -> bool | None:

@@ -160,7 +160,6 @@ class BOHO(Policy, name="boho"):
 
     def start(self, setup: Setup, models: Models) -> BOHOState:
         """Return a state with the bounds at the start."""
-        self.check()
         n = len(models.groups) if self.anisotropic else 1
         for name in ("lower", "upper"):
             given = np.size(getattr(self, name))

@@ -108,7 +108,6 @@ class CandidatePolicy(UCBPolicy):
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return a state in which every candidate survives."""
-        self.check()
         given = self.given()
         thetas = [] if given else self.default_length_scales(setup, models)
         survivors = list(range(len(given or thetas)))

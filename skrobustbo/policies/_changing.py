@@ -106,7 +106,6 @@ class ChangingUCB(OneModelUCB):
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Fit the length scale once, unless the kernel was given."""
-        self.check()
         theta = self.first_theta(setup, models)
         state = self.state_type(setup.n_parameters, setup.horizon, theta)  # line 1
         return replace(state, **self._begun(state))

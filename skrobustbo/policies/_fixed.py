@@ -79,7 +79,6 @@ class GPUCB(OneModelUCB, name="gp-ucb"):
 
     def start(self, setup: Setup, models: Models) -> FixedState:
         """Fit the length scale once, unless the kernel was given."""
-        self.check()
         return FixedState(setup.n_parameters, self.first_theta(setup, models))
 
     def suggest(

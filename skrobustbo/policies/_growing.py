@@ -210,7 +210,6 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
 
     def start(self, setup: Setup, models: Models) -> GrowingState:
         """Return the state of a class that has not grown."""
-        self.check()
         theta0 = self.theta0
         if theta0 is None:
             theta0 = initial_length_scale(self.base_kernel(), setup, models)

@@ -611,7 +611,7 @@ def test_theta0_is_at_most_the_diameter():
 
 def test_other_kernels_are_refused():
     with pytest.raises(ValueError, match="known for the Matern and RBF kernels only"):
-        start(LBGPUCB(RationalQuadratic(), theta0=1.0))
+        LBGPUCB(RationalQuadratic(), theta0=1.0).check()
 
 
 @pytest.mark.parametrize(
