@@ -271,7 +271,7 @@ class Policy(BaseEstimator):
         return depends_on_norm(getattr(self, "beta", 1.0))
 
     def check(self) -> None:
-        """Raise a ValueError for settings out of range: an optimizer asks for it first."""
+        """Raise a ValueError for settings out of range; an optimizer calls it first."""
         check_kinds(self)
         noise, pair = self.noise, self.normalize_y
         if not 0 < noise < np.inf:

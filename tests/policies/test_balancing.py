@@ -638,7 +638,7 @@ def test_settings_out_of_range(settings, culprit):
 
 def test_step_of_the_authors_code_needs_a_smoothness():
     with pytest.raises(ValueError, match="The 'ratio' of LNBGPUCB must be 'paper' or"):
-        start(LNBGPUCB(RBF(), ratio="code"))
+        LNBGPUCB(RBF(), ratio="code").check()
 
 
 @pytest.mark.parametrize(
