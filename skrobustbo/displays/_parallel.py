@@ -141,10 +141,8 @@ class ParallelCoordinatesDisplay(Display):
 
     def _draw(self, look: Look, ax: Any) -> None:
         bands = self._bands(look)
-        tops, bottoms = (
-            np.array([getattr(band, end) for band in bands])
-            for end in ("top", "bottom")
-        )
+        tops = np.array([band.top for band in bands])
+        bottoms = np.array([band.bottom for band in bands])
         end = bottoms[-1] + 0.1
         self.figure_, [[self.ax_]] = panels(ax, 1, 1, height=self._height(look))
         self._draw_lines(look, tops, bottoms)

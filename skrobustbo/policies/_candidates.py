@@ -52,13 +52,18 @@ def _are_distinct(indices: list[int]) -> bool:
     return 0 < len(indices) == len(set(indices))
 
 
-class QueryBound(TypedDict):
-    """What a model promised of a query, in objective units."""
+class Promise(TypedDict):
+    """What a model expects of a query, in objective units."""
 
-    query: IndexTold
     candidate: Count
     mean: float
     width: float
+
+
+class QueryBound(Promise):
+    """What a model promised of a query that was told."""
+
+    query: IndexTold
 
 
 @dataclass

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skrobustbo._forms import Consistent, Count, Finite, NotNegative
+from skrobustbo._forms import Consistent, Finite, NotNegative
 from skrobustbo.acquisition import UCB, UnionMax, WorstCase
-from skrobustbo.policies._candidates import Given, QueryBound
+from skrobustbo.policies._candidates import Given, Promise, QueryBound
 from skrobustbo.policies._consistent import Credited
 from skrobustbo.policies._elimination import Eliminating, EliminationState, query_bound
 from skrobustbo.policies._interface import (
@@ -51,19 +51,11 @@ class StableState(EliminationState):
     centres: list[_Point] = field(default_factory=list)
 
 
-class _Adversary(TypedDict):
-    """What the most pessimistic model promised."""
-
-    candidate: Count
-    mean: float
-    width: float
-
-
 class _Attacked(Credited):
-    """The metadata of a robust policy: the centre, and who chose the perturbation."""
+    """The metadata of a robust policy: the centre, and what the pessimist expects."""
 
     centre: _Point
-    adversary: _Adversary
+    adversary: Promise
 
 
 @settings
