@@ -10,11 +10,18 @@ from skrobustbo.policies._beta import self_normalised_beta as self_normalised_be
 from skrobustbo.policies._boho import BOHO
 from skrobustbo.policies._candidates import RegretBalancer as RegretBalancer
 from skrobustbo.policies._candidates import numbered as numbered
+from skrobustbo.policies._changing import (
+    BRGPUCB,
+    ETGPUCB,
+    RGPUCB,
+    SWGPUCB,
+    TVGPUCB,
+    UITVBO,
+    WGPUCB,
+)
 from skrobustbo.policies._elimination import HEGPUCB, ExpectedUCB
 from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
-from skrobustbo.policies._event import BRGPUCB, ETGPUCB, RGPUCB, SWGPUCB
 from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
-from skrobustbo.policies._forgetting import TVGPUCB, UITVBO, WGPUCB
 from skrobustbo.policies._growing import AGPUCB
 from skrobustbo.policies._interface import Argmax as Argmax
 from skrobustbo.policies._interface import Setup
