@@ -1,7 +1,5 @@
 """Acquisition functions and their maximisation over mixed spaces."""
 
-from skrobustbo.acquisition._distance import distances as distances
-from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import (
     EI,
     UCB,
@@ -11,7 +9,8 @@ from skrobustbo.acquisition._functions import (
     WeightedSum,
     WorstCase,
 )
-from skrobustbo.acquisition._maximizer import Maximizer
+from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted
+from skrobustbo.acquisition._maximizer import distances as distances
 from skrobustbo.acquisition._maximizer import neighbours as neighbours
 
 __all__ = [

@@ -19,7 +19,12 @@ from skrobustbo.policies._changing import (
     UITVBO,
     WGPUCB,
 )
-from skrobustbo.policies._elimination import HEGPUCB, ExpectedUCB
+from skrobustbo.policies._elimination import (
+    HEGPUCB,
+    ExpectedUCB,
+    HEStableOpt,
+    StableOpt,
+)
 from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
 from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
 from skrobustbo.policies._growing import AGPUCB
@@ -29,7 +34,6 @@ from skrobustbo.policies._registry import available, make_policy
 from skrobustbo.policies._registry import policy_from_dict as policy_from_dict
 from skrobustbo.policies._registry import policy_to_dict as policy_to_dict
 from skrobustbo.policies._robust import RobustUCB
-from skrobustbo.policies._stable import HEStableOpt, StableOpt
 
 __all__ = [
     "AGPUCB",

@@ -1,8 +1,7 @@
 """Search spaces: parameters, their values, and the unit cube they are encoded in."""
 
-from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._cube import Constraint
-from skrobustbo.space._dimensions import Integer, Real
+from skrobustbo.space._dimensions import Categorical, Integer, Real
 from skrobustbo.space._parse import as_dimension as as_dimension
 from skrobustbo.space._space import Space
 from skrobustbo.space._space import constants as constants

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from skrobustbo._sobol import sobol
-from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._cube import Cube
-from skrobustbo.space._dimensions import Dimension, Rows
+from skrobustbo.space._dimensions import Categorical, Dimension, Rows
 from skrobustbo.space._values import is_number
 
 #: Pools, and other finite spaces up to this size, have their neighbours looked up, none

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from skrobustbo._names import shown
-from skrobustbo.space._categorical import Categorical
-from skrobustbo.space._dimensions import Dimension, Integer, Real
+from skrobustbo.space._dimensions import Categorical, Dimension, Integer, Real
 from skrobustbo.space._distributions import as_frozen, from_frozen, is_frozen, is_law
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
 from skrobustbo.space._values import (

@@ -21,7 +21,6 @@ from skrobustbo._arguments import checked_count, drawn_seed
 from skrobustbo._names import shown
 from skrobustbo._sobol import design
 from skrobustbo.space._ball import Perturb, ball
-from skrobustbo.space._categorical import Categorical
 from skrobustbo.space._cube import (
     COUNTED,
     Cube,
@@ -30,7 +29,7 @@ from skrobustbo.space._cube import (
     checked_name,
     checked_params,
 )
-from skrobustbo.space._dimensions import MIN_GAP, Dimension, Rows
+from skrobustbo.space._dimensions import MIN_GAP, Categorical, Dimension, Rows
 from skrobustbo.space._parse import as_dimension, dimension_from_dict
 from skrobustbo.space._values import (
     distinct,

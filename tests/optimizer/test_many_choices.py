@@ -82,7 +82,7 @@ def test_both_encodings_are_of_one_model(policy, monkeypatch):
         return optimizer.predict(space.sample(50, random_state=1), return_std=True)
 
     one_hot = predictions(32)
-    monkeypatch.setattr("skrobustbo.space._categorical.MAX_ONE_HOT", 10)
+    monkeypatch.setattr("skrobustbo.space._dimensions.MAX_ONE_HOT", 10)
     np.testing.assert_allclose(predictions(3), one_hot, rtol=1e-3, atol=1e-3)
 
 

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from skrobustbo import Optimizer, Real
 from skrobustbo.acquisition import Maximizer
-from skrobustbo.acquisition._distance import Within, distances
+from skrobustbo.acquisition._maximizer import Within, distances
 from skrobustbo.policies._climbs import _is_full, ranks, tops
 from skrobustbo.policies._models import length_scale_candidate
 from skrobustbo.space import Space

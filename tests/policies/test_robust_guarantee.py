@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 import inside
 from skrobustbo import Categorical, Integer, Optimizer, Real
 from skrobustbo.acquisition import Maximizer
-from skrobustbo.acquisition._distance import Uncovered, distances
+from skrobustbo.acquisition._maximizer import Uncovered, distances
 from skrobustbo.policies import RobustUCB
 from skrobustbo.policies._levels import FILL
 from skrobustbo.space import Space

@@ -13,7 +13,7 @@ from fake_models import FakeModels, FakePosterior, Told
 from runs import MIXED, mixed_value, read_back
 from skrobustbo import Candidate, Categorical, Integer, Optimizer, Real, Space
 from skrobustbo.policies import GPUCB, HEStableOpt, Setup, StableOpt
-from skrobustbo.policies._stable import StableState
+from skrobustbo.policies._elimination import StableState
 
 # Perturbations -----------------------------------------------------------------------
 

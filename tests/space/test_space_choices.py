@@ -104,7 +104,7 @@ def test_construction_and_encoding_compare_few_choices(monkeypatch):
         return same(a, b, **how)
 
     monkeypatch.setattr(_values, "same", counting)
-    monkeypatch.setattr("skrobustbo.space._categorical.same", counting)
+    monkeypatch.setattr("skrobustbo.space._dimensions.same", counting)
     choices = [i if i % 8 == 7 else kinds(i) for i in range(k)]
     dimension = Categorical(choices)
     for i, choice in enumerate(choices):
