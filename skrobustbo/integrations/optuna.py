@@ -15,14 +15,16 @@ import numpy as np
 
 from skrobustbo._arguments import checked_callable, optional_count
 from skrobustbo.acquisition import SpaceExhausted
-from skrobustbo.integrations._optuna_space import (
+from skrobustbo.integrations._optuna import (
+    CONSTRAINTS,
     Group,
     OptunaAxis,
+    Reader,
     can_be_searched,
     groups_of,
     single_value,
+    split,
 )
-from skrobustbo.integrations._optuna_trials import CONSTRAINTS, Reader, split
 from skrobustbo.integrations._shared import checked_seed, optional_base
 from skrobustbo.optimizer import Memory, Optimizer, StoredTrial, ask_noted, replay
 from skrobustbo.policies import Policy, make_policy

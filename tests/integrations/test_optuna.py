@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skrobustbo import Integer, Optimizer, Real
-from skrobustbo.integrations._optuna_trials import PREFIX, joined, split, values_of
+from skrobustbo.integrations._optuna import PREFIX, joined, split, values_of
 from skrobustbo.integrations.optuna import RobustSampler
 
 optuna = pytest.importorskip("optuna")
