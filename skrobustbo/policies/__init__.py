@@ -2,7 +2,6 @@
 
 from skrobustbo.policies._balancing import HBGPUCB, LBGPUCB, LNBGPUCB
 from skrobustbo.policies._base import Policy
-from skrobustbo.policies._bayes import MCMCGPUCB
 from skrobustbo.policies._beta import band_beta as band_beta
 from skrobustbo.policies._beta import bayes_continuous_beta as bayes_continuous_beta
 from skrobustbo.policies._beta import bayes_finite_beta as bayes_finite_beta
@@ -25,8 +24,14 @@ from skrobustbo.policies._elimination import (
     HEStableOpt,
     StableOpt,
 )
-from skrobustbo.policies._estimation import MAPGPUCB, MLEGPUCB
-from skrobustbo.policies._fixed import GPUCB, IGPUCB, RandomPolicy
+from skrobustbo.policies._gp_ucb import (
+    GPUCB,
+    IGPUCB,
+    MAPGPUCB,
+    MCMCGPUCB,
+    MLEGPUCB,
+    RandomPolicy,
+)
 from skrobustbo.policies._growing import AGPUCB
 from skrobustbo.policies._interface import Argmax as Argmax
 from skrobustbo.policies._interface import Setup

@@ -1,0 +1,526 @@
+"""GP-UCB with a fixed model, an estimated one, or averaged over many; random search."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from skrobustbo._arguments import require
+from skrobustbo._forms import Consistent, Count, Positive
+from skrobustbo._trials import Survivor
+from skrobustbo.acquisition import EI, UCB, WeightedSum
+from skrobustbo.policies._base import OneModelUCB, Policy, PolicyState, UCBPolicy
+from skrobustbo.policies._candidates import Given, candidate_models
+from skrobustbo.policies._consistent import LengthScales, NoEstimate
+from skrobustbo.policies._interface import (
+    Argmax,
+    Array,
+    Metadata,
+    Pending,
+    Predicted,
+    Proposal,
+    Setup,
+)
+from skrobustbo.policies._models import (
+    LENGTH_SCALE_BOUNDS,
+    STARTS,
+    estimated,
+    estimated_model,
+    length_scales_of,
+    metadata_of,
+    named,
+    theta_label,
+)
+from skrobustbo.policies._settings import PositiveInt, settings
+from skrobustbo.surrogate import (
+    Candidate,
+    FlatPrior,
+    GammaPrior,
+    Models,
+    Posterior,
+    Prior,
+)
+
+
+class RandomPolicy(Policy, name="random"):
+    """Random search: uniform draws, never the same point twice.
+
+    Examples
+    --------
+    >>> from skrobustbo import Optimizer
+    >>> Optimizer({"x": [1]}, "random", random_state=0).ask()
+    {'x': 1}
+    """
+
+    has_model: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        """Take no settings."""
+
+    def suggest(
+        self, state: object, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
+        """Return a random point."""
+        return argmax.random(), {"label": "random"}
+
+
+@dataclass
+class FixedState(PolicyState):
+    """Run-time state of `GPUCB`.
+
+    Attributes
+    ----------
+    theta : float
+        Factor on the kernel's length scales.
+    """
+
+    theta: Positive
+
+
+@settings
+class GPUCB(OneModelUCB, name="gp-ucb"):
+    """GP-UCB with one fixed model (Srinivas et al. 2010).
+
+    Pseudo-code::
+
+        1  for t = 1, 2, ...
+        2      x_t = argmax over x of mu_{t-1}(x) + beta_t sigma_{t-1}(x)
+        3      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+
+    Parameters
+    ----------
+    {kernel}
+    {inherited}
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from skrobustbo.policies import GPUCB
+    >>> GPUCB(Matern(0.2, nu=2.5), beta=2.0)
+    GPUCB(beta=2.0, kernel=Matern(length_scale=0.2, nu=2.5))
+    """
+
+    state_type: ClassVar[type] = FixedState
+
+    #: Bound on the objective's norm, for schedules that need one.
+    norm_bound: float = field(default=1.0, init=False)
+
+    def start(self, setup: Setup, models: Models) -> FixedState:
+        """Fit the length scale once, unless the kernel was given."""
+        return FixedState(setup.n_parameters, self.first_theta(setup, models))
+
+    def suggest(
+        self, state: FixedState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
+        """Return the maximiser of the bound."""
+        posterior = models[self.candidate(state)]
+        t = state.t + len(pending) + 1  # line 1
+        beta = self.beta_of(posterior, state.n_parameters, t)
+        x, _ = argmax(UCB(posterior, beta))  # line 2
+        return x, metadata_of(models, posterior, x)
+
+    def candidate(self, state: FixedState) -> Candidate:
+        """Return the model, with its norm bound."""
+        return replace(super().candidate(state), norm_bound=self.norm_bound)
+
+
+@settings
+class IGPUCB(GPUCB, name="igp-ucb"):
+    """Improved GP-UCB: GP-UCB with a frequentist schedule (Chowdhury, Gopalan 2017).
+
+    Pseudo-code (that of `GPUCB`)::
+
+        1  for t = 1, 2, ...
+        2      x_t = argmax over x of mu_{t-1}(x) + beta_t sigma_{t-1}(x), where
+               beta_t = B + noise sqrt(2 (I + 1 + ln(1 / delta)))
+        3      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+
+    The schedule comes from later papers and assumes a posterior regularised by
+    noise**2. It bounds the objective only for noise >= 1. ``beta="self-normalised"``
+    is a bound for any noise.
+
+    Parameters
+    ----------
+    {kernel}
+    norm_bound : float, default=1.0
+        Bound B on the norm of the objective in the kernel's function space.
+    information_gain : {"posterior", "rate", "bound"}, default="posterior"
+        How schedules compute the information gain I.
+    delta : float, default=0.1
+        Probability that the band may fail.
+    {inherited}
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import IGPUCB
+    >>> IGPUCB(norm_bound=2.0)
+    IGPUCB(norm_bound=2.0)
+    """
+
+    norm_bound: Positive = 1.0
+    beta: float | str = "igp"
+
+
+# Length scales estimated from the data after every observation -----------------------
+
+
+#: By how much length scales are shortened at a time, where a query must be unsure.
+_SHORTER = 1.1
+
+#: The position of one of the models to choose from.
+_Choice = Annotated[
+    Count,
+    Consistent(lambda i, at: i < len(getattr(at.policy, "candidates", None) or ())),
+]
+
+
+@dataclass
+class EstimateState(PolicyState):
+    """Run-time state of the estimating policies.
+
+    Attributes
+    ----------
+    theta : list of float
+        The latest estimate: one length scale, or one per parameter; empty at first.
+    chosen : int or None
+        The latest choice, where there are candidates to choose from.
+    """
+
+    theta: NoEstimate | LengthScales = field(default_factory=list)
+    chosen: _Choice | None = None
+
+
+@settings
+class _EstimatingUCB(UCBPolicy):
+    """GP-UCB on a point estimate of the length scales.
+
+    Parameters
+    ----------
+    anisotropic : bool, default=False
+        Whether to use one length scale per parameter instead of one for all.
+    """
+
+    state_type: ClassVar[type] = EstimateState
+
+    #: The prior of each length scale where none is set.
+    default_prior: ClassVar[Prior] = FlatPrior()
+
+    prior: Prior | None = field(default=None, init=False)
+    anisotropic: bool = False
+    least_deviation: Positive | None = field(default=None, init=False)
+
+    def suggest(
+        self, state: EstimateState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
+        """Estimate the model, then return the maximiser of its bound."""
+        posterior, estimate = self._estimate(state, models)  # line 2
+        t = state.t + len(pending) + 1  # line 1
+
+        def ask(posterior: Posterior) -> Array:
+            beta = self.beta_of(posterior, state.n_parameters, t)
+            return argmax(UCB(posterior, beta))[0]  # line 3
+
+        x, least = ask(posterior), self.least_deviation or 0.0
+        while posterior.told_deviation(x) < least:  # line 5
+            theta = np.array(length_scales_of(posterior.candidate)) / _SHORTER
+            if theta.min() < LENGTH_SCALE_BOUNDS[0]:
+                break
+            posterior = models.at(estimated_model(self, models, theta))
+            x = ask(posterior)
+        return x, metadata_of(models, posterior, x, **estimate)
+
+    def _estimate(
+        self, state: EstimateState, models: Models
+    ) -> tuple[Posterior, Metadata]:
+        """Return the model that is likeliest, and what metadata say of it."""
+        # Cold starts beside the warm one: the likelihood may have several peaks.
+        starts: list[float | Array] = [*STARTS]
+        if state.theta:
+            starts.insert(0, np.asarray(state.theta))
+        theta = models.fit(
+            self.base_kernel(),
+            self.default_prior if self.prior is None else self.prior,
+            LENGTH_SCALE_BOUNDS,
+            starts,
+            per_parameter=self.anisotropic,
+        )
+        return models[estimated_model(self, models, theta)], {"theta": theta.tolist()}
+
+    def alive(self, state: EstimateState) -> list[Survivor]:
+        """Return the latest estimate."""
+        return estimated(state.theta)
+
+
+@settings
+class MLEGPUCB(_EstimatingUCB, name="mle-gp-ucb"):
+    """GP-UCB with the maximum likelihood length scale, the usual practice.
+
+    This is the baseline of the papers. If the data so far look smooth, the likelihood
+    favours a long length scale, and the search stays where it is. With a finite set of
+    candidates, of any form, theta is the candidate with the highest likelihood.
+
+    Pseudo-code::
+
+        1  for t = 1, 2, ...
+        2      theta = argmax of log p(y | theta)
+        3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
+        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+
+    Parameters
+    ----------
+    {kernel}
+    candidates : list of Kernel or Candidate, default=None
+        The models to choose from. None: `kernel` with any length scale.
+    {inherited}
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import MLEGPUCB
+    >>> MLEGPUCB(anisotropic=True)
+    MLEGPUCB(anisotropic=True)
+    """
+
+    candidates: Given | None = None
+
+    def _estimate(
+        self, state: EstimateState, models: Models
+    ) -> tuple[Posterior, Metadata]:
+        if self.candidates is None:
+            return super()._estimate(state, models)
+        posteriors = [models[candidate] for candidate in self._candidates()]
+        fit = [posterior.log_marginal_likelihood for posterior in posteriors]
+        chosen = int(np.argmax(fit))  # line 2
+        return posteriors[chosen], {"chosen": chosen}
+
+    @property
+    def kept(self) -> Sequence[str]:
+        """The estimate, which is the next warm start, or the choice."""
+        return ("theta",) if self.candidates is None else ("chosen",)
+
+    def alive(self, state: EstimateState) -> list[Survivor]:
+        """Return the latest estimate."""
+        if state.chosen is None:
+            return super().alive(state)
+        return named([self._candidates()[state.chosen]])
+
+    def _candidates(self) -> list[Candidate]:
+        return candidate_models(self.candidates, self.base_kernel(), ())
+
+
+@settings
+class MAPGPUCB(_EstimatingUCB, name="map-gp-ucb"):
+    """GP-UCB with the length scales of highest posterior.
+
+    With `least_deviation`, it is the method of Wang and de Freitas (2014) in the form
+    that Berkenkamp, Schoellig and Krause (2019, section 5) use for comparison: length
+    scales are shortened until the model is uncertain about the query. The search then
+    never settles, and its regret grows for ever.
+
+    Pseudo-code::
+
+        1  for t = 1, 2, ...
+        2      theta = argmax of log p(y | theta) + log p(theta)
+        3      x_t = argmax over x of mu_{t-1}(x; theta) + beta_t sigma_{t-1}(x; theta)
+        4      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+        With `least_deviation` kappa, after line 3:
+        5          while sigma_{t-1}(x_t; theta) < kappa: theta = theta / 1.1; line 3
+
+    Parameters
+    ----------
+    {kernel}
+    prior : GammaPrior or LogNormalPrior, default=None
+        Prior of each length scale, in unit-cube coordinates; Gamma(3, 6) if None.
+    least_deviation : float, default=None
+        kappa, in the units that the model sees; 0.1 in the paper. None: no line 5.
+    {inherited}
+
+    Examples
+    --------
+    >>> from skrobustbo.policies import MAPGPUCB
+    >>> from skrobustbo.surrogate import LogNormalPrior
+    >>> MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75))
+    MAPGPUCB(prior=LogNormalPrior(median=0.5, sigma=0.75, common=0.0))
+    """
+
+    default_prior: ClassVar[Prior] = GammaPrior(3.0, 6.0)
+    kept = ("theta",)
+
+    prior: Prior | None = None
+    anisotropic: bool = True
+    least_deviation: Positive | None = None
+
+
+# Averaged over the posterior of the length scales: the fully Bayesian way -------------
+
+
+@dataclass
+class ChainState(PolicyState):
+    """Run-time state of `MCMCGPUCB`.
+
+    Attributes
+    ----------
+    thetas : list of list of float
+        The latest draws, each of one length scale or one per parameter; the chain goes
+        on from the last one. Empty at first.
+    """
+
+    thetas: list[LengthScales] = field(default_factory=list)
+
+
+class _Drawn(Predicted):
+    """The metadata of `MCMCGPUCB`: there is at least one draw."""
+
+    thetas: Annotated[list[LengthScales], len]
+
+
+@settings
+class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
+    """GP-UCB averaged over samples from the posterior of the length scales.
+
+    This is the fully Bayesian baseline of the papers (Ziomek, Adachi, Osborne 2024,
+    section 5; Berkenkamp, Schoellig, Krause 2019, section 5). They use Hamiltonian
+    Monte Carlo. The posterior has few dimensions, and often several peaks and edges.
+    Therefore this class uses slice sampling of log theta (Neal 2003), which needs no
+    step size. The acquisition function is the mean over the samples (Snoek, Larochelle,
+    Adams 2012). With few data, the prior dominates. Like a likelihood estimate, this
+    policy may get stuck if the data so far look smooth.
+
+    Pseudo-code (m: draws)::
+
+        1  for t = 1, 2, ...
+        2      theta_1, ..., theta_m ~ p(theta | y), a chain going on from step t - 1
+        3      beta_i = beta_t of the model of theta_i
+        4      x_t = argmax over x of 1/m sum over i of
+                   mu_{t-1}(x; theta_i) + beta_i sigma_{t-1}(x; theta_i)
+        5      y_t = f(x_t) + noise; add (x_t, y_t) to the data
+        With ``acquisition="ei"`` in place of lines 3 and 4:
+        6      x_t = argmax over x of 1/m sum over i of the expected improvement, under
+                   theta_i, on the largest posterior mean under theta_i
+
+    Parameters
+    ----------
+    {kernel}
+    acquisition : {"ucb", "ei"}, default="ucb"
+        What is averaged: the upper confidence bound, or the expected improvement as in
+        Snoek et al., with which Wang and de Freitas (2014) compare theirs in Figure 1.
+    prior : GammaPrior, LogNormalPrior or FlatPrior, default=None
+        Prior of each length scale, in unit-cube coordinates, truncated to [0.005, 20];
+        Gamma(3, 6) if None. `FlatPrior` is uniform in the logarithm.
+    anisotropic : bool, default=False
+        Whether to use one length scale per parameter instead of one for all.
+    n_samples : int, default=8
+        Number of samples m. The time of a step is proportional to it.
+    burn_in : int, default=32
+        Number of sweeps of the chain before its very first sample.
+    thin : int, default=2
+        Number of sweeps for each sample; a sweep updates every length scale once.
+    {inherited}
+
+    Raises
+    ------
+    ValueError
+        When a run starts, if a setting is out of range.
+
+    Examples
+    --------
+    >>> from skrobustbo import Real, maximize
+    >>> from skrobustbo.policies import MCMCGPUCB
+    >>> result = maximize(
+    ...     lambda p: -((p["x"] - 0.4) ** 2),
+    ...     {"x": Real(0, 1)},
+    ...     n_iter=12,
+    ...     policy=MCMCGPUCB(n_samples=4),
+    ...     random_state=0,
+    ... )
+    >>> round(result.x["x"], 1)
+    0.4
+    """
+
+    state_type: ClassVar[type] = ChainState
+    metadata_type: ClassVar[type] = _Drawn
+    kept = ("thetas",)  # the end of the chain
+
+    acquisition: Literal["ucb", "ei"] = "ucb"
+    prior: Prior | None = None
+    anisotropic: bool = False
+    n_samples: PositiveInt = 8
+    burn_in: Count = 32
+    thin: PositiveInt = 2
+
+    def check(self) -> None:
+        """Raise a ValueError for settings out of range."""
+        super().check()
+        known = self.prior is None or hasattr(self.prior, "log_density_of_log")
+        expected = "None or have a 'log_density_of_log', such as a GammaPrior"
+        require(known, self, "prior", expected)
+
+    def suggest(
+        self, state: ChainState, models: Models, argmax: Argmax, pending: Pending
+    ) -> Proposal:
+        """Draw length scales, then return the maximiser of the mean of their bounds."""
+        # A batch is one stretch of the chain: the latest point asked has its end.
+        before = pending[-1]["thetas"] if pending else state.thetas
+        thetas = self._draws(before, models)  # line 2
+        counts = Counter(tuple(theta) for theta in thetas)
+        posteriors = [
+            models.at(estimated_model(self, models, theta)) for theta in counts
+        ]
+        weights = np.array(list(counts.values())) / len(thetas)
+        t = state.t + len(pending) + 1  # line 1
+        parts = [self._part(p, state.n_parameters, t, argmax) for p in posteriors]
+        x, _ = argmax(WeightedSum(parts, weights))  # line 4, line 6
+        middle = _middle(thetas)
+        return x, {
+            "label": theta_label(middle),
+            "length_scales": middle.tolist(),
+            **_prediction(models, posteriors, weights, x),
+            "thetas": thetas,
+        }
+
+    def _part(self, posterior: Posterior, d: int, t: int, argmax: Argmax) -> UCB | EI:
+        """Return the acquisition function of one draw."""
+        if self.acquisition == "ei":
+            _, reached = argmax(UCB(posterior, 0.0), inner=True)
+            return EI(posterior, reached)  # line 6
+        return UCB(posterior, self.beta_of(posterior, d, t))  # line 3
+
+    def _draws(self, before: list[list[float]], models: Models) -> list[list[float]]:
+        starts = [np.asarray(before[-1])] if before else STARTS
+        return models.sample(
+            self.base_kernel(),
+            GammaPrior(3.0, 6.0) if self.prior is None else self.prior,
+            LENGTH_SCALE_BOUNDS,
+            starts,
+            self.n_samples,
+            burn_in=0 if before else self.burn_in,
+            thin=self.thin,
+            per_parameter=self.anisotropic,
+        ).tolist()
+
+    def alive(self, state: ChainState) -> list[Survivor]:
+        """Return the geometric mean of the latest draws."""
+        return estimated(_middle(state.thetas).tolist()) if state.thetas else []
+
+
+def _middle(thetas: list[list[float]]) -> Array:
+    """Return the geometric mean of the draws."""
+    return np.exp(np.log(thetas).mean(axis=0))
+
+
+def _prediction(
+    models: Models, posteriors: Sequence[Posterior], weights: Array, x: Array
+) -> dict[str, float]:
+    """Return the mixture's mean and deviation at one point, in objective units."""
+    each = [posterior.predict(x[None, :]) for posterior in posteriors]
+    mu, sigma = (np.array(values)[:, 0] for values in zip(*each, strict=True))
+    mean = float(weights @ mu)
+    variance = float(weights @ (sigma**2 + (mu - mean) ** 2))
+    return {
+        "mean": mean * models.scale + models.shift,
+        "std": math.sqrt(variance) * models.scale,
+    }
