@@ -127,15 +127,8 @@ class _Climbs:
         """Return climbs whose first step has a set length, measured in the reach."""
         steepness = np.sqrt(slope**2 @ metric)
         factor = _FIRST / np.where(steepness > 0, steepness, 1.0)
-        k = len(x)
-        return cls(
-            x,
-            value,
-            slope,
-            factor[:, None, None] * np.diag(metric),
-            np.ones((k, 1)),
-            np.ones(k, bool),
-        )
+        H, k = factor[:, None, None] * np.diag(metric), len(x)
+        return cls(x, value, slope, H, np.ones((k, 1)), np.ones(k, bool))
 
     def rows(self, kept: Flags) -> _Climbs:
         """Return some of the climbs."""

@@ -248,11 +248,9 @@ def _units(tests: Sequence[Array], labels: Array) -> Array:
 
 def _metric(job: Any, recorder: Recorder) -> Metric:
     """Return the metric of a search, with what it is passed for all rows."""
+    scorer, given = recorder.scorer, job.settings
     settings, passed = score_settings(
-        recorder.scorer,
-        job.settings["scorer"],
-        recorder.metric,
-        job.settings["score_params"],
+        scorer, given["scorer"], recorder.metric, given["score_params"]
     )
     n = num_samples(job.X)
     of_rows = {
@@ -261,9 +259,5 @@ def _metric(job: Any, recorder: Recorder) -> Metric:
         if np.ndim(value) and num_samples(value) == n
     }
     rest = {k: v for k, v in passed.items() if k not in of_rows and v is not None}
-    return Metric(
-        score_function(recorder.scorer),
-        score_sign(recorder.scorer),
-        {**settings, **rest},
-        of_rows,
-    )
+    function, sign = score_function(scorer), score_sign(scorer)
+    return Metric(function, sign, {**settings, **rest}, of_rows)

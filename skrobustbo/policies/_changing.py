@@ -24,7 +24,7 @@ from skrobustbo.acquisition import UCB
 from skrobustbo.kernels import ForgettingKernel, SubsetKernel, WienerKernel, smoothness
 from skrobustbo.policies._base import OneModelUCB, PolicyState
 from skrobustbo.policies._beta import log_beta, rate_gain
-from skrobustbo.policies._consistent import CountTold, Horizon, NoEstimate
+from skrobustbo.policies._consistent import CountTold, Horizon, NoEstimate, Resumed
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -52,16 +52,13 @@ _LENGTH_SCALE_START, _VARIANCE_START = 0.5, 1.0
 _DEFAULT_HORIZON = 100
 
 
+def _fits_hyperparameters(estimate: list[float], at: Resumed) -> bool:
+    estimates = at.policy.hyperparameters is not None
+    return estimates and len(estimate) > at.setup.n_parameters
+
+
 #: Length scales of the columns, at least one a parameter, and a variance, where used.
-_Estimate = Annotated[
-    list[Positive],
-    Consistent(
-        lambda estimate, at: (
-            at.policy.hyperparameters is not None
-            and len(estimate) > at.setup.n_parameters
-        )
-    ),
-]
+_Estimate = Annotated[list[Positive], Consistent(_fits_hyperparameters)]
 
 
 @dataclass
@@ -780,13 +777,12 @@ class TVGPUCB(_TimedUCB, name="tv-gp-ucb"):
     def estimated(self, state: ForgettingState, models: Models) -> ForgettingState:
         """Return the state with the rate, and hyperparameters, that are estimated."""
         if self.epsilon == "mle":
-            rate = models.timed().fit_value(
-                lambda epsilon: self._over_time(
-                    replace(state, rate=epsilon), models.X.shape[1]
-                ),
-                _EPSILON_BOUNDS,
-                state.rate,
-            )
+            n = models.X.shape[1]
+
+            def model(epsilon: float) -> Candidate:
+                return self._over_time(replace(state, rate=epsilon), n)
+
+            rate = models.timed().fit_value(model, _EPSILON_BOUNDS, state.rate)
             state = replace(state, rate=rate)
         return super().estimated(state, models)
 

@@ -29,15 +29,14 @@ CountTold = Annotated[Count, Consistent(lambda n, at: n <= at.n_told)]
 IndexTold = Annotated[Count, Consistent(lambda i, at: i < at.n_told)]
 #: The position of one of the candidates of a policy.
 Index = Annotated[Count, Consistent(lambda i, at: i < at.policy.n_introduced(at.state))]
+
+
+def _fit_anisotropic(theta: list[float], at: Resumed) -> bool:
+    return len(theta) == (at.setup.n_parameters if at.policy.anisotropic else 1)
+
+
 #: One length scale, or with `anisotropic` one for each parameter.
-LengthScales = Annotated[
-    list[Positive],
-    Consistent(
-        lambda theta, at: (
-            len(theta) == (at.setup.n_parameters if at.policy.anisotropic else 1)
-        )
-    ),
-]
+LengthScales = Annotated[list[Positive], Consistent(_fit_anisotropic)]
 #: What stands where there is no estimate yet.
 NoEstimate = Annotated[list[Positive], lambda theta: not theta]
 

@@ -358,19 +358,14 @@ class _Stable(Eliminating):
         u = robust.attained_by(centre)
         around = ball(centre[None, :])[0]
         lower = np.array([UCB(p, -beta)(around) for p, beta in bands])
-        worst = next(  # line 4
-            i
-            for i in np.argsort(lower.min(axis=0), kind="stable")
-            if argmax.free(around[i])
-        )
+        order = np.argsort(lower.min(axis=0), kind="stable")
+        worst = next(i for i in order if argmax.free(around[i]))  # line 4
         v, x = int(np.argmin(lower[:, worst])), around[worst]
         metadata = metadata_of(models, bands[u][0], x, **_bound(models, bands[u], x))
+        adversary = {"candidate": state.survivors[v], **_bound(models, bands[v], x)}
         metadata |= {
             "candidate": state.survivors[u],
-            "adversary": {
-                "candidate": state.survivors[v],
-                **_bound(models, bands[v], x),
-            },
+            "adversary": adversary,
             "centre": centre.tolist(),
             "lcb": float(lower.min()) * models.scale + models.shift,
         }

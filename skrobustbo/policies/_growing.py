@@ -15,7 +15,7 @@ from skrobustbo.acquisition import UCB
 from skrobustbo.policies._base import PolicyState, UCBPolicy
 from skrobustbo.policies._beta import band_beta, depends_on_norm
 from skrobustbo.policies._candidates import Given, candidate_models
-from skrobustbo.policies._consistent import NoEstimate
+from skrobustbo.policies._consistent import NoEstimate, Resumed
 from skrobustbo.policies._interface import (
     Argmax,
     Array,
@@ -43,15 +43,12 @@ _BRACKET = 1.5
 _PRECISION = {"regret-bound": 1e-9, "one-step": 1e-2}
 
 
+def _fit_combine(theta: list[float], at: Resumed) -> bool:
+    return at.policy.combine is not None and len(theta) == at.setup.n_parameters
+
+
 #: One length scale for each parameter, where they are used.
-_Scales = Annotated[
-    list[Positive],
-    Consistent(
-        lambda theta, at: (
-            at.policy.combine is not None and len(theta) == at.setup.n_parameters
-        )
-    ),
-]
+_Scales = Annotated[list[Positive], Consistent(_fit_combine)]
 
 
 @dataclass

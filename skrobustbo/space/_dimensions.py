@@ -277,11 +277,8 @@ class Real(_Range, Continuous):
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
-        return (
-            (math.log(self.low), math.log(self.high))
-            if self.log
-            else (self.low, self.high)
-        )
+        low, high = self.low, self.high
+        return (math.log(low), math.log(high)) if self.log else (low, high)
 
     @cached_property
     def _bits(self) -> int:

@@ -93,12 +93,8 @@ class Space(Cube):
     def __init__(self, param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]]):
         if isinstance(param_space, list | tuple) and len(param_space) == 1:
             param_space = param_space[0]
-        super().__init__(
-            {
-                checked_name(name): as_dimension(name, value)
-                for name, value in _checked_dict(param_space).items()
-            }
-        )
+        given = _checked_dict(param_space).items()
+        super().__init__({checked_name(k): as_dimension(k, v) for k, v in given})
 
     @classmethod
     def from_points(cls, points: Sequence[Mapping[str, Any]]) -> Space:
@@ -340,13 +336,10 @@ class BranchedSpace(Space):
         ends = np.cumsum([k, *(branch.n_columns for branch in self._branches)])
         self._blocks = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
         self.n_columns = int(ends[-1])
+        pairs = list(zip(self._branches, self._blocks, strict=True))
         self._columns = {
             name: np.concatenate(
-                [
-                    block[branch.columns(name)]
-                    for branch, block in zip(self._branches, self._blocks, strict=True)
-                    if name in branch.dimensions
-                ]
+                [block[b.columns(name)] for b, block in pairs if name in b.dimensions]
             )
             for name in self.dimensions
         }

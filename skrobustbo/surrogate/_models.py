@@ -253,17 +253,11 @@ class Models:
         n_told, noise = len(z), self._cache.noise_of(candidate)
         if mean is not None:
             z = z - mean(regressor.X_train_[:n_told])
-        parts = (
-            candidate,
-            regressor._given(z),
-            n_told,
-            noise,
-            mean,
-            self._view.reference_points,
-        )
+        given, points = regressor._given(z), self._view.reference_points
+        parts = candidate, given, n_told, noise, mean, points, log_weight
         if self._view.now is not None:
-            return PresentPosterior(*parts, log_weight, now=self._view.now)
-        return Posterior(*parts, log_weight)
+            return PresentPosterior(*parts, now=self._view.now)
+        return Posterior(*parts)
 
     def at(self, candidate: Candidate) -> Posterior:
         """Return the posterior of a candidate to be looked at once: nothing is kept."""
@@ -356,9 +350,8 @@ class Models:
     def spread(self, theta: Array) -> Array:
         """Return one length scale per encoded column from one per parameter."""
         columns = np.empty(self.X.shape[1])
-        for group, value in zip(
-            self.groups, np.broadcast_to(theta, len(self.groups)), strict=True
-        ):
+        each = np.broadcast_to(theta, len(self.groups))
+        for group, value in zip(self.groups, each, strict=True):
             columns[group] = value
         return columns
 
@@ -571,12 +564,10 @@ class Models:
         value : float
         """
         around, reach = math.log(start), 2.0
+        least, most = map(math.log, bounds)
         result = minimize_scalar(
             lambda log_value: -self._evidence(model(math.exp(log_value))),
-            bounds=(
-                max(math.log(bounds[0]), around - reach),
-                min(math.log(bounds[1]), around + reach),
-            ),
+            bounds=(max(least, around - reach), min(most, around + reach)),
             method="bounded",
             options={"xatol": 0.02},
         )
