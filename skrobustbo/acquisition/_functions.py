@@ -217,9 +217,8 @@ class OfSeveral:
         return reduce(np.minimum, map(reach_of, self.acqs))
 
     def _each_with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        values, gradients = zip(
-            *(acq.with_gradient(Z) for acq in self.acqs), strict=True
-        )
+        pairs = [acq.with_gradient(Z) for acq in self.acqs]
+        values, gradients = zip(*pairs, strict=True)
         return np.array(values), np.array(gradients)
 
 

@@ -232,10 +232,8 @@ class ObjectiveDisplay(Display):
         """Draw the posterior along one parameter, and the trials."""
         scale = self.scales[one.names[0]]
         at, mean, spread = one.positions[0], drawable(one.mean), 2 * drawable(one.std)
-        style = {
-            "color": look.palette[0],
-            "label": "expected \N{PLUS-MINUS SIGN} 2 deviations",
-        }
+        label = "expected \N{PLUS-MINUS SIGN} 2 deviations"
+        style = {"color": look.palette[0], "label": label}
         if one.connected and scale.kind != "category":
             ax.fill_between(at, mean - spread, mean + spread, alpha=0.2, lw=0, **style)
             ax.plot(at, mean, lw=1.3 * look.line, **style)

@@ -334,10 +334,8 @@ def _draw(
     look.draw_values(ax, steps[dots], values[dots], floor, colour, alpha=alpha)
     if raced.any():
         at, spread = steps[raced], 2 * curve.value_stds[raced]
-        line = {"color": colour, "alpha": alpha, "lw": look.line}
-        ax.errorbar(
-            at, values[raced], spread, fmt="none", label="stopped early", **line
-        )
+        bars = {"color": colour, "alpha": alpha, "lw": look.line, "fmt": "none"}
+        ax.errorbar(at, values[raced], spread, label="stopped early", **bars)
 
 
 # Resets -------------------------------------------------------------------------------

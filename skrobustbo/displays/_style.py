@@ -142,9 +142,8 @@ class Look:
 
     def title(self, figure: Any, text: str) -> None:
         """Give a figure or a part of one a title."""
-        self.parts.append(
-            Label(figure.suptitle(text, fontsize=self.size), figure, 0.96)
-        )
+        title = figure.suptitle(text, fontsize=self.size)
+        self.parts.append(Label(title, figure, 0.96))
 
     def room(self, ax: Any) -> int:
         """Return the lines of text that fit into the height of an axes."""
@@ -251,9 +250,7 @@ def place_of(ax: Any, use: str) -> Any:
     given = np.ravel(np.asarray(ax, dtype=object))
     place = given[0].get_subplotspec() if len(given) == 1 else None
     if place is None:
-        known = (
-            f"one axes of a grid, which {use} then divide, or an axes for each panel"
-        )
+        known = f"one axes of a grid, which {use} then divide, or one for each panel"
         raise wrong("ax", "plot", known, ax, "leave it out for a new figure")
     given[0].set_axis_off()
     return place

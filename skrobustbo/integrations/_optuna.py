@@ -282,9 +282,8 @@ class Reader:
             point = proposal["point"]
         if proposal is None or proposal["settings"] != settings:
             return StoredTrial(point, value, {})
-        return StoredTrial(
-            point, value, proposal["note"] if point == proposal["point"] else {}
-        )
+        note = proposal["note"] if point == proposal["point"] else {}
+        return StoredTrial(point, value, note)
 
     def _proposal(self, trial: Any, group: Group) -> dict[str, Any] | None:
         found = self.proposals(trial)

@@ -327,9 +327,8 @@ def _metrics(trial: Record) -> dict[str, float]:
     if not isinstance(scores, dict):
         scores = {"score": scores}
     n_folds = max(map(len, scores.values()))
-    found = {
-        f"mean_{name}": trial[name] / n_folds for name in ("fit_time", "score_time")
-    }
+    times = "fit_time", "score_time"
+    found = {f"mean_{name}": trial[name] / n_folds for name in times}
     found |= {name: trial[name] for name in ("model_mean", "model_std")}
     for name, values in scores.items():
         found |= {f"split{k}_test_{name}": value for k, value in enumerate(values)}

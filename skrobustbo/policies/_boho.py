@@ -183,10 +183,8 @@ class BOHO(Policy, name="boho"):
         x, _ = argmax(EI(posterior, best, self.scale(posterior, t)))  # line 3
         variance = posterior.told_deviation(x) ** 2
         confident = variance < self.threshold * posterior.noise**2  # line 4
-        metadata = metadata_of(
-            models, posterior, x, theta=theta.tolist(), confident=confident
-        )
-        return x, metadata
+        learnt = {"theta": theta.tolist(), "confident": confident}
+        return x, metadata_of(models, posterior, x, **learnt)
 
     def _estimate(self, state: BOHOState, models: Models) -> Array:
         upper = np.array(state.upper)

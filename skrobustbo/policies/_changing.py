@@ -470,9 +470,8 @@ class ETGPUCB(ResettingUCB, name="et-gp-ucb"):
         """
         if self.delta_b is None:
             return math.inf
-        root_rho = math.sqrt(  # line 9
-            2 * math.log(2 * math.pi**2 * step**2 / 6 / self.delta_b)
-        )
+        pi_t = math.pi**2 * step**2 / 6  # line 9
+        root_rho = math.sqrt(2 * math.log(2 * pi_t / self.delta_b))  # line 9
         w = self.noise * root_rho  # line 10
         if self.noise_cap is not None:
             w = min(w, self.noise_cap)

@@ -467,9 +467,8 @@ class MCMCGPUCB(UCBPolicy, name="mcmc-gp-ucb"):
         before = pending[-1]["thetas"] if pending else state.thetas
         thetas = self._draws(before, models)  # line 2
         counts = Counter(tuple(theta) for theta in thetas)
-        posteriors = [
-            models.at(estimated_model(self, models, theta)) for theta in counts
-        ]
+        drawn = [estimated_model(self, models, theta) for theta in counts]
+        posteriors = [models.at(candidate) for candidate in drawn]
         weights = np.array(list(counts.values())) / len(thetas)
         t = state.t + len(pending) + 1  # line 1
         parts = [self._part(p, state.n_parameters, t, argmax) for p in posteriors]

@@ -228,10 +228,8 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
         # Without a unit, nothing is known to be lost.
         unit = 0.0 if math.isnan(models.unit) else models.unit
         width = step.width(posterior, beta, x) * unit
-        metadata = metadata_of(
-            models, posterior, x, h=h, width=width, estimate=step.estimate
-        )
-        return x, metadata
+        kept = {"h": h, "width": width, "estimate": step.estimate}
+        return x, metadata_of(models, posterior, x, **kept)
 
     def learn(self, state: GrowingState, metadata: Metadata, history: Told) -> None:
         """Keep the growth, the width and the estimate of the query."""
@@ -253,9 +251,8 @@ class AGPUCB(UCBPolicy, name="a-gp-ucb"):
 
     def p(self, t: int) -> float:
         """Return the reference regret at t."""
-        return float(
-            self.reference(t) if callable(self.reference) else t**self.reference
-        )
+        p = self.reference
+        return float(p(t) if callable(p) else t**p)
 
 
 class _Step:
@@ -353,10 +350,9 @@ class _Step:
         posterior = self.models[candidate] if keep else self.models.at(candidate)
         beta = self.beta(posterior)
         x, _ = self.argmax(UCB(posterior, beta), inner=True)
+        width = self.width(posterior, beta, x)  # line 11
         # Widths are kept in units of the objective.
-        return self.spent / self.models.scale + self.width(
-            posterior, beta, x
-        )  # line 11
+        return self.spent / self.models.scale + width  # line 11
 
 
 def _grown(growth: Growth, t: int) -> float:

@@ -127,12 +127,10 @@ class _Range:
 
     def __post_init__(self) -> None:
         cls = type(self).__name__
-        checked: dict[str, Any] = {
-            name: self._bound(name, plain(getattr(self, name)))
-            for name in ("low", "high")
-        }
-        low, high = checked.values()
-        checked["log"] = checked_flag("log", self.log, cls)
+        low = self._bound("low", plain(self.low))
+        high = self._bound("high", plain(self.high))
+        log = checked_flag("log", self.log, cls)
+        checked: dict[str, Any] = {"low": low, "high": high, "log": log}
         if self.hard not in ("low", "high"):
             if not isinstance(self.hard, bool | np.bool_):
                 raise wrong("hard", cls, "True, False, 'low' or 'high'", self.hard)
@@ -142,7 +140,7 @@ class _Range:
                 f"{cls}({low!r}, {high!r}) is empty: 'low' must be below 'high'; swap "
                 f"the two, or write [{low!r}] for a constant."
             )
-        if checked["log"] and low <= 0:
+        if log and low <= 0:
             raise ValueError(
                 f"{cls}({low!r}, {high!r}, log=True) has no logarithm at its lower "
                 "end: 'low' must be positive on a log scale; raise it or drop log=True."

@@ -361,9 +361,7 @@ class _Discrete(_Frozen, Listed):
         share = np.maximum(share, MIN_GAP * share.sum())
         middle = np.cumsum(share) - share / 2
         span = middle[-1] - middle[0]
-        levels: Rows = (
-            (middle - middle[0]) / span if span > 0 else np.zeros_like(middle)
-        )
+        levels: Rows = (middle - middle[0]) / (span or 1.0)
         return levels[:, None][:, : self.n_columns]
 
     @property

@@ -286,10 +286,8 @@ class Posterior:
         kernel = self.kernel
         K, weighed = kernel_and_slopes(kernel, Z, self.X)
         V = self._factor.solve(K.T)
-        variance = np.maximum(
-            kernel.diag(Z) - np.einsum("ij,ij->j", V, V), _MIN_VARIANCE
-        )
-        sigma = np.sqrt(variance)
+        variance = kernel.diag(Z) - np.einsum("ij,ij->j", V, V)
+        sigma = np.sqrt(np.maximum(variance, _MIN_VARIANCE))
         C = self._factor.solve(V, transposed=True)
         d_variance = diag_gradient(kernel, Z) - 2 * weighed(C.T)
         d_mu = weighed(self._alpha[None, :])
