@@ -460,10 +460,8 @@ class ResetDisplay(Display):
     def _draw_values(self, look: Look, floor: float) -> None:
         values = drawable(self.values)
         steps = np.arange(1, len(values) + 1)
-        for kept, colour, alpha in (
-            (True, look.palette[0], 1.0),
-            (False, look.ink, 0.5),
-        ):
+        kinds = (True, look.palette[0], 1.0), (False, look.ink, 0.5)
+        for kept, colour, alpha in kinds:
             chosen = self.remembered == kept
             x, y = steps[chosen], values[chosen]
             look.draw_values(self.ax_, x, y, floor, colour, alpha=alpha)

@@ -475,11 +475,9 @@ class HEStableOpt(_Stable, name="he-stableopt"):
         """Credit the query to both models, and test them."""
         super().learn(state, metadata, history)
         values, n_sums = history.values, 2 * self.n_introduced(state)
-        for entries, promise in [
-            (state.queries, metadata),  # line 5, line 7
-            (state.adversarial, metadata["adversary"]),
-        ]:
-            entries.append(query_bound(len(values) - 1, promise))
+        last, adversary = len(values) - 1, metadata["adversary"]
+        state.queries.append(query_bound(last, metadata))  # line 5, line 7
+        state.adversarial.append(query_bound(last, adversary))  # line 5, line 7
         self.eliminate(state, state.queries, values, n_sums)  # line 8
         self.eliminate(state, state.adversarial, values, n_sums)  # line 9
 
