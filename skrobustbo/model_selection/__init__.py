@@ -1,5 +1,6 @@
 """`RobustBayesSearchCV`, the search as a scikit-learn estimator, and ways to refit."""
 
+from skrobustbo.model_selection._ends import ENDS as ENDS
 from skrobustbo.model_selection._findings import last_initial as last_initial
 from skrobustbo.model_selection._html import curve as curve
 from skrobustbo.model_selection._html import limits as limits
@@ -7,7 +8,6 @@ from skrobustbo.model_selection._limits import largest_of as largest_of  # for d
 from skrobustbo.model_selection._loaded import LoadedSearch as LoadedSearch
 from skrobustbo.model_selection._loaded import load_checkpoint
 from skrobustbo.model_selection._refit import best_posterior_mean, one_standard_error
-from skrobustbo.model_selection._report import ENDS as ENDS
 from skrobustbo.model_selection._search import RobustBayesSearchCV
 from skrobustbo.model_selection._settings import Racing, Resource
 

@@ -13,6 +13,7 @@ import numpy as np
 from skrobustbo._names import be, count, every, printable
 from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
+from skrobustbo.model_selection._ends import ENDS
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings
 from skrobustbo.model_selection._settings import resource_of
@@ -29,15 +30,6 @@ _POSTERIOR = ("mean", "std")
 _TELLING = 8
 #: A single point in the centre of a space is as near to all others.
 _CENTRE = 0.5
-#: Why searches end.
-ENDS = {
-    "n_iter": "all candidates are done",
-    "space_exhausted": "every point of the space was tried",
-    "max_time": "max_time was reached",
-    "tol": "no more than tol is left to gain",
-    "interrupted": "it was interrupted",
-    "callback": "a callback asked to stop",
-}
 
 
 def report(found: Findings, attempt: Attempt) -> str:

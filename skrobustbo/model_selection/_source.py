@@ -17,18 +17,14 @@ from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import Asked, Journal
 from skrobustbo.evaluation import Races, ResourceAxis, Schedule, Stops
 from skrobustbo.model_selection._checks import metric_of
+from skrobustbo.model_selection._ends import CRITERIA, check_tol, found_in
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
 from skrobustbo.model_selection._previous import Before
 from skrobustbo.model_selection._records import are_those, asked_of, evaluation_of
-from skrobustbo.model_selection._refit import best_standard_error
 from skrobustbo.model_selection._settings import Search, racing_of
 from skrobustbo.model_selection._softly import softly
 from skrobustbo.optimizer import Optimizer
-from skrobustbo.surrogate import NUMERICAL
-
-#: Multiple of the tolerance from which on what is left to gain counts as near it.
-_NEAR = 2.0
 
 
 class OptimizerSource:
@@ -59,8 +55,8 @@ class OptimizerSource:
         The metric searched for where there are several.
     seconds : float
         Time spent in the optimizer.
-    reason : {"n_iter", "space_exhausted", "tol"}
-        What ends the candidates.
+    reason : str
+        What ends the candidates: "n_iter", "space_exhausted" or one of `CRITERIA`.
     trials : list of Evaluation
         Those told, with their folds.
     n_used : float
@@ -83,13 +79,7 @@ class OptimizerSource:
     ) -> None:
         self._search, self._fresh, self._journal = search, fresh, journal
         self.resource, self.optimizer, self._stops = resource, fresh(), stops
-        self._planned: Any = self.optimizer.horizon
-        if search.tol is not None and not self.optimizer.policy.seeks_maximum:
-            raise ValueError(
-                "The 'tol' of RobustBayesSearchCV must be None for policies whose "
-                f"regret has no bound. Got {search.tol!r} with "
-                f"{self.optimizer.policy!r} instead."
-            )
+        check_tol(search, self.optimizer.policy)
         self._n_iter, self._before = int(n_iter), before
         self._at_once = Schedule.named(search.schedule, search.batch_size).n_at_once
         n_rounds, n_noted = journal.n_asked  # the last one may be smaller than others
@@ -137,9 +127,8 @@ class OptimizerSource:
     def next_round(self) -> list[Evaluation]:
         """Ask for the next candidates; none if the budget or the space is used up."""
         self._check_fits(last=False)
-        # Values of candidates in flight may widen the bound, but the search is over.
-        if self.reason == "tol" or (self._n_left and self._is_within_tol()):
-            self.reason = "tol"
+        # The values of candidates in flight may change the answer: the search is over.
+        if self.reason in CRITERIA or (self._n_left and self._meets_criterion()):
             return []
         n = min(self._n_left, self._at_once)
         asked = self._take(self._ask(n, self._horizon(n)))
@@ -179,7 +168,8 @@ class OptimizerSource:
         if expected is None:
             return self.optimizer.horizon
         new = max(self.n_used + n, expected) - self._before.n_outside
-        return int(min(self._planned, self.optimizer._trials.n_before + new))
+        planned = self.optimizer._rungs.first_budget or math.inf
+        return int(min(planned, self.optimizer._trials.n_before + new))
 
     def _ask(self, n: int, horizon: int | None) -> list[Evaluation]:
         default, asked = self._before.default, list[Evaluation]()
@@ -207,20 +197,16 @@ class OptimizerSource:
         rungs = self.optimizer._rungs
         return rungs.shares[rungs.rung_of(evaluation.resource)]
 
-    def _is_within_tol(self) -> bool:
-        """Return whether the regret bound is at most `tol`."""
-        tol = self._search.tol
-        if tol is None or not self.found:
-            return False
-        if isinstance(tol, str):
-            tol = best_standard_error(self.trials, self.metric)
-        with self._timed(), suppress(*NUMERICAL):
-            bound = self.optimizer.regret_bound()
-            is_near = tol < bound <= _NEAR * tol
-            near = f"at most {bound:.2g} to gain (tol {tol:.2g})"
-            self.near = near if is_near else ""
-            return bool(bound <= tol)
-        return False  # the models failed
+    def _meets_criterion(self) -> bool:
+        """Return whether a criterion ends the search, which is then its reason."""
+        so_far = self._search, self.optimizer, self.trials, self.metric
+        with self._timed():
+            for reason, criterion in CRITERIA.items():
+                is_met, self.near = criterion(*so_far)
+                if is_met:
+                    self.reason = reason
+                    return True
+        return False
 
     # Races ----------------------------------------------------------------------------
 
@@ -337,12 +323,6 @@ class OptimizerSource:
         least = self.optimizer.n_initial_points
         check_fits(self.trials, self._search, self._journal, least=least, last=last)
 
-    @property
-    def found(self) -> bool:
-        """Whether any candidate of the optimizer has a finite mean score."""
-        known = (t for t in self.trials if not t.is_outside)
-        return any(math.isfinite(t.mean_score(self.metric)) for t in known)
-
     def progress(self) -> Mapping[str, Any]:
         """Return the best so far and the count of candidates, for callbacks."""
         told: dict[str, Any] = {"n_candidates": len(self.trials)}
@@ -357,7 +337,7 @@ class OptimizerSource:
         # The score of an estimator as given that no model knows stands for itself.
         for i in range(self._before.n_outside):
             mean[i] = self.trials[i].mean_score(self.metric)
-        if self.found:
+        if found_in(self.trials, self.metric):
             inside = [i for i, trial in enumerate(self.trials) if not trial.is_outside]
             points = [self.trials[i].params for i in inside]
             predict = partial(self.optimizer.predict, points, return_std=True)

@@ -19,6 +19,7 @@ from skrobustbo.optimizer._balancer import BETA, OptimisticBound
 from skrobustbo.optimizer._design import Design
 from skrobustbo.optimizer._determinism import Purpose, stream
 from skrobustbo.optimizer._regret_bound import Band, bands
+from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.policies import Policy, Setup, numbered
 from skrobustbo.space import Space
 from skrobustbo.surrogate import (
@@ -71,12 +72,12 @@ class Branch:
         The part of the branch whose points may be proposed.
     policy : Policy
         The policy.
-    horizon : int or None
-        Evaluations planned. May be set later; `setup` keeps the first one.
     seed : int
         Seed of all randomness, together with the number of asks so far.
     trials : Trials
         The trials of all branches.
+    rungs : Rungs
+        Knows how many evaluations are planned.
     """
 
     def __init__(
@@ -85,13 +86,13 @@ class Branch:
         space: Space,
         region: Space,
         policy: Policy,
-        horizon: int | None,
         seed: int,
         trials: Trials,
+        rungs: Rungs,
     ) -> None:
         self.index, self.space, self.region = index, space, region
-        self.policy, self.horizon, self._planned = policy, horizon, horizon
-        self.seed, self._every = seed, trials
+        self.policy, self.seed = policy, seed
+        self._every, self._rungs = trials, rungs
         self.history = BranchTrials()
         self.design = Design(region, seed, index)
         self.state: Any = None
@@ -180,7 +181,7 @@ class Branch:
             reference_points=self._reference_points,
             ball=self.region.ball,
             n_elsewhere=len(self._every.trials) - len(X),
-            horizon=self.horizon,
+            horizon=self._rungs.n_candidates(self._rungs.budget),
             value_stds=history.value_stds,
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
@@ -224,7 +225,7 @@ class Branch:
         size = self.region.size
         return Setup(
             len(self.space.groups),
-            self._planned,
+            self._rungs.n_candidates(self._rungs.first_budget),
             n_points=int(size) if math.isfinite(size) else None,
             n_columns=self.space.n_columns,
         )

@@ -176,7 +176,7 @@ class Optimizer:
         self.policy = policy = make_policy(policy)
         policy.check()
         self.space = space = space if isinstance(space, Space) else Space(space)
-        self._planned = horizon = optional_count("horizon", horizon, "Optimizer")
+        horizon = optional_count("horizon", horizon, "Optimizer")
         self.constraints, self._seed, self._n_asked = constraints, seed, 0
         rule = None if constraints is None else Constraint(constraints)
         first = [] if initial_params is None else initial_params
@@ -190,13 +190,13 @@ class Optimizer:
         self._rungs = Rungs(amounts, horizon, self._trials)
         if rule is not None:
             regions = [region.within(rule) for region in regions]
-        horizon = self._rungs.n_candidates
         self._branches = [
-            Branch(i, *spaces, policy, horizon, seed, self._trials)
+            Branch(i, *spaces, policy, seed, self._trials, self._rungs)
             for i, spaces in enumerate(zip(space.branches, regions, strict=True))
         ]
         of_all = self._branches, self._trials, policy
-        self._turns = Turns(*of_all, given, n_initial, horizon)
+        n_candidates = self._rungs.n_candidates(horizon)
+        self._turns = Turns(*of_all, given, n_initial, n_candidates)
         self.n_initial_points = self._turns.n_points
 
     @property
@@ -208,8 +208,6 @@ class Optimizer:
     def horizon(self, horizon: int | None) -> None:
         with self._lock:
             self._rungs.budget = optional_count("horizon", horizon, "Optimizer")
-            for branch in self._branches:
-                branch.horizon = self._rungs.n_candidates
 
     def _given(self, params: Params) -> Trial:
         try:
@@ -759,7 +757,7 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
         "format": FORMAT,
         "space": or_none(optimizer.space.to_dict),
         "policy": or_none(lambda: policy_to_dict(optimizer.policy)),
-        "planned": optimizer._planned,
+        "planned": rungs.first_budget,
         "horizon": optimizer.horizon,
         "constrained": optimizer.constraints is not None,
         "n_initial": optimizer.n_initial_points,

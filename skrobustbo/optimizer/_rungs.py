@@ -142,8 +142,8 @@ class Rungs:
 
     Attributes
     ----------
-    budget : int or None
-        The evaluations planned, as they are known now.
+    first_budget, budget : int or None
+        The evaluations planned: as they were known at first, and as they are now.
     shares : list of float
         The amounts in units of the full one.
     top : int
@@ -157,20 +157,20 @@ class Rungs:
     def __init__(
         self, amounts: Sequence[float], budget: int | None, trials: Trials
     ) -> None:
-        self.amounts, self.budget, self._trials = tuple(amounts), budget, trials
+        self.amounts, self._trials = tuple(amounts), trials
+        self.first_budget = self.budget = budget
         self.shares = [amount / self.amounts[-1] for amount in self.amounts] or [1]
         self.top = len(self.shares) - 1
         self.in_use = list(range(len(self.shares)))
         self.over = False
         self._links: dict[int, Link] = {}
 
-    @property
-    def n_candidates(self) -> int | None:
-        """The approximate number of candidates, None without a budget."""
-        if self.budget is None or not self.amounts:
-            return self.budget
+    def n_candidates(self, budget: int | None) -> int | None:
+        """Return about how many candidates there are in a budget, None without any."""
+        if budget is None or not self.amounts:
+            return budget
         begun = _LOW_SHARE / len(self.shares) / self.shares[0]
-        return max(1, round(self.budget * (begun + 1 - _LOW_SHARE)))
+        return max(1, round(budget * (begun + 1 - _LOW_SHARE)))
 
     def rung_of(self, resource: float | None) -> int:
         """Return the rung of an amount, the top one for None."""

@@ -1,0 +1,75 @@
+"""Why a search ends: the reasons there are, and what is asked before each candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from skrobustbo._trials import Evaluation
+from skrobustbo.model_selection._refit import best_standard_error
+from skrobustbo.model_selection._settings import Search
+from skrobustbo.optimizer import Optimizer
+from skrobustbo.policies import Policy
+from skrobustbo.surrogate import NUMERICAL
+
+#: Returns whether a search ends, and what its progress line says if that is near. It is
+#: passed the search, its optimizer, the evaluations told and the metric searched for.
+Criterion = Callable[
+    [Search, Optimizer, Sequence[Evaluation], str | None], tuple[bool, str]
+]
+
+#: Multiple of the tolerance from which on what is left to gain counts as near it.
+_NEAR = 2.0
+
+
+def check_tol(search: Search, policy: Policy) -> None:
+    """Raise a ValueError for a tolerance where the policy has no bound to compare."""
+    if search.tol is not None and not policy.seeks_maximum:
+        raise ValueError(
+            "The 'tol' of RobustBayesSearchCV must be None for policies whose "
+            f"regret has no bound. Got {search.tol!r} with {policy!r} instead."
+        )
+
+
+def _within_tol(
+    search: Search,
+    optimizer: Optimizer,
+    trials: Sequence[Evaluation],
+    metric: str | None,
+) -> tuple[bool, str]:
+    """Compare the regret bound with `tol`; nothing is known where the models fail."""
+    tol = search.tol
+    if tol is None or not found_in(trials, metric):
+        return False, ""
+    if isinstance(tol, str):
+        tol = best_standard_error(trials, metric)
+    with suppress(*NUMERICAL):
+        bound = optimizer.regret_bound()
+        is_near = tol < bound <= _NEAR * tol
+        near = f"at most {bound:.2g} to gain (tol {tol:.2g})"
+        return bool(bound <= tol), near if is_near else ""
+    return False, ""
+
+
+#: What may end a search before its budget is used up, by the reason.
+CRITERIA: dict[str, Criterion] = {"tol": _within_tol}
+
+#: The reasons in words.
+ENDS = {
+    "n_iter": "all candidates are done",
+    "space_exhausted": "every point of the space was tried",
+    "max_time": "max_time was reached",
+    "tol": "no more than tol is left to gain",
+    "interrupted": "it was interrupted",
+    "callback": "a callback asked to stop",
+}
+
+#: Those after which nothing is left in flight.
+COMPLETE = ("n_iter", "space_exhausted", *CRITERIA)
+
+
+def found_in(trials: Sequence[Evaluation], metric: str | None) -> bool:
+    """Return whether a candidate of the optimizer has a finite mean score."""
+    known = (trial for trial in trials if not trial.is_outside)
+    return any(math.isfinite(trial.mean_score(metric)) for trial in known)
