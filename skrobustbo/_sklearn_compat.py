@@ -43,6 +43,8 @@ _SAYS = (
 )
 OTHER_SPLITS = f"cv.split and cv.get_n_splits {_SAYS} inconsistent results."
 
+_HAS_CALLBACKS = hasattr(BaseSearchCV, "_init_callback_context")
+
 #: What others import from here: these names, and all that is defined below.
 __all__ = [
     "BaseSearchCV",
@@ -108,13 +110,15 @@ class SilentTask:
 
 def root_task(search: Any, max_subtasks: int) -> Any:
     """Return the root of a search's callback tree; silent before scikit-learn 1.9."""
-    if not hasattr(search, "_init_callback_context"):
+    if not _HAS_CALLBACKS:
         return SilentTask()
     return search._init_callback_context(max_subtasks=max_subtasks)
 
 
 def has_callbacks(value: Any) -> bool:
     """Return whether an object, or an estimator inside it, has callbacks registered."""
+    if not _HAS_CALLBACKS:
+        return False
     if getattr(value, "_skl_callbacks", None) or hasattr(value, "_parent_callback_ctx"):
         return True
     if not has_params(value):

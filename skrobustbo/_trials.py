@@ -240,7 +240,7 @@ class Evaluation:
 
         No optimizer knows of it, and no parameters are set.
         """
-        return self.branch < 0
+        return self.trial.branch < 0
 
     @property
     def point(self) -> tuple[int, bytes]:

@@ -167,8 +167,8 @@ def take_folds(
         }
         trial.folds.append(FoldResult(**{**vars(fold), **kept}))  # faster than replace
     for metric in trial.folds[0].test_scores if trial.folds else ():
-        finite = all(map(math.isfinite, trial.scores(metric)))
-        if finite and math.isnan(trial.mean_of_folds(metric)):
+        unbounded = math.isnan(trial.mean_of_folds(metric))
+        if unbounded and all(map(math.isfinite, trial.scores(metric))):
             for fold in trial.folds:
                 fold.test_scores[metric] = math.nan
 

@@ -204,7 +204,7 @@ class BatchPool:
         """
         folds = list(waiting)
         waiting.clear()
-        yield from self._run(folds)
+        return self._run(folds)
 
     def _run(self, folds: Sequence[Fold]) -> Generator[tuple[FoldId, RawResult]]:
         left = {fold.key: fold for fold in folds}

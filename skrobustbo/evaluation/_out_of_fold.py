@@ -62,9 +62,8 @@ class OutOfFold:
             )
 
     def take(self, number: int, results: Iterable[FoldResult]) -> None:
-        """Keep the predictions of a candidate, if any are wanted.
+        """Keep the predictions of a candidate.
 
-        A checkpoint may give some back that nobody wants any more.
+        A checkpoint may also give some back where none are wanted any more.
         """
-        if self.recorder is not None:
-            self.kept[number] = [result.predictions for result in results]
+        self.kept[number] = [result.predictions for result in results]

@@ -162,8 +162,8 @@ class Plan:
             elif not (self._tell_next() or self._take_known()):
                 return bool(self._batches)
 
-    def take(self, key: FoldId, result: Any) -> None:
-        """Take the result of a fold, or the exception that it raised.
+    def take(self, key: FoldId, result: Any) -> bool:
+        """Take what a fold returned or raised; return whether its candidate is over.
 
         Results must not depend on which fold was faster. So a fold that arrives after
         its candidate is over is ignored, and an exception in a race is raised only once
@@ -172,17 +172,24 @@ class Plan:
         number, split = key
         candidate = self._candidates.get(number)
         if candidate is None or candidate.is_over:
-            return
+            return False
         if isinstance(result, Exception):
             if self._schedule.racing is None:
                 raise result
             candidate.errors[split] = result
         else:
             candidate.results[split] = result
-            self._use_folds(candidate)
+        # Folds are used in their order, up to the first missing one.
+        while candidate.n_used in candidate.results and not candidate.is_over:
+            candidate.n_used += 1
+            candidate.is_over = self._is_over(candidate)
         if candidate.n_used in candidate.errors and not candidate.is_over:
             raise candidate.errors[candidate.n_used]
-        self._sort()
+        if candidate.is_over:
+            self._replace([fold for fold in self.waiting if fold.candidate != number])
+        if self._schedule.racing is not None:
+            self._sort()
+        return candidate.is_over
 
     def needs(self, fold: Fold) -> bool:
         """Return whether the candidate of a fold still needs it."""
@@ -204,7 +211,8 @@ class Plan:
             self._candidates[candidate.trial.number] = candidate
             self._known += candidate.known
             self.waiting.extend(candidate.folds)
-        self._sort()
+        if self._schedule.racing is not None:
+            self._sort()
 
     def _take_known(self) -> bool:
         """Use the next result of an earlier run; return whether there was one."""
@@ -219,7 +227,7 @@ class Plan:
         """Tell the next batch that is over; return whether there was one."""
         in_turn = self._batches[:1] if self._schedule.in_order else self._batches
         for batch in in_turn:
-            if len(batch.over) == len(batch.candidates):
+            if all(candidate.is_over for candidate in batch.candidates):
                 self._leave(batch)
                 self._is_last = False  # there may be more to ask now
                 return True
@@ -229,8 +237,8 @@ class Plan:
         self._batches.remove(batch)
         for candidate in batch.candidates:
             del self._candidates[candidate.trial.number]
-        for candidate in batch.over:
-            self._update_race(candidate)
+            if candidate.is_over:
+                self._update_race(candidate)
         self._tell(batch)
 
     # Races ----------------------------------------------------------------------------
@@ -238,16 +246,6 @@ class Plan:
     def _racing_of(self, candidate: Running) -> Races | None:
         """Return the racing rules; None for evaluations with a part of the resource."""
         return self._schedule.racing if candidate.trial.resource is None else None
-
-    def _use_folds(self, candidate: Running) -> None:
-        """Use the folds of a candidate in their order, up to the first missing one."""
-        while candidate.n_used in candidate.results:
-            candidate.n_used += 1
-            if self._is_over(candidate):
-                candidate.is_over = True
-                number = candidate.trial.number
-                self._replace([f for f in self.waiting if f.candidate != number])
-                break
 
     def _is_over(self, candidate: Running) -> bool:
         """Return whether a candidate is over, given the folds used so far."""
@@ -275,14 +273,12 @@ class Plan:
             racing.complete(candidate.race, scores)
 
     def _sort(self) -> None:
-        """In races, sort the waiting folds by urgency; otherwise, keep their order.
+        """Sort the waiting folds of races by urgency.
 
         The next fold of the candidate that is most likely to win comes first, and then
         the first folds of new candidates. Folds behind an unknown result come last,
         because they may turn out not to be needed.
         """
-        if self._schedule.racing is None:
-            return
         # A fold comes back when its worker dies; its candidate may be over by then.
         needed = [fold for fold in self.waiting if self.needs(fold)]
         self._replace(sorted(needed, key=self._rank))

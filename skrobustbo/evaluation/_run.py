@@ -15,7 +15,6 @@ from skrobustbo._names import printable_lines
 from skrobustbo._sklearn_compat import (
     NO_FITS,
     BaseSearchCV,
-    SilentTask,
     check_method_params,
     has_callbacks,
     metric_names,
@@ -115,6 +114,8 @@ class SearchRun:
         self.job = Job(*what, resource=self.resource)
         self.predictions.job = self.job
         self.models, self.n_asked, self.is_stopped = WarmModels(), 0, False
+        #: Whether a callback may be called for any fold.
+        self.is_watched = any(map(has_callbacks, (search, search.estimator)))
         search.n_splits_ = len(self.job.splits)
 
     def run(self) -> str:
@@ -207,8 +208,8 @@ class SearchRun:
                 line.begin()
                 for key, result in self.stops.guard(ran):
                     raised = isinstance(result, Exception)
-                    plan.take(key, result if raised else self._keep(key, result))
-                    plan.fill()
+                    if plan.take(key, result if raised else self._keep(key, result)):
+                        plan.fill()
                     line.show()
                 if self.stops.reason:
                     break
@@ -220,7 +221,8 @@ class SearchRun:
 
     def _keep(self, key: FoldId, raw: Any) -> FoldResult:
         """Check the result of a fold, record it in the journal, and return it."""
-        self.models.keep(key, raw.pop("model", None))
+        if "model" in raw:
+            self.models.keep(key, raw.pop("model"))
         result = result_of(raw, self.owner)
         self.learn_metrics(result)
         self.journal.record(key, result, in_turn=not self.schedule.in_order)
@@ -259,12 +261,29 @@ class SearchRun:
 
     def _running(self, trial: Evaluation, task: Any) -> Running:
         """Return a candidate with what is known of it and the folds to be fitted."""
-        known = self.journal.folds_of(trial.number)
-        for _, result in known:
+        known = dict(self.journal.folds_of(trial.number))
+        for result in known.values():
             self.learn_metrics(result)
-        keys = {key for key, _ in known}
-        folds = [fold for fold in self._folds(trial, task) if fold.key not in keys]
-        return Running(trial, folds, known)
+        # Tasks take memory and messages: folds have them if a callback may be called.
+        is_watched = self.is_watched or any(map(has_callbacks, trial.params.values()))
+        params = self._settings_of(trial, trial.resource)
+        n_splits, of = len(self.job.splits), (trial.number, self.source.n_planned)
+        folds = []
+        for split, model in enumerate(self.models.take(trial, n_splits)):
+            told: dict[str, Any] = {
+                "split_progress": (split, n_splits),
+                "candidate_progress": of,
+            }
+            if is_watched:
+                leaf = task.subcontext(
+                    task_name="candidate-split-evaluation",
+                    task_id=trial.number * n_splits + split,
+                )
+                told |= {"caller": self.estimator, "callback_ctx": leaf}
+            if (trial.number, split) not in known:
+                fold = trial.number, split, params, told, trial.resource, model
+                folds.append(Fold(*fold))
+        return Running(trial, folds, list(known.items()))
 
     def tell(self, batch: Batch) -> None:
         """Tell the source about the candidates of a batch that are over."""
@@ -276,7 +295,8 @@ class SearchRun:
 
     def _tell(self, candidate: Running) -> None:
         trial, folds = candidate.trial, candidate.used
-        if len(folds) == len(self.job.splits) and trial.resource is None:
+        is_full = len(folds) == len(self.job.splits) and trial.resource is None
+        if is_full and self.predictions.recorder is not None:
             self.predictions.take(trial.number, folds)
         if callable(self.estimator.scoring):
             self._check_returned(folds)
@@ -310,17 +330,6 @@ class SearchRun:
         self.source.check(metrics)
         self.metrics = metrics
 
-    def _folds(self, trial: Evaluation, task: Any) -> list[Fold]:
-        """Return the folds of a candidate, each with its callback task."""
-        task = task if self._watched([trial]) else None
-        n, n_planned, amount = trial.number, self.source.n_planned, trial.resource
-        params = self._settings_of(trial, amount)
-        models = self.models.take(trial, len(self.job.splits))
-        return [
-            Fold(n, k, params, self._progress((n, n_planned), k, task), amount, model)
-            for k, model in enumerate(models)
-        ]
-
     def _settings_of(
         self, trial: Evaluation, amount: float | None = None
     ) -> dict[str, Any]:
@@ -332,31 +341,6 @@ class SearchRun:
             return {}
         given = {} if self.resource is None else self.resource.params(amount)
         return {**trial.params, **given}
-
-    def _watched(self, trials: Iterable[Evaluation]) -> bool:
-        """Return whether any callback could be called for the folds.
-
-        If not, the folds have no callback tasks, which saves memory and messages.
-        """
-        if isinstance(self.root, SilentTask):
-            return False
-        values = [value for trial in trials for value in trial.params.values()]
-        return any(map(has_callbacks, [self.estimator, self.job.estimator, *values]))
-
-    def _progress(
-        self, candidate: tuple[int, int], split: int, task: Any
-    ) -> dict[str, Any]:
-        """Return what scikit-learn needs to print a fold and to call callbacks."""
-        n_splits = len(self.job.splits)
-        split_progress = split, n_splits
-        progress = {"split_progress": split_progress, "candidate_progress": candidate}
-        if task is None:
-            return progress
-        leaf = task.subcontext(
-            task_name="candidate-split-evaluation",
-            task_id=candidate[0] * n_splits + split,
-        )
-        return {**progress, "caller": self.estimator, "callback_ctx": leaf}
 
     # The results ----------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class WarmModels:
         self._latest: dict[tuple[int, bytes], int] = {}
 
     def keep(self, key: FoldId, model: bytes | None) -> None:
-        """Keep the model of a fold, if there is one."""
+        """Keep the model of a fold; None if it is none that can go on."""
         if model is None:
             return
         self._pop(key)

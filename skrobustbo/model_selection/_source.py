@@ -81,6 +81,7 @@ class OptimizerSource:
         self.resource, self.optimizer, self._stops = resource, fresh(), stops
         check_tol(search, self.optimizer.policy)
         self._n_iter, self._before = int(n_iter), before
+        self._n_outside = before.n_outside
         self._at_once = Schedule.named(search.schedule, search.batch_size).n_at_once
         n_rounds, n_noted = journal.n_asked  # the last one may be smaller than others
         n_new = max(self._n_iter - n_noted, 0)
@@ -127,11 +128,12 @@ class OptimizerSource:
     def next_round(self) -> list[Evaluation]:
         """Ask for the next candidates; none if the budget or the space is used up."""
         self._check_fits(last=False)
-        # The values of candidates in flight may change the answer: the search is over.
-        if self.reason in CRITERIA or (self._n_left and self._meets_criterion()):
-            return []
-        n = min(self._n_left, self._at_once)
-        asked = self._take(self._ask(n, self._horizon(n)))
+        with self._timed():
+            # Candidates in flight may change the answer, but the search is over.
+            if self.reason in CRITERIA or (self._n_left and self._meets_criterion()):
+                return []
+            n = min(self._n_left, self._at_once)
+            asked = self._take(self._ask(n, self._horizon(n)))
         if not asked and not self._is_waiting:
             self._check_fits(last=True)
         return asked
@@ -146,7 +148,7 @@ class OptimizerSource:
             return len(self._asked) + self._n_left
         if self.optimizer.policy.repeats:
             return self._n_iter
-        n_points = self.optimizer.space.size + self._before.n_outside
+        n_points = self.optimizer.space.size + self._n_outside
         return int(min(self._n_iter, n_points))
 
     @property
@@ -167,7 +169,7 @@ class OptimizerSource:
         expected = self._stops.expected(len(self.trials), self._n_done)
         if expected is None:
             return self.optimizer.horizon
-        new = max(self.n_used + n, expected) - self._before.n_outside
+        new = max(self.n_used + n, expected) - self._n_outside
         planned = self.optimizer._rungs.first_budget or math.inf
         return int(min(planned, self.optimizer._trials.n_before + new))
 
@@ -176,9 +178,10 @@ class OptimizerSource:
         before = self.optimizer.horizon
         if default is not None and default.is_outside and n and not self._asked:
             asked.append(default)
-        with self._timed(), suppress(SpaceExhausted):
+        with suppress(SpaceExhausted):
             self.reason = "space_exhausted"
-            self.optimizer.horizon = horizon or before
+            if horizon and horizon != before:
+                self.optimizer.horizon = horizon
             while len(asked) < n:
                 first = default is not None and not self._asked and not asked
                 asked.append(self.optimizer._propose(first=first))
@@ -199,13 +202,12 @@ class OptimizerSource:
 
     def _meets_criterion(self) -> bool:
         """Return whether a criterion ends the search, which is then its reason."""
-        so_far = self._search, self.optimizer, self.trials, self.metric
-        with self._timed():
-            for reason, criterion in CRITERIA.items():
-                is_met, self.near = criterion(*so_far)
-                if is_met:
-                    self.reason = reason
-                    return True
+        for reason, criterion in CRITERIA.items():
+            so_far = self._search, self.optimizer, self.trials, self.metric
+            is_met, self.near = criterion(*so_far)
+            if is_met:
+                self.reason = reason
+                return True
         return False
 
     # Races ----------------------------------------------------------------------------
@@ -219,9 +221,7 @@ class OptimizerSource:
                 rules.delta,
                 rules.margin,
                 # The number of candidates that the first run planned.
-                (self.optimizer.horizon or self.n_planned)
-                - n_before
-                + self._before.n_outside,
+                (self.optimizer.horizon or self.n_planned) - n_before + self._n_outside,
                 score=self._score,
                 beliefs=self._beliefs,
             )
@@ -262,7 +262,8 @@ class OptimizerSource:
         """
         read = [self.read(record) for record in noted]
         if not self._diverged:
-            asked = self._ask(len(noted), read[0].horizon)
+            with self._timed():
+                asked = self._ask(len(noted), read[0].horizon)
             if not asked and self._is_waiting:
                 return []
             if are_those(asked, read, self.optimizer.space):
@@ -335,7 +336,7 @@ class OptimizerSource:
         """Return the predictions for each candidate, before and after the search."""
         mean, std = np.full((2, len(self.trials)), np.nan)
         # The score of an estimator as given that no model knows stands for itself.
-        for i in range(self._before.n_outside):
+        for i in range(self._n_outside):
             mean[i] = self.trials[i].mean_score(self.metric)
         if found_in(self.trials, self.metric):
             inside = [i for i, trial in enumerate(self.trials) if not trial.is_outside]
