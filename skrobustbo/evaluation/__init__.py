@@ -8,6 +8,7 @@ from skrobustbo.evaluation._plan import Batch as Batch
 from skrobustbo.evaluation._plan import Plan as Plan
 from skrobustbo.evaluation._plan import Running as Running
 from skrobustbo.evaluation._plan import Schedule
+from skrobustbo.evaluation._plan import ScheduleName as ScheduleName
 from skrobustbo.evaluation._predictions import Recorder, flat
 from skrobustbo.evaluation._progress import counter
 from skrobustbo.evaluation._racing import Races

@@ -6,11 +6,14 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from skrobustbo._trials import Done, Evaluation, FoldId
 from skrobustbo.evaluation._folds import Fold
 from skrobustbo.evaluation._racing import Estimate, Race, Races
+
+#: What users may call a schedule; see `Schedule.named`.
+ScheduleName = Literal["rounds", "window", "free"]
 
 
 @dataclass(frozen=True)

@@ -184,19 +184,10 @@ class SearchRun:
 
     def search(self) -> bool:
         """Evaluate all candidates; return whether a callback ended the search."""
-        source = self.source
-        n_splits, n = len(self.job.splits), source.n_planned
-        if self.estimator.verbose > 0:
-            raced, in_part = self.schedule.racing is not None, self.resource is not None
-            announce(n_splits, n, self.journal, raced=raced, in_part=in_part)
-        self.task = self.root.subcontext(
-            task_name="search",
-            max_subtasks=n * n_splits if source.n_rounds is None else source.n_rounds,
-            sequential_subtasks=self.in_rounds,
-        ).call_on_fit_task_begin(estimator=self.estimator)
-        live = self.schedule.is_live
-        pool_context = pool_of(self.job, self.estimator, self.stops, live=live)
-        with Progress(self.estimator, source, self.stops) as line, pool_context as pool:
+        self._begin()
+        live, n_splits = self.schedule.is_live, len(self.job.splits)
+        workers = pool_of(self.job, self.estimator, self.stops, live=live)
+        with Progress(self.estimator, self.source, self.stops) as line, workers as pool:
             inner = self.job.n_threads, pool.n_workers
             warn_of_idle_cores(self.job.estimator, *inner, self.owner)
             # Candidates that are evaluated at the same time share the workers.
@@ -206,21 +197,40 @@ class SearchRun:
             while plan.fill():
                 ran = pool.run(plan.waiting, plan.needs)
                 line.begin()
-                for key, result in self.stops.guard(ran):
-                    raised = isinstance(result, Exception)
-                    if plan.take(key, result if raised else self._keep(key, result)):
+                for key, raw in self.stops.guard(ran):
+                    is_over = plan.take(key, self._keep(key, raw))
+                    if is_over:
                         plan.fill()
                     line.show()
                 if self.stops.reason:
                     break
             plan.finish()
-        if not source.trials:
+        if not self.source.trials:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
-        self.task.call_on_fit_task_end(**self.callback_arguments(**source.progress()))
+        told = self.callback_arguments(**self.source.progress())
+        self.task.call_on_fit_task_end(**told)
         return self.is_stopped
 
-    def _keep(self, key: FoldId, raw: Any) -> FoldResult:
-        """Check the result of a fold, record it in the journal, and return it."""
+    def _begin(self) -> None:
+        """Say what is to be done, and begin the callback task of the search."""
+        n_splits, n = len(self.job.splits), self.source.n_planned
+        n_rounds = self.source.n_rounds
+        if self.estimator.verbose > 0:
+            raced, in_part = self.schedule.racing is not None, self.resource is not None
+            announce(n_splits, n, self.journal, raced=raced, in_part=in_part)
+        self.task = self.root.subcontext(
+            task_name="search",
+            max_subtasks=n * n_splits if n_rounds is None else n_rounds,
+            sequential_subtasks=self.in_rounds,
+        ).call_on_fit_task_begin(estimator=self.estimator)
+
+    def _keep(self, key: FoldId, raw: Any) -> FoldResult | Exception:
+        """Check the result of a fold, record it in the journal, and return it.
+
+        An exception is returned as it is: whether it counts is for the plan to say.
+        """
+        if isinstance(raw, Exception):
+            return raw
         if "model" in raw:
             self.models.keep(key, raw.pop("model"))
         result = result_of(raw, self.owner)

@@ -7,14 +7,14 @@ import reprlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
-from skrobustbo._names import be, count, every, wrong
+from skrobustbo._names import be, count, every
 from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import (
@@ -24,6 +24,7 @@ from skrobustbo.evaluation import (
     Plan,
     Running,
     Schedule,
+    ScheduleName,
     Stops,
 )
 from skrobustbo.optimizer import Optimizer, checked_value
@@ -59,7 +60,7 @@ def maximize(
     constraints: Callable[[dict[str, Any]], bool] | None = None,
     n_jobs: int | None = None,
     batch_size: int = 1,
-    schedule: Literal["rounds", "window", "free"] = "rounds",
+    schedule: ScheduleName = "rounds",
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -122,7 +123,15 @@ def maximize(
     >>> abs(result.x["x"] - 2) < 0.1
     True
     """
-    return _run(sign=1.0, **locals())
+    settings = {
+        "policy": policy,
+        "n_initial_points": n_initial_points,
+        "initial_params": initial_params,
+        "constraints": constraints,
+        "random_state": random_state,
+    }
+    workers = {"n_jobs": n_jobs, "batch_size": batch_size, "schedule": schedule}
+    return _run(func, space, n_iter, callback, workers, sign=1.0, **settings)
 
 
 def minimize(
@@ -136,7 +145,7 @@ def minimize(
     constraints: Callable[[dict[str, Any]], bool] | None = None,
     n_jobs: int | None = None,
     batch_size: int = 1,
-    schedule: Literal["rounds", "window", "free"] = "rounds",
+    schedule: ScheduleName = "rounds",
     callback: Callback | None = None,
     random_state: Any = None,
 ) -> OptimizeResult:
@@ -170,36 +179,44 @@ batch_size, schedule, callback, random_state
     >>> result.fun < 0.01
     True
     """
-    return _run(sign=-1.0, **locals())
+    settings = {
+        "policy": policy,
+        "n_initial_points": n_initial_points,
+        "initial_params": initial_params,
+        "constraints": constraints,
+        "random_state": random_state,
+    }
+    workers = {"n_jobs": n_jobs, "batch_size": batch_size, "schedule": schedule}
+    return _run(func, space, n_iter, callback, workers, sign=-1.0, **settings)
 
 
 def _run(
-    *,
-    sign: float,
     func: Objective,
     space: Any,
     n_iter: int,
-    n_jobs: int | None,
-    batch_size: int,
-    schedule: str,
     callback: Callback | None,
+    workers: Mapping[str, Any],
+    *,
+    sign: float,
     **settings: Any,
 ) -> OptimizeResult:
-    """Do what `maximize` (1) or `minimize` (-1) is asked for, by all its arguments."""
     owner = "maximize" if sign > 0 else "minimize"
     n_iter = checked_count("n_iter", n_iter, owner)
     checked_callable("func", func, owner, "a params dict")
     if callback is not None:
         checked_callable("callback", callback, owner, "the result so far")
-    batch_size = checked_count("batch_size", batch_size, owner)
-    known = ["rounds", "window", "free"]
+    batch_size = checked_count("batch_size", workers["batch_size"], owner)
+    schedule, known = workers["schedule"], list(get_args(ScheduleName))
     if schedule not in known:
-        raise wrong("schedule", owner, f"one of {known}", schedule)
+        raise ValueError(
+            f"The 'schedule' of {owner} must be one of {known}. Got {schedule!r} "
+            "instead."
+        )
     optimizer = Optimizer(space, horizon=n_iter, **settings)
     named = Schedule.named(schedule, batch_size)
     run = _Calls(optimizer, n_iter, named.n_at_once, callback, sign)
     plan, stops = Plan(named, 1, run.ask, run.tell), Stops(interruptible=True)
-    pool = JoblibPool(_Evaluation(func), n_jobs, stops)
+    pool = JoblibPool(_Evaluation(func), workers["n_jobs"], stops)
     with stops.watched(), pool:
         try:
             _evaluate(run, plan, pool, stops)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,6 +19,7 @@ from skrobustbo._sklearn_compat import (
     clone_parametrized,
     nested_params,
 )
+from skrobustbo.evaluation import ScheduleName
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.space import Space
@@ -131,7 +132,7 @@ class Search(BaseSearchCV):
         "include_default": ["boolean"],
         "previous": "no_validation",  # of its many kinds, reading it says more
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "schedule": [StrOptions({"rounds", "window", "free"})],
+        "schedule": [StrOptions(set(get_args(ScheduleName)))],
         "racing": ["boolean", StrOptions({"confident"}), Racing, None],
         "resource": [str, Resource, None],
         "constraints": [callable, None],
@@ -158,7 +159,7 @@ class Search(BaseSearchCV):
         include_default: bool = True,
         previous: Any = None,
         batch_size: int = 1,
-        schedule: Literal["rounds", "window", "free"] = "rounds",
+        schedule: ScheduleName = "rounds",
         racing: bool | Literal["confident"] | Racing | None = None,
         resource: str | Resource | None = None,
         constraints: Callable[[Params], bool] | None = None,
