@@ -8,9 +8,10 @@ what was there before the first.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -44,37 +45,36 @@ class _Held:
         """Hold libraries to some threads; a later caller may know of more of them."""
         with self.lock:
             self.limits.append(n_threads)
+            least = min(self.limits)
             for library in libraries:
-                if library.filepath not in self.before:
-                    self.before[library.filepath] = library, library.num_threads
-            _set(dict.fromkeys(libraries, min(self.limits)))
+                number = library.num_threads
+                self.before.setdefault(library.filepath, (library, number))
+                if number != least:
+                    _set(library, least)
 
     def give_back(self, n_threads: int) -> None:
         """Let the others have their threads, or put back what was there before."""
         with self.lock:
             self.limits.remove(n_threads)
-            least = min(self.limits, default=None)
-            if least is None or least > n_threads:
-                before = dict(self.before.values())
-                _set(before if least is None else dict.fromkeys(before, least))
-            if least is None:
+            least = min(self.limits, default=math.inf)
+            if least > n_threads:
+                for library, before in self.before.values():
+                    number = int(least) if self.limits else before
+                    if library.num_threads != number:
+                        _set(library, number)
+            if not self.limits:
                 self.before.clear()
 
 
-def _set(numbers: Mapping[Any, int]) -> None:
-    """Set the number of threads of each library that has another, from any thread.
+def _set(library: Any, n_threads: int) -> None:
+    """Set the number of threads of a library, from any thread.
 
     threadpoolctl from 3.8 on lets only the first thread that sets one set any again,
     and ignores the others. Here it is under a lock, and counted.
     """
-    others = {one: n for one, n in numbers.items() if one.num_threads != n}
-    if not others:
-        return
-    frees = (getattr(one, "clear_controlling_thread", None) for one in others)
-    free = next(filter(None, frees), lambda force: None)
+    free = getattr(library, "clear_controlling_thread", lambda force: None)
     free(force=True)
-    for library, n_threads in others.items():
-        library.set_num_threads(n_threads)
+    library.set_num_threads(n_threads)
     free(force=True)
 
 
