@@ -750,7 +750,11 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
     of_rungs: dict[str, Any] = {}
     if rungs.amounts:
         of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
-        full = [_numbers_told(branch) for branch in optimizer._branches]
+        # The trials that each branch uses, None if it uses all told ones.
+        full = [
+            [trial.number for trial in b.history.told] if b.history.only_full else None
+            for b in optimizer._branches
+        ]
         of_rungs |= {"over": rungs.over, "full": full}
     return {
         **of_rungs,
@@ -774,71 +778,47 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
     }
 
 
-def _numbers_told(branch: Branch) -> list[int] | None:
-    """Return the trials that a branch uses, None if it uses all told ones."""
-    told = [trial.number for trial in branch.history.told]
-    return told if branch.history.only_full else None
-
-
 def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
     """Restore the state of an optimizer that has just been set up.
 
     The trials are added in their order, but the policy does not learn from them again.
     """
+    branches, rungs = optimizer._branches, optimizer._rungs
+    balancer = optimizer._turns.balancer
     optimizer._n_asked = d["n_asked"]
-    _restore_states(optimizer, d)
-    trials = _read_trials(optimizer, d)
-    for trial in trials:
-        optimizer._add(trial)
-    for trial in (trials[i] for i in d["told"]):
-        optimizer._store(trial)
-    optimizer._rungs.check()
-    if optimizer._rungs.amounts:
-        _restore_full(optimizer, trials, d)
-        optimizer._rungs.revalue()
-    _check_restored(optimizer)
-
-
-def _restore_states(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
-    """Restore the states of the policy and of the balancer of branches."""
-    for branch, state in zip(optimizer._branches, d["states"], strict=True):
+    for branch, state in zip(branches, d["states"], strict=True):
         if state is not None:
             branch.state = rebuilt(optimizer.policy.state_type, state)
-    if (d["balancer"] is None) != (len(optimizer._branches) == 1):
-        raise ValueError(f"{d['balancer']!r} to balance {len(d['states'])} branches")
+    if (d["balancer"] is None) != (len(branches) == 1):
+        raise ValueError(f"{d['balancer']!r} to balance {len(branches)} branches")
     if d["balancer"] is not None:
-        optimizer._turns.balancer.state = rebuilt(BranchState, d["balancer"])
+        balancer.state = rebuilt(BranchState, d["balancer"])
 
-
-def _read_trials(optimizer: Optimizer, d: Mapping[str, Any]) -> list[Trial]:
-    """Read the trials, and how many of them are of an earlier search."""
     trials = [trial_from_dict(t, optimizer.space.branches) for t in d["trials"]]
     if {i for i, t in enumerate(trials) if not t.pending} != set(d["told"]):
         raise ValueError("values of what was not told, or none of what was")
     optimizer._trials.n_before = d.get("n_before", 0)
     if optimizer._trials.n_before > len(trials):
         raise ValueError(f"{d['n_before']} trials of an earlier search")
-    return trials
+    for trial in trials:
+        optimizer._add(trial)
+    for i in d["told"]:
+        optimizer._store(trials[i])
 
+    rungs.check()
+    if rungs.amounts:
+        rungs.over = d["over"]
+        for branch, numbers in zip(branches, d["full"], strict=True):
+            if numbers is not None:
+                full = [trial.number for trial in rungs.full(branch.history)]
+                if sorted(numbers) != sorted(full):
+                    raise ValueError(f"{numbers!r} as those with full values")
+                branch.history.keep([trials[i] for i in numbers])
+        rungs.revalue()
 
-def _restore_full(
-    optimizer: Optimizer, trials: list[Trial], d: Mapping[str, Any]
-) -> None:
-    """Restore which trials each branch uses."""
-    optimizer._rungs.over = d["over"]
-    for branch, numbers in zip(optimizer._branches, d["full"], strict=True):
-        if numbers is not None:
-            full = optimizer._rungs.full(branch.history)
-            if sorted(numbers) != sorted(trial.number for trial in full):
-                raise ValueError(f"{numbers!r} as those with full values")
-            branch.history.keep([trials[i] for i in numbers])
-
-
-def _check_restored(optimizer: Optimizer) -> None:
-    """Raise a ValueError unless the restored parts fit together."""
-    for branch in optimizer._branches:
+    for branch in branches:
         if not branch.is_consistent:
             raise ValueError(f"a state of {type(branch.policy).__name__} out of place")
-    n, balancer = len(optimizer._branches), optimizer._turns.balancer.state
-    if n > 1 and not balancer.consistent(n, len(optimizer._trials)):
+    n_told = len(optimizer._trials)
+    if len(branches) > 1 and not balancer.state.consistent(len(branches), n_told):
         raise ValueError("a state of the balancer out of place")
