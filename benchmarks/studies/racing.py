@@ -105,7 +105,7 @@ class Search(RobustBayesSearchCV):
         source = prepared(*args)
         given = {"score": source._score, "beliefs": source._beliefs, **dict(self.more)}
         self.races = self.rule(0.05, 0.25, source.n_planned, **given)
-        source.schedule = lambda: Schedule(racing=self.races)
+        source.schedule = Schedule(racing=self.races)
         return source
 
 

@@ -22,12 +22,10 @@ _TERMINAL, _ELSEWHERE = 0.1, 10.0
 _FAR = 1e9
 
 
-def announce(
-    n_splits: int, n: int, journal: Journal, *, raced: bool, in_part: bool
-) -> None:
+def announce(n_splits: int, source: Source, journal: Journal) -> None:
     """Print how many fits there are to be, and what a checkpoint has of them."""
-    most = "at most " if raced else ""
-    if in_part:
+    n, most = source.n_planned, "at most " if source.schedule.racing else ""
+    if source.resource is not None:
         full = count(n, "full evaluation")
         print(f"Fitting {count(n_splits, 'fold')}, with the resource of {full}")
     else:

@@ -36,10 +36,9 @@ from skrobustbo.evaluation._checks import (
 from skrobustbo.evaluation._folds import Fold, Job
 from skrobustbo.evaluation._inner_threads import warn_of_idle_cores
 from skrobustbo.evaluation._out_of_fold import OutOfFold
-from skrobustbo.evaluation._plan import Batch, Plan, Running, Schedule
+from skrobustbo.evaluation._plan import Batch, Plan, Running
 from skrobustbo.evaluation._pools import pool_of
 from skrobustbo.evaluation._progress import Progress, announce
-from skrobustbo.evaluation._resource import ResourceAxis
 from skrobustbo.evaluation._results import results_of
 from skrobustbo.evaluation._sources import Source
 from skrobustbo.evaluation._stops import Stops
@@ -68,12 +67,8 @@ class SearchRun:
         Records the results, and returns those of an earlier run.
     on_start : callable, default=None
         Called before the first fit, after all checks that need no fit.
-    schedule : Schedule
-        When to ask for candidates and tell their values. Default: in rounds.
     predictions : OutOfFold
         Collects the predictions of all candidates for the test rows of their folds.
-    resource : ResourceAxis, default=None
-        The resource, if candidates are evaluated with a part of it.
     """
 
     estimator: BaseSearchCV
@@ -84,12 +79,10 @@ class SearchRun:
     stops: Stops = field(default_factory=Stops)
     journal: Journal = field(default_factory=Journal)
     on_start: Callable[[], None] | None = None
-    schedule: Schedule = field(default_factory=Schedule)
     predictions: OutOfFold = field(default_factory=OutOfFold)
-    resource: ResourceAxis | None = None
 
     def __post_init__(self) -> None:
-        search = self.estimator
+        search, self.schedule = self.estimator, self.source.schedule
         self.scorers, self.refit_metric = search._get_scorers()
         self.owner = type(search).__name__
         #: Names of the metrics; None until a callable scorer has returned some.
@@ -111,7 +104,7 @@ class SearchRun:
             n_classes=self.predictions.n_classes,
         )
         what = clone(search.estimator), self.X, self.y, splits, self._settings()
-        self.job = Job(*what, resource=self.resource)
+        self.job = Job(*what, resource=self.source.resource)
         self.predictions.job = self.job
         self.models, self.n_asked, self.is_stopped = WarmModels(), 0, False
         #: Whether a callback may be called for any fold.
@@ -124,8 +117,8 @@ class SearchRun:
         Returns
         -------
         reason : str
-            "callback" if a callback asked to stop, "" if the source has no more
-            candidates, and otherwise the reason of `stops`.
+            That of `stops` if they ended the search, "callback" if a callback asked to
+            stop, and otherwise that of the source.
 
         Raises
         ------
@@ -135,13 +128,15 @@ class SearchRun:
         if self.on_start is not None:
             self.on_start()
         with self.stops.watched():
-            stopped = self.search()
+            self.search()
             self.conclude()
         self.stops.warn(len(self.source.trials), self.source.n_planned)
         if self.estimator.refit:
             self.refit()
         self.root.call_on_fit_task_end(**self.callback_arguments())
-        return self.stops.reason or ("callback" if stopped else "")
+        return self.stops.reason or (
+            "callback" if self.is_stopped else self.source.reason
+        )
 
     def callback_arguments(self, **more: Any) -> dict[str, Any]:
         """Return the arguments of callbacks for tasks that concern all the data."""
@@ -182,8 +177,8 @@ class SearchRun:
 
     # The candidates -------------------------------------------------------------------
 
-    def search(self) -> bool:
-        """Evaluate all candidates; return whether a callback ended the search."""
+    def search(self) -> None:
+        """Evaluate all candidates."""
         self._begin()
         live, n_splits = self.schedule.is_live, len(self.job.splits)
         workers = pool_of(self.job, self.estimator, self.stops, live=live)
@@ -209,15 +204,13 @@ class SearchRun:
             raise self.stops.nothing_finished() or ValueError(NO_FITS)
         told = self.callback_arguments(**self.source.progress())
         self.task.call_on_fit_task_end(**told)
-        return self.is_stopped
 
     def _begin(self) -> None:
         """Say what is to be done, and begin the callback task of the search."""
         n_splits, n = len(self.job.splits), self.source.n_planned
         n_rounds = self.source.n_rounds
         if self.estimator.verbose > 0:
-            raced, in_part = self.schedule.racing is not None, self.resource is not None
-            announce(n_splits, n, self.journal, raced=raced, in_part=in_part)
+            announce(n_splits, self.source, self.journal)
         self.task = self.root.subcontext(
             task_name="search",
             max_subtasks=n * n_splits if n_rounds is None else n_rounds,
@@ -349,7 +342,9 @@ class SearchRun:
         """
         if trial.is_outside:
             return {}
-        given = {} if self.resource is None else self.resource.params(amount)
+        given = (
+            {} if self.source.resource is None else self.source.resource.params(amount)
+        )
         return {**trial.params, **given}
 
     # The results ----------------------------------------------------------------------

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from skrobustbo._trials import Evaluation
+from skrobustbo.evaluation._plan import Schedule
+from skrobustbo.evaluation._resource import ResourceAxis
 
 
 class Source(Protocol):
@@ -23,12 +25,21 @@ class Source(Protocol):
         The metric searched for where there are several.
     near : str
         Says so where the search is about to end before its last candidate, else "".
+    reason : str
+        Why there are no more candidates.
+    schedule : Schedule
+        When to ask for candidates and tell their values.
+    resource : ResourceAxis or None
+        The resource, if candidates are evaluated with a part of it.
     """
 
     trials: list[Evaluation]
     n_rounds: int | None
     metric: str | None
     near: str
+    reason: str
+    schedule: Schedule
+    resource: ResourceAxis | None
 
     @property
     def n_planned(self) -> int:

@@ -576,14 +576,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                 stops=stops,
                 journal=journal,
                 on_start=on_start,
-                schedule=source.schedule(),
                 predictions=kept or OutOfFold(),
-                resource=source.resource,
             )
             reason = run.run()
-            journal.end(reason or source.reason)
+            journal.end(reason)
         self._memory = journal if journal.path is None else None
-        self._conclude(source, reason or source.reason, kept, data)
+        self._conclude(source, reason, kept, data)
 
     def _journal(self, resuming: bool) -> AbstractContextManager[Journal]:
         """Return the journal as a context: the file, or what is kept in memory."""

@@ -65,6 +65,8 @@ class OptimizerSource:
         Says so where the tolerance is nearly reached, else "".
     resource : ResourceAxis or None
         What evaluations get a part of, if they do.
+    schedule : Schedule
+        When to ask for candidates and tell their values, and the races.
     """
 
     def __init__(
@@ -82,15 +84,6 @@ class OptimizerSource:
         check_tol(search, self.optimizer.policy)
         self._n_iter, self._before = int(n_iter), before
         self._n_outside = before.n_outside
-        self._at_once = Schedule.named(search.schedule, search.batch_size).n_at_once
-        n_rounds, n_noted = journal.n_asked  # the last one may be smaller than others
-        n_new = max(self._n_iter - n_noted, 0)
-        # Rounded up.
-        self.n_rounds: int | None = n_rounds - (-n_new // self._at_once)
-        if resource is not None:
-            # At most: if all evaluations had the smallest amount.
-            least = self.optimizer._rungs.shares[0]
-            self.n_rounds = math.ceil(self._n_iter / least) + 1
         self.metric = metric_of(search)
         self.seconds, self.reason, self.near = 0.0, "n_iter", ""
         self.trials: list[Evaluation] = []
@@ -100,6 +93,16 @@ class OptimizerSource:
         self._asked: list[Evaluation] = []
         self.n_used = self._n_done = 0.0
         self._diverged = False
+        how = search.schedule, search.batch_size
+        self.schedule = Schedule.named(*how, self._races())
+        n_rounds, n_noted = journal.n_asked  # the last one may be smaller than others
+        n_new = max(self._n_iter - n_noted, 0)
+        # Rounded up.
+        self.n_rounds: int | None = n_rounds - (-n_new // self.schedule.n_at_once)
+        if resource is not None:
+            # At most: if all evaluations had the smallest amount.
+            least = self.optimizer._rungs.shares[0]
+            self.n_rounds = math.ceil(self._n_iter / least) + 1
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -132,7 +135,7 @@ class OptimizerSource:
             # Candidates in flight may change the answer, but the search is over.
             if self.reason in CRITERIA or (self._n_left and self._meets_criterion()):
                 return []
-            n = min(self._n_left, self._at_once)
+            n = min(self._n_left, self.schedule.n_at_once)
             asked = self._take(self._ask(n, self._horizon(n)))
         if not asked and not self._is_waiting:
             self._check_fits(last=True)
@@ -212,20 +215,16 @@ class OptimizerSource:
 
     # Races ----------------------------------------------------------------------------
 
-    def schedule(self) -> Schedule:
-        """Return the schedule of the search, with its racing rules."""
-        search, rules = self._search, racing_of(self._search)
-        races, n_before = None, self.optimizer._trials.n_before
-        if rules is not None:
-            races = Races(
-                rules.delta,
-                rules.margin,
-                # The number of candidates that the first run planned.
-                (self.optimizer.horizon or self.n_planned) - n_before + self._n_outside,
-                score=self._score,
-                beliefs=self._beliefs,
-            )
-        return Schedule.named(search.schedule, search.batch_size, races)
+    def _races(self) -> Races | None:
+        """Return the races of the search; None if it has none."""
+        rules = racing_of(self._search)
+        if rules is None:
+            return None
+        # The number of candidates that the first run planned.
+        n = self.optimizer.horizon or self.n_planned
+        n += self._n_outside - self.optimizer._trials.n_before
+        given = rules.delta, rules.margin, n
+        return Races(*given, score=self._score, beliefs=self._beliefs)
 
     def _score(self, result: FoldResult) -> float:
         """Return the score of a fold in the metric of the race, nan if it failed."""

@@ -1,6 +1,7 @@
 """A source that goes through a list, as a grid search does."""
 
 from skrobustbo._trials import Evaluation, Trial
+from skrobustbo.evaluation import Schedule
 
 
 class FixedSource:
@@ -16,7 +17,9 @@ class FixedSource:
 
     n_rounds = None
     metric = None
-    near = ""
+    near = reason = ""
+    schedule = Schedule()
+    resource = None
 
     def __init__(self, candidates, batch_size=None):
         self.trials = []
