@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,7 +103,19 @@ class SearchRun:
             n_open=self.schedule.n_open,
             n_classes=self.predictions.n_classes,
         )
-        what = clone(search.estimator), self.X, self.y, splits, self._settings()
+        settings = {
+            "scorer": self.scorers,
+            "fit_params": self.routed.estimator.fit,
+            "score_params": self.routed.scorer.score,
+            "return_train_score": search.return_train_score,
+            "return_n_test_samples": True,
+            "return_times": True,
+            "return_parameters": False,
+            "error_score": search.error_score,
+            "verbose": search.verbose,
+            "recorder": self.predictions.recorder,
+        }
+        what = clone(search.estimator), self.X, self.y, splits, settings
         self.job = Job(*what, resource=self.source.resource)
         self.predictions.job = self.job
         self.models, self.n_asked, self.is_stopped = WarmModels(), 0, False
@@ -159,21 +171,6 @@ class SearchRun:
         check_splits(splits, n_splits, num_samples(self.X), self.owner)
         self.predictions.check(splits, num_samples(self.X))
         return splits
-
-    def _settings(self) -> dict[str, Any]:
-        search = self.estimator
-        return {
-            "scorer": self.scorers,
-            "fit_params": self.routed.estimator.fit,
-            "score_params": self.routed.scorer.score,
-            "return_train_score": search.return_train_score,
-            "return_n_test_samples": True,
-            "return_times": True,
-            "return_parameters": False,
-            "error_score": search.error_score,
-            "verbose": search.verbose,
-            "recorder": self.predictions.recorder,
-        }
 
     # The candidates -------------------------------------------------------------------
 
@@ -301,19 +298,15 @@ class SearchRun:
         is_full = len(folds) == len(self.job.splits) and trial.resource is None
         if is_full and self.predictions.recorder is not None:
             self.predictions.take(trial.number, folds)
-        if callable(self.estimator.scoring):
-            self._check_returned(folds)
+        if callable(self.estimator.scoring) and self.metrics is not None:
+            for fold in folds:
+                names = returned(fold, self.estimator.error_score)
+                if names is not None:
+                    check_same(names, self.metrics, self.owner)
         take_folds(trial, folds, self.metrics or ())
         trial.estimate = candidate.estimate
         self.journal.over(trial)
         self.source.tell(trial)
-
-    def _check_returned(self, folds: Iterable[FoldResult]) -> None:
-        """Check the metrics that a callable scorer turned out to return."""
-        for fold in folds:
-            names = returned(fold, self.estimator.error_score)
-            if names is not None and self.metrics is not None:
-                check_same(names, self.metrics, self.owner)
 
     def learn_metrics(self, result: FoldResult) -> None:
         """Learn the names of the metrics from the first scores of a callable scorer.

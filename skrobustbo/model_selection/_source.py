@@ -270,8 +270,7 @@ class OptimizerSource:
                     each.said = earlier.said
                 return self._take(asked)
             self._start_over()
-        if self._diverged:
-            self._adopt(read)
+        self._adopt(read)
         return self._take(read)
 
     def _adopt(self, earlier: Sequence[Evaluation]) -> None:

@@ -91,8 +91,8 @@ class Branch:
         rungs: Rungs,
     ) -> None:
         self.index, self.space, self.region = index, space, region
-        self.policy, self.seed = policy, seed
-        self._every, self._rungs = trials, rungs
+        self.policy, self._every, self._rungs = policy, trials, rungs
+        self._stream = partial(stream, seed, index)
         self.history = BranchTrials()
         self.design = Design(region, seed, index)
         self.state: Any = None
@@ -186,11 +186,6 @@ class Branch:
         )
         rng = partial(self._stream, n_asked, Purpose.MODELS)
         return Models(self._cache, view, rng)
-
-    def _stream(
-        self, n_asked: int, purpose: Purpose = Purpose.POINTS
-    ) -> np.random.Generator:
-        return stream(self.seed, self.index, n_asked, purpose)
 
     @property
     def _seen(self) -> Array:
