@@ -23,7 +23,7 @@ from skrobustbo._sklearn_compat import fit_and_score, metric_names
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.evaluation._autologging import no_autologging
-from skrobustbo.evaluation._inner_threads import held, held_params, limit_of
+from skrobustbo.evaluation._inner_threads import held, held_params
 from skrobustbo.evaluation._predictions import Recorder
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._stops import Stops, signals_held
@@ -345,8 +345,8 @@ def _inside(nested: bool, n_threads: int) -> Any:
     if not nested:
         backend = SequentialBackend(inner_max_num_threads=n_threads)
         return parallel_config(backend=backend)
-    backend, _ = get_active_backend()
-    if limit_of(backend) != n_threads:  # in a worker, which has one of its own
+    if n_threads > 1:  # one is what it has where it says nothing, as in a worker
+        backend, _ = get_active_backend()
         backend.inner_max_num_threads = n_threads
     return nullcontext()
 

@@ -319,8 +319,9 @@ class OptimizerSource:
 
     def _check_fits(self, *, last: bool) -> None:
         """Raise an error if all fits have failed, and others probably would, too."""
-        least = self.optimizer.n_initial_points
-        check_fits(self.trials, self._search, self._journal, least=least, last=last)
+        if self._best[1] is None:
+            least = self.optimizer.n_initial_points
+            check_fits(self.trials, self._search, self._journal, least=least, last=last)
 
     def progress(self) -> Mapping[str, Any]:
         """Return the best so far and the count of candidates, for callbacks."""
