@@ -1,4 +1,4 @@
-"""Why a search ends: the reasons there are, and what is asked before each candidate."""
+"""Why a search ends: the reasons there are, and the criteria beside its budget."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
 from skrobustbo.surrogate import NUMERICAL
 
-#: Returns whether a search ends, and what its progress line says if that is near. It is
-#: passed the search, its optimizer, the evaluations told and the metric searched for.
-Criterion = Callable[
-    [Search, Optimizer, Sequence[Evaluation], str | None], tuple[bool, str]
-]
+#: What `stop_reason_` says, in words.
+ENDS = {
+    "n_iter": "all candidates are done",
+    "space_exhausted": "every point of the space was tried",
+    "max_time": "max_time was reached",
+    "tol": "no more than tol is left to gain",
+    "interrupted": "it was interrupted",
+    "callback": "a callback asked to stop",
+}
 
 #: Multiple of the tolerance from which on what is left to gain counts as near it.
 _NEAR = 2.0
@@ -52,21 +56,9 @@ def _within_tol(
     return False, ""
 
 
-#: What may end a search before its budget is used up, by the reason.
-CRITERIA: dict[str, Criterion] = {"tol": _within_tol}
-
-#: The reasons in words.
-ENDS = {
-    "n_iter": "all candidates are done",
-    "space_exhausted": "every point of the space was tried",
-    "max_time": "max_time was reached",
-    "tol": "no more than tol is left to gain",
-    "interrupted": "it was interrupted",
-    "callback": "a callback asked to stop",
-}
-
-#: Those after which nothing is left in flight.
-COMPLETE = ("n_iter", "space_exhausted", *CRITERIA)
+#: What may end a search before its budget is used up, asked before each candidate. Each
+#: returns whether it does, and what the progress line says if that is near.
+CRITERIA: dict[str, Callable[..., tuple[bool, str]]] = {"tol": _within_tol}
 
 
 def found_in(trials: Sequence[Evaluation], metric: str | None) -> bool:
