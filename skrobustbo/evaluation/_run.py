@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,8 +65,6 @@ class SearchRun:
         What may end the search early. Default: nothing does.
     journal : Journal
         Records the results, and returns those of an earlier run.
-    on_start : callable, default=None
-        Called before the first fit, after all checks that need no fit.
     predictions : OutOfFold
         Collects the predictions of all candidates for the test rows of their folds.
     """
@@ -78,7 +76,6 @@ class SearchRun:
     params: Mapping[str, Any] = field(default_factory=dict)
     stops: Stops = field(default_factory=Stops)
     journal: Journal = field(default_factory=Journal)
-    on_start: Callable[[], None] | None = None
     predictions: OutOfFold = field(default_factory=OutOfFold)
 
     def __post_init__(self) -> None:
@@ -137,8 +134,6 @@ class SearchRun:
         TimeoutError, KeyboardInterrupt
             If `stops` ended the search before any candidate was finished.
         """
-        if self.on_start is not None:
-            self.on_start()
         with self.stops.watched():
             self.search()
             self.conclude()

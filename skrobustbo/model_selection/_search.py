@@ -558,26 +558,14 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         with self._journal(resuming) as journal:
             source = prepared(self, journal, data, n_iter or self.n_iter, stops)
             kept = collector(self, source.optimizer.space, y, journal)
-
-            def on_start() -> None:
-                # On resuming, the earlier results stay until there are new ones.
-                if not resuming:
-                    for name in ("_notes", "_memory", "best_score_", *_HONEST):
-                        self.__dict__.pop(name, None)
-                    self.optimizer_ = source.optimizer
-                begin(journal.identity)
-
-            run = SearchRun(
-                self,
-                source,
-                X,
-                y,
-                params,
-                stops=stops,
-                journal=journal,
-                on_start=on_start,
-                predictions=kept or OutOfFold(),
-            )
+            given = X, y, params, stops, journal, kept or OutOfFold()
+            run = SearchRun(self, source, *given)
+            # On resuming, the earlier results stay until there are new ones.
+            if not resuming:
+                for name in ("_notes", "_memory", "best_score_", *_HONEST):
+                    self.__dict__.pop(name, None)
+                self.optimizer_ = source.optimizer
+            begin(journal.identity)
             reason = run.run()
             journal.end(reason)
         self._memory = journal if journal.path is None else None

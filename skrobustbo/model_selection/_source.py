@@ -196,12 +196,8 @@ class OptimizerSource:
     def _take(self, asked: list[Evaluation]) -> list[Evaluation]:
         """Count evaluations as asked, and return them."""
         self._asked += asked
-        self.n_used += sum(map(self._cost, asked))
+        self.n_used += sum(self.optimizer._rungs.cost(e.resource) for e in asked)
         return asked
-
-    def _cost(self, evaluation: Evaluation) -> float:
-        rungs = self.optimizer._rungs
-        return rungs.shares[rungs.rung_of(evaluation.resource)]
 
     def _meets_criterion(self) -> bool:
         """Return whether a criterion ends the search, which is then its reason."""
@@ -299,7 +295,7 @@ class OptimizerSource:
     def tell(self, evaluation: Evaluation) -> None:
         """Tell the optimizer the mean test score, nan if a fold failed."""
         self.trials.append(evaluation)
-        self._n_done += self._cost(evaluation)
+        self._n_done += self.optimizer._rungs.cost(evaluation.resource)
         with self._timed():
             self._record(evaluation)
         score = evaluation.mean_score(self.metric)

@@ -176,6 +176,10 @@ class Rungs:
         """Return the rung of an amount, the top one for None."""
         return self.top if resource is None else self.amounts.index(resource)
 
+    def cost(self, resource: float | None) -> float:
+        """Return what an evaluation with an amount takes of the budget."""
+        return self.shares[self.rung_of(resource)]
+
     def resource_of(self, rung: int) -> float | None:
         """Return the amount of a rung, None for the top one."""
         return None if rung == self.top else self.amounts[rung]
