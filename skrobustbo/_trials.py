@@ -243,11 +243,6 @@ class Evaluation:
         return self.trial.branch < 0
 
     @property
-    def point(self) -> tuple[int, bytes]:
-        """The key of its point: the branch and the encoded params."""
-        return self.branch, self.trial.x.tobytes()
-
-    @property
     def metrics(self) -> list[str]:
         """Names of the metrics; none if there is a single one."""
         return [name for fold in self.folds[:1] for name in fold.test_scores if name]

@@ -141,9 +141,8 @@ class SearchRun:
         if self.estimator.refit:
             self.refit()
         self.root.call_on_fit_task_end(**self.callback_arguments())
-        return self.stops.reason or (
-            "callback" if self.is_stopped else self.source.reason
-        )
+        reason = "callback" if self.is_stopped else self.source.reason
+        return self.stops.reason or reason
 
     def callback_arguments(self, **more: Any) -> dict[str, Any]:
         """Return the arguments of callbacks for tasks that concern all the data."""

@@ -13,7 +13,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 
 from skrobustbo._sklearn_compat import has_callbacks
-from skrobustbo._trials import Evaluation, FoldId
+from skrobustbo._trials import Evaluation, FoldId, Trial
 
 #: Bytes of all models that are kept, at most.
 _MOST = 2**30
@@ -31,7 +31,7 @@ class WarmModels:
     def __init__(self) -> None:
         self._kept: dict[FoldId, bytes] = {}
         self._size = 0
-        self._latest: dict[tuple[int, bytes], int] = {}
+        self._latest: dict[Trial, int] = {}
 
     def keep(self, key: FoldId, model: bytes | None) -> None:
         """Keep the model of a fold; None if it is none that can go on."""
@@ -43,11 +43,11 @@ class WarmModels:
         while self._size > _MOST:
             self._pop(next(iter(self._kept)))
 
-    def take(self, trial: Evaluation, n_splits: int) -> list[bytes | None]:
+    def take(self, evaluation: Evaluation, n_splits: int) -> list[bytes | None]:
         """Return the models of a candidate's evaluation before this one, by split."""
-        earlier = self._latest.pop(trial.point, None)
-        if trial.resource is not None:
-            self._latest[trial.point] = trial.number
+        earlier = self._latest.pop(evaluation.trial, None)
+        if evaluation.resource is not None:
+            self._latest[evaluation.trial] = evaluation.number
         if earlier is None:
             return [None] * n_splits
         return [self._pop((earlier, split)) for split in range(n_splits)]

@@ -137,7 +137,7 @@ class OptimizerSource:
                 return []
             n = min(self._n_left, self.schedule.n_at_once)
             asked = self._take(self._ask(n, self._horizon(n)))
-        if not asked and not self._is_waiting:
+        if not asked and len(self._asked) == len(self.trials):  # none is in flight
             self._check_fits(last=True)
         return asked
 
@@ -157,11 +157,6 @@ class OptimizerSource:
     @property
     def _n_left(self) -> int:
         return max(0, math.ceil(round(self._n_iter - self.n_used, 9)))
-
-    @property
-    def _is_waiting(self) -> bool:
-        """Whether any candidate has been asked and not told."""
-        return len(self._asked) > len(self.trials)
 
     def _horizon(self, n: int) -> int | None:
         """Return the horizon to ask for `n` candidates with.
@@ -259,8 +254,8 @@ class OptimizerSource:
         if not self._diverged:
             with self._timed():
                 asked = self._ask(len(noted), read[0].horizon)
-            if not asked and self._is_waiting:
-                return []
+            if not asked and len(self._asked) > len(self.trials):
+                return []  # until one in flight is told
             if are_those(asked, read, self.optimizer.space):
                 for each, earlier in zip(asked, read, strict=True):
                     each.said = earlier.said
