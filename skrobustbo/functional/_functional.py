@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
 from skrobustbo._arguments import checked_callable, checked_count
-from skrobustbo._names import be, count, every
+from skrobustbo._names import be, count, every, wrong
 from skrobustbo._trials import FoldId, RawResult
 from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.evaluation import (
@@ -123,15 +123,7 @@ def maximize(
     >>> abs(result.x["x"] - 2) < 0.1
     True
     """
-    settings = {
-        "policy": policy,
-        "n_initial_points": n_initial_points,
-        "initial_params": initial_params,
-        "constraints": constraints,
-        "random_state": random_state,
-    }
-    workers = {"n_jobs": n_jobs, "batch_size": batch_size, "schedule": schedule}
-    return _run(func, space, n_iter, callback, workers, sign=1.0, **settings)
+    return _run(sign=1.0, **locals())
 
 
 def minimize(
@@ -179,44 +171,36 @@ batch_size, schedule, callback, random_state
     >>> result.fun < 0.01
     True
     """
-    settings = {
-        "policy": policy,
-        "n_initial_points": n_initial_points,
-        "initial_params": initial_params,
-        "constraints": constraints,
-        "random_state": random_state,
-    }
-    workers = {"n_jobs": n_jobs, "batch_size": batch_size, "schedule": schedule}
-    return _run(func, space, n_iter, callback, workers, sign=-1.0, **settings)
+    return _run(sign=-1.0, **locals())
 
 
 def _run(
+    *,
+    sign: float,
     func: Objective,
     space: Any,
     n_iter: int,
+    n_jobs: int | None,
+    batch_size: int,
+    schedule: str,
     callback: Callback | None,
-    workers: Mapping[str, Any],
-    *,
-    sign: float,
     **settings: Any,
 ) -> OptimizeResult:
+    """Do what `maximize` (1) or `minimize` (-1) is asked for, by all its arguments."""
     owner = "maximize" if sign > 0 else "minimize"
     n_iter = checked_count("n_iter", n_iter, owner)
     checked_callable("func", func, owner, "a params dict")
     if callback is not None:
         checked_callable("callback", callback, owner, "the result so far")
-    batch_size = checked_count("batch_size", workers["batch_size"], owner)
-    schedule, known = workers["schedule"], list(get_args(ScheduleName))
+    batch_size = checked_count("batch_size", batch_size, owner)
+    known = list(get_args(ScheduleName))
     if schedule not in known:
-        raise ValueError(
-            f"The 'schedule' of {owner} must be one of {known}. Got {schedule!r} "
-            "instead."
-        )
+        raise wrong("schedule", owner, f"one of {known}", schedule)
     optimizer = Optimizer(space, horizon=n_iter, **settings)
     named = Schedule.named(schedule, batch_size)
     run = _Calls(optimizer, n_iter, named.n_at_once, callback, sign)
     plan, stops = Plan(named, 1, run.ask, run.tell), Stops(interruptible=True)
-    pool = JoblibPool(_Evaluation(func), workers["n_jobs"], stops)
+    pool = JoblibPool(_Evaluation(func), n_jobs, stops)
     with stops.watched(), pool:
         try:
             _evaluate(run, plan, pool, stops)

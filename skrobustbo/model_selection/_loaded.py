@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from skrobustbo._trials import Evaluation
@@ -20,8 +19,6 @@ Record = dict[str, Any]
 Trials = list[Evaluation]
 #: For each parameter its choices, None for numbers.
 Branch = Mapping[str, Sequence[Any] | None]
-#: What ends a search when its candidates are used up: nothing is left in flight.
-_COMPLETE = ("n_iter", "tol", "space_exhausted")
 
 
 @dataclass(frozen=True)
@@ -170,8 +167,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedSearch:
 
 
 def _loaded(contents: Contents) -> LoadedSearch:
-    header, last = contents.header, contents.runs[-1]
-    outline = header["outline"]
+    started, last = contents.started, contents.runs[-1]
+    outline = started.outline
     space = _space(contents)
 
     def choice(branch: int, name: str, index: int) -> Any:
@@ -186,27 +183,27 @@ def _loaded(contents: Contents) -> LoadedSearch:
         path=contents.path,
         trials=[record_of(trial, metric) for trial in over],
         n_unfinished=len(trials) - len(over),
-        n_folds=contents.n_folds,
+        n_folds=len(contents.done),
         status=_status(contents),
         stop_reason=last.reason,
         running_time=_running_time(contents),
         estimator=outline["estimator"],
         policy=outline["policy"],
         n_iter=last.n_iter,
-        n_splits=header["n_splits"],
-        n_samples=header["n_samples"],
-        random_state=header["seed"],
+        n_splits=started.n_splits,
+        n_samples=started.n_samples,
+        random_state=started.seed,
         metrics=metrics,
         metric=metric,
         space=space,
-        settings=header["search"],
-        versions=header["versions"],
+        settings=started.search,
+        versions=started.versions,
     )
 
 
 def _metric(contents: Contents, metrics: Sequence[str]) -> str | None:
     """Return the metric of the scores, None where there is a single one."""
-    metric: str | None = contents.header["outline"]["metric"]
+    metric: str | None = contents.started.outline["metric"]
     if not metrics or metric in metrics:
         return metric if metrics else None
     if metric is None and len(metrics) == 1:
@@ -238,47 +235,27 @@ def _running_time(contents: Contents) -> float:
 
 
 def _space(contents: Contents) -> list[Branch]:
+    """Return the choices, objects as texts; None for numbers."""
     try:
         return [
-            {name: _choices(found) for name, found in branch.items()}
-            for branch in contents.header["outline"]["branches"]
+            {
+                name: None if choices is None else list(map(as_described, choices))
+                for name, choices in branch.items()
+            }
+            for branch in contents.started.outline["branches"]
         ]
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as e:
         raise damaged(contents.path, "its choices") from e
 
 
-def _choices(choices: Sequence[Any] | None) -> list[Any] | None:
-    """Return choices, objects as texts; None for numbers."""
-    return None if choices is None else [as_described(choice) for choice in choices]
-
-
 def _finished(contents: Contents, trials: Trials, metric: str | None) -> Trials:
-    """Return the candidates of which no more folds will be fitted.
-
-    The file does not say which candidates a race stopped. With races, folds are missing
-    of those stopped, of those of which one failed, and of those in flight. In flight
-    are the last of them, unless the search has ended.
-    """
-    n_splits, outline = contents.header["n_splits"], contents.header["outline"]
-    short = [trial for trial in trials if len(trial.folds) < n_splits]
-    in_flight = {trial.number for trial in short}
-    if outline["racing"]:
-        groups = _groups(contents, in_flight)
-        over = contents.runs[-1].reason in _COMPLETE and not contents.is_running
-        n_open = 0 if over else outline["n_in_flight"]
-        in_flight = set(chain(*groups[max(0, len(groups) - n_open) :]))
-    for trial in short:
-        if not outline["racing"] or not trial.folds:
-            in_flight.add(trial.number)
-        elif not math.isfinite(trial.mean_of_folds(metric)):
-            in_flight.discard(trial.number)
-        else:
-            trial.estimate = (math.nan, math.nan)
-    return [trial for trial in trials if trial.number not in in_flight]
-
-
-def _groups(contents: Contents, numbers: set[int]) -> list[set[int]]:
-    """Return which of some candidates each round has, without rounds of none."""
-    ends = [0, *accumulate(map(len, contents.rounds))]
-    rounds = [set(range(*pair)) & numbers for pair in pairwise(ends)]
-    return [group for group in rounds if group]
+    """Return the candidates of which no more folds will be fitted."""
+    n_splits, finished = contents.started.n_splits, []
+    for trial in trials:
+        is_short = len(trial.folds) < n_splits
+        if is_short and trial.number not in contents.over:
+            continue
+        if is_short and math.isfinite(trial.mean_of_folds(metric)):
+            trial.estimate = (math.nan, math.nan)  # a race has stopped it
+        finished.append(trial)
+    return finished
