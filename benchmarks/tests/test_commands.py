@@ -118,6 +118,12 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-iter": "16",
     },
     f"{STUDIES}/time_limit.py": {"--problems": "branin", "--seeds": "0"},
+    f"{STUDIES}/tunings.py": {
+        "--tunings": "svr-friedman",
+        "--references": "random",
+        "--n-iter": "6",
+        "--seeds": "1",
+    },
     f"{STUDIES}/draw_sentences.py": {"--n": "3"},
     f"{STUDIES}/watch_cost.py": {"--n-iter": "20", "--pairs": "1"},
     f"{STUDIES}/workers.py": {"--n-iter": "20"},
