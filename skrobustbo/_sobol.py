@@ -12,8 +12,8 @@ from scipy.stats import qmc
 # scipy 1.15 has renamed the argument.
 _RNG = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
 
-#: More points than this are those of a Sobol sequence.
-_MOST = 32
+#: A design of more points than this is a Sobol sequence.
+MOST_DESIGNED = 32
 #: Columns that each column of a design is chosen from, first by halves, then of the
 #: best of them by distances.
 _TRIED, _COMPARED = 256, 24
@@ -41,7 +41,7 @@ def design(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
     divide the points, and as few as possible otherwise. Of the columns that meet this,
     each is the one that keeps the points farthest apart.
     """
-    if not 0 < n <= _MOST:
+    if not 0 < n <= MOST_DESIGNED:
         return sobol(n, d, rng)
     points, uses = np.empty((n, d)), dict[bytes, int]()
     apart = np.full((n, n), 1 / n**2)  # squared distances

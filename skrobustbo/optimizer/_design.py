@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._sobol import design, sobol
+from skrobustbo._sobol import MOST_DESIGNED, design, sobol
 from skrobustbo.acquisition import neighbours
 from skrobustbo.optimizer._determinism import stream
 from skrobustbo.space import Space
@@ -66,7 +66,8 @@ class Design:
     def _uniform(self, n: int) -> Array:
         """Return the first `n` points in the unit cube."""
         U = sobol(n, self.space.n_uniform, self._stream(0))
-        U[: self.n_planned] = self._planned[:n]
+        if self.n_planned <= MOST_DESIGNED:
+            U[: self.n_planned] = self._planned[:n]
         return U
 
     @cached_property
