@@ -298,7 +298,7 @@ BUDGET = {
     "functional": 220,
     "integrations": 990,
     "kernels": 690,
-    "model_selection": 3390,
+    "model_selection": 3430,
     "optimizer": 1780,
     "policies": 2590,
     "previous": 110,

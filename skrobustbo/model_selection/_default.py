@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from skrobustbo.space import Constraint, Space
 
 Params = dict[str, Any]
 
-#: The label of an estimator as given that is no point of the space.
+#: The label of the estimator as given.
 DEFAULT = "default"
 
 
@@ -53,6 +54,22 @@ def default_of(
     return Evaluation(trial, said=said, number=0), (
         "candidate 0 is the estimator as given: outside the space, so no model learnt "
         "from it"
+    )
+
+
+def default_among(trials: Sequence[Evaluation]) -> int | None:
+    """Return which of some candidates is the estimator as given, None if none is."""
+    labels = [trial.said.get("label") for trial in trials]
+    return labels.index(DEFAULT) if DEFAULT in labels else None
+
+
+def gain_over_default(trials: Sequence[Evaluation], metric: str | None) -> float:
+    """Return how far the best mean score is above that of the estimator as given."""
+    scores = [trial.mean_score(metric) for trial in trials]
+    known = [score for score in scores if math.isfinite(score)]
+    default = default_among(trials)
+    return (
+        math.nan if default is None else max(known, default=math.nan) - scores[default]
     )
 
 

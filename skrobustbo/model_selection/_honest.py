@@ -32,6 +32,7 @@ from skrobustbo.model_selection._checks import (
     kept_metric,
     score_metric,
 )
+from skrobustbo.model_selection._default import default_among
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.model_selection._shrinkage import Honest, score_of_winner
 from skrobustbo.space import Space
@@ -148,8 +149,10 @@ def honest(
     trials: Sequence[Evaluation],
     predictions: OutOfFold | None,
     groups: Any,
-) -> Honest:
-    """Return the honest score of a search whose candidates are evaluated.
+) -> tuple[Honest, Honest]:
+    """Return the honest score of a search whose candidates are evaluated, and its gain.
+
+    The gain is over the estimator as given; nan if that is not among the candidates.
 
     Parameters
     ----------
@@ -165,10 +168,15 @@ def honest(
     metric = score_metric(search, trials[0].metrics)
     finished = [t for t in trials if _is_complete(t, metric, search.error_score)]
     if not finished:
-        return Honest()
+        return Honest(), Honest()
+    default = default_among(finished)
     by_folds = not keeps_predictions(search)
     if by_folds or predictions is None or predictions.recorder is None:
-        return Honest(corrected(np.array([t.scores(metric) for t in finished])))
+        scores = np.array([t.scores(metric) for t in finished])
+        ahead = (
+            Honest() if default is None else Honest(corrected(scores - scores[default]))
+        )
+        return Honest(corrected(scores)), ahead
     kept = [predictions.kept[trial.number] for trial in finished]
     if any(fold is None for folds in kept for fold in folds):
         warn(
@@ -177,17 +185,22 @@ def honest(
             "which does not need them.",
             stacklevel=7,
         )
-        return Honest()
+        return Honest(), Honest()
     folds = fold_scores(predictions.job, predictions.recorder, kept, groups)
     n_units = 1 + max(int(fold.units.max()) for fold in folds)
     if n_units < 2:
-        return Honest()  # all bags of a single row, or group, are alike
+        return Honest(), Honest()  # all bags of a single row, or group, are alike
     seed = search.optimizer_._seed
     stream = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
     rng = np.random.default_rng(stream)
     tell = counter("samples scored for the honest score", search.verbose)
     of_all, bags = bootstrapped(folds, n_units, rng, tell)
-    return score_of_winner(of_all, bags, n_units)
+    score = score_of_winner(of_all, bags, n_units)
+    if default is None:
+        return score, Honest()
+    # What all candidates have in common cancels, and so does most of the noise.
+    ahead, in_bags = of_all - of_all[default], bags - bags[:, [default]]
+    return score, score_of_winner(ahead, in_bags, n_units)
 
 
 def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> bool:

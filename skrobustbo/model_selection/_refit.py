@@ -128,8 +128,8 @@ class one_standard_error:
         -------
         index : int
             The simplest candidate within one standard error; among equally simple ones,
-            the one with the highest score. An estimator as given that is outside the
-            space is chosen only if it is alone within one standard error.
+            the one with the highest score. An estimator as given for which the measure
+            is not defined counts as the least simple.
         """
         metric = self._metric(cv_results)
         mean = np.asarray(cv_results[f"mean_test_{metric}"], dtype=float)
@@ -143,14 +143,17 @@ class one_standard_error:
         ]
         # Of a single fold, it is not known.
         least = mean[best] - np.nan_to_num(standard_error(scores), posinf=np.inf)
-        within = [int(i) for i in np.flatnonzero(mean >= least)]
-        params = cv_results["params"]
-        if cv_results.get("model_label", [""])[0] == DEFAULT:
-            # Its values need not be numbers.
-            within = [i for i in within if i > 0]
-            if not within:
-                return 0
-        return min(within, key=lambda i: (self._complexity(params[i]), -mean[i]))
+        params, labels = cv_results["params"], cv_results.get("model_label")
+
+        def order(i: int) -> tuple[float, float]:
+            try:
+                return self._complexity(params[i]), -mean[i]
+            except Exception:
+                if labels is None or labels[i] != DEFAULT:
+                    raise
+                return np.inf, -mean[i]  # its values need not be numbers
+
+        return min(map(int, np.flatnonzero(mean >= least)), key=order)
 
     def _metric(self, cv_results: Results) -> str:
         given = "mean_test_"

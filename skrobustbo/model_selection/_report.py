@@ -13,6 +13,7 @@ import numpy as np
 from skrobustbo._names import be, count, every, printable
 from skrobustbo._text import clipped, duration, setting, short, with_error
 from skrobustbo._trials import rounding
+from skrobustbo.model_selection._default import default_among
 from skrobustbo.model_selection._ends import ENDS
 from skrobustbo.model_selection._failures import FRAME
 from skrobustbo.model_selection._findings import Edge, Findings
@@ -112,6 +113,24 @@ def _honest(found: Findings) -> Iterator[str]:
         f"{text}: expected score of the best candidate on new rows, if fitted to as "
         f"many rows as in one fold; corrected for the choice among {among}"
     )
+
+
+def _gain(found: Findings) -> Iterator[str]:
+    gain = getattr(found.search, "gain_", math.nan)
+    if not math.isfinite(gain):
+        return
+    if found.highest == default_among(found.notes.trials):
+        yield f"none: no candidate was better than the untuned {_tuned(found)}"
+        return
+    error = found.standard_error
+    text = with_error(gain, error, both=False)
+    low, high = found.search.gain_interval_
+    if math.isfinite(low):
+        ends = [with_error(end, error, both=False) for end in (low, high)]
+        text += f" (95% interval {ends[0]} to {ends[1]})"
+    corrected = getattr(found.search, "honest_score", False)
+    doubt = "" if corrected else ", not corrected for the choice (see honest_score)"
+    yield f"tuning gained {text} over the untuned {_tuned(found)}{doubt}"
 
 
 def _chosen(found: Findings) -> str:
@@ -350,6 +369,7 @@ def _kind(thing: Any) -> str:
 _SECTIONS: dict[str, Section] = {
     "Best": _best,
     "Honest": _honest,
+    "Gain": _gain,
     "Model": _model,
     "Covered": _covered,
     "Branches": _branches,

@@ -23,6 +23,7 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo.checkpoint import CheckpointError, Journal, open_journal
 from skrobustbo.evaluation import OutOfFold, SearchRun, Stops
 from skrobustbo.model_selection._checks import check_shape, shape_of
+from skrobustbo.model_selection._default import default_among, gain_over_default
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
@@ -40,7 +41,10 @@ Params = dict[str, Any]
 Begin = Callable[[str], None]
 
 
-_HONEST = ("honest_score_", "honest_interval_", "honest_optimism_")
+_HONEST = (
+    *("honest_score_", "honest_interval_", "honest_optimism_"),
+    *("gain_", "gain_interval_"),
+)
 
 
 class RobustBayesSearchCV(HTMLReprMixin, Search):
@@ -183,9 +187,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     cv_results_ : dict of arrays
         As in `GridSearchCV`, with these extra columns: ``model_label`` (the model that
         chose the candidate; "initial" for the initial design; "fallback" for a point of
-        the design used because a model failed; "default" for an estimator as given that
-        is outside the space), ``model_mean`` and ``model_std``
-        (its prediction before the fits, in score units; nan for initial points), and
+        the design used because a model failed; "default" for the estimator as
+        given), ``model_mean`` and ``model_std`` (its prediction before the fits, in
+        score units; nan for initial points), and
         ``posterior_mean`` and ``posterior_std`` (a MAP model on all the data).
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, \
 refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
@@ -199,6 +203,12 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         candidates were evaluated with each, the smallest amount and the full one.
     tuner_time_ : float
         Seconds spent choosing candidates.
+    gain_ : float
+        How much higher the best score is than that of the estimator as given; with
+        `honest_score`, without the optimism of the choice. Exists only if the estimator
+        as given is a candidate.
+    gain_interval_ : tuple of two floats
+        With `honest_score=True`: the ends of the 95% interval of `gain_`; else nan.
     honest_score_ : float
         With `honest_score`: the estimated score of the winner's models on new rows.
         nan if it cannot be computed, with a warning that names the cause.
@@ -600,12 +610,17 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             if self._memory is not None:
                 note = partial(shape_of, data["X"])
                 self._memory.shape = attempt("the shape of X, for 'resume'", note, None)
+            raw = Honest(gain_over_default(source.trials, source.metric))
+            self._set_honest_score(Honest(), raw)
             if self.honest_score:
-                self._set_honest_score(Honest())
                 compute = partial(honest, self, source.trials, kept, data.get("groups"))
-                self._set_honest_score(attempt("honest_score_", compute, Honest()))
+                found = attempt("honest_score_", compute, (Honest(), Honest()))
+                self._set_honest_score(*found)
 
-    def _set_honest_score(self, found: Honest) -> None:
-        self.honest_score_, self.honest_interval_ = found.score, found.interval
-        if hasattr(self, "best_score_"):
-            self.honest_optimism_ = float(self.best_score_ - found.score)
+    def _set_honest_score(self, found: Honest, gain: Honest) -> None:
+        if default_among(self._notes.trials) is not None:
+            self.gain_, self.gain_interval_ = gain.score, gain.interval
+        if self.honest_score:
+            self.honest_score_, self.honest_interval_ = found.score, found.interval
+            if hasattr(self, "best_score_"):
+                self.honest_optimism_ = float(self.best_score_ - found.score)

@@ -17,6 +17,7 @@ from skrobustbo.acquisition import SpaceExhausted
 from skrobustbo.checkpoint import Asked, Journal
 from skrobustbo.evaluation import Races, ResourceAxis, Schedule, Stops
 from skrobustbo.model_selection._checks import metric_of
+from skrobustbo.model_selection._default import DEFAULT
 from skrobustbo.model_selection._ends import CRITERIA, check_tol, found_in
 from skrobustbo.model_selection._failures import Outcome, check_fits
 from skrobustbo.model_selection._listening import tell_listener
@@ -183,6 +184,8 @@ class OptimizerSource:
             while len(asked) < n:
                 first = default is not None and not self._asked and not asked
                 asked.append(self.optimizer._propose(first=first))
+                if first:
+                    asked[0].said["label"] = DEFAULT
             self.reason = "n_iter"
         if not asked:  # an ask in vain must leave no trace
             self.optimizer.horizon = before
