@@ -48,7 +48,7 @@ _HONEST = (
 
 
 class RobustBayesSearchCV(HTMLReprMixin, Search):
-    """Bayesian search over parameters, with cross-validation, that does not get stuck.
+    """Bayesian search over parameters, with cross-validation, that is hard to trap.
 
     Use it like `GridSearchCV`. Candidates are chosen by Bayesian optimisation with a
     policy that works even if the length scales of its Gaussian process are unknown.
