@@ -1,5 +1,6 @@
 """Acquisition functions and their maximisation over mixed spaces."""
 
+from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import (
     EI,
     UCB,
@@ -9,7 +10,7 @@ from skrobustbo.acquisition._functions import (
     WeightedSum,
     WorstCase,
 )
-from skrobustbo.acquisition._maximizer import Maximizer, SpaceExhausted
+from skrobustbo.acquisition._maximizer import Maximizer
 from skrobustbo.acquisition._maximizer import distances as distances
 from skrobustbo.acquisition._maximizer import neighbours as neighbours
 

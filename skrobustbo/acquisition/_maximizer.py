@@ -20,6 +20,7 @@ from skrobustbo._arrays import Array, Indices
 from skrobustbo._names import be, every
 from skrobustbo._sobol import sobol
 from skrobustbo.acquisition._ascent import ascend
+from skrobustbo.acquisition._exhausted import SpaceExhausted
 from skrobustbo.acquisition._functions import Acquisition, reach_of
 from skrobustbo.space import Space
 
@@ -42,10 +43,6 @@ _SPREADS = (0.3, 0.1, 0.03, 0.01, 0.003)
 _STEPS, _ROUNDS = 40, 3
 #: The first points of a sequence, without the seed's shift.
 _base_points = lru_cache(maxsize=16)(partial(sobol, seed=0))
-
-
-class SpaceExhausted(Exception):
-    """Every point of the search space has been proposed."""
 
 
 def neighbours(domain: Space, X: Array, rng: np.random.Generator) -> Array:
