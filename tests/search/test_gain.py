@@ -60,10 +60,10 @@ def test_there_is_none_without_the_estimator_as_given():
 
 def test_it_is_nan_where_the_estimator_as_given_fails():
     class Fails(DecisionTreeClassifier):
-        def fit(self, X, y):
+        def fit(self, X, y, sample_weight=None, check_input=True):
             if self.min_samples_leaf == 1:
                 raise ValueError("as given")
-            return super().fit(X, y)
+            return super().fit(X, y, sample_weight, check_input)
 
     space = {"min_samples_leaf": Integer(2, 40)}
     search = RobustBayesSearchCV(Fails(random_state=0), space, n_iter=6, random_state=0)

@@ -222,7 +222,7 @@ def test_initial_params_are_completed_from_the_estimator():
         {"a": 0.25, "b": 0.5},
         {"a": -1, "b": 0.5},
     ]
-    assert list(ours.cv_results_["model_label"][:2]) == ["initial", "initial"]
+    assert list(ours.cv_results_["model_label"][:2]) == ["default", "initial"]
 
 
 def test_policy_objects():
