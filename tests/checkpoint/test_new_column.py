@@ -1,13 +1,6 @@
 """A new column that is known when a candidate is asked: what changes for it."""
 
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
-import skrobustbo
-
-ROOT = Path(skrobustbo.__file__).parent
+from changed_package import output_with
 
 #: The change: a field of a trial, and its column. All in one file.
 CHANGES = {
@@ -67,18 +60,4 @@ assert main(["watch", path]) == 0
 
 def test_a_new_column_takes_a_change_of_one_file(tmp_path):
     """Checkpoints, `resume`, `load_checkpoint`, `watch` and `previous` know it then."""
-    shutil.copytree(ROOT, tmp_path / "skrobustbo")
-    trials = tmp_path / "skrobustbo" / "_trials.py"
-    text = trials.read_text(encoding="utf-8")
-    for before, after in CHANGES.items():
-        assert text.count(before) == 1
-        text = text.replace(before, after)
-    trials.write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", USE, str(tmp_path / "search.ckpt")],
-        cwd=tmp_path,  # before what is installed
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    output_with({"_trials.py": CHANGES}, USE, tmp_path)
