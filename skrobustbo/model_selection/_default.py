@@ -65,12 +65,11 @@ def default_among(trials: Sequence[Evaluation]) -> int | None:
 
 def gain_over_default(trials: Sequence[Evaluation], metric: str | None) -> float:
     """Return how far the best mean score is above that of the estimator as given."""
-    scores = [trial.mean_score(metric) for trial in trials]
-    known = [score for score in scores if math.isfinite(score)]
     default = default_among(trials)
-    return (
-        math.nan if default is None else max(known, default=math.nan) - scores[default]
-    )
+    if default is None:
+        return math.nan
+    scores = [trial.mean_score(metric) for trial in trials]
+    return max(filter(math.isfinite, scores), default=math.nan) - scores[default]
 
 
 def place_of(space: Space, params: Params) -> tuple[int, bytes] | None:

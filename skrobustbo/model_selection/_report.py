@@ -99,15 +99,13 @@ def _best(found: Findings) -> Iterator[str]:
 def _honest(found: Findings) -> Iterator[str]:
     if not hasattr(found.search, "honest_score_"):
         return
-    score, (low, high) = found.search.honest_score_, found.search.honest_interval_
+    score = found.search.honest_score_
     if not math.isfinite(score):
         yield "no honest score could be computed"
         return
-    error = found.standard_error
-    text = f"{found.metric_name} {with_error(score, error, both=False)}"
-    if math.isfinite(low):
-        ends = [with_error(end, error, both=False) for end in (low, high)]
-        text += f", 95% interval {ends[0]} to {ends[1]}"
+    text = f"{found.metric_name} {with_error(score, found.standard_error, both=False)}"
+    if interval := _interval(found, found.search.honest_interval_):
+        text += f", {interval}"
     among = count(len(found.scores), "candidate")
     yield (
         f"{text}: expected score of the best candidate on new rows, if fitted to as "
@@ -122,15 +120,20 @@ def _gain(found: Findings) -> Iterator[str]:
     if found.highest == default_among(found.notes.trials):
         yield f"none: no candidate was better than the untuned {_tuned(found)}"
         return
-    error = found.standard_error
-    text = with_error(gain, error, both=False)
-    low, high = found.search.gain_interval_
-    if math.isfinite(low):
-        ends = [with_error(end, error, both=False) for end in (low, high)]
-        text += f" (95% interval {ends[0]} to {ends[1]})"
-    corrected = getattr(found.search, "honest_score", False)
+    text = with_error(gain, found.standard_error, both=False)
+    if interval := _interval(found, found.search.gain_interval_):
+        text += f" ({interval})"
+    corrected = hasattr(found.search, "honest_score_")
     doubt = "" if corrected else ", not corrected for the choice (see honest_score)"
     yield f"tuning gained {text} over the untuned {_tuned(found)}{doubt}"
+
+
+def _interval(found: Findings, ends: tuple[float, float]) -> str:
+    """Return an interval in words, "" for one that is not known."""
+    if not math.isfinite(ends[0]):
+        return ""
+    low, high = (with_error(end, found.standard_error, both=False) for end in ends)
+    return f"95% interval {low} to {high}"
 
 
 def _chosen(found: Findings) -> str:
