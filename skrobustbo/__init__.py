@@ -9,6 +9,7 @@ from skrobustbo.model_selection import (
     Resource,
     RobustBayesSearchCV,
     best_posterior_mean,
+    default_unless_better,
     load_checkpoint,
     one_standard_error,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "SpaceExhausted",
     "__version__",
     "best_posterior_mean",
+    "default_unless_better",
     "load_checkpoint",
     "maximize",
     "minimize",

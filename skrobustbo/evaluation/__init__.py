@@ -11,13 +11,14 @@ from skrobustbo.evaluation._plan import Schedule
 from skrobustbo.evaluation._plan import ScheduleName as ScheduleName
 from skrobustbo.evaluation._predictions import Recorder, flat
 from skrobustbo.evaluation._progress import counter
-from skrobustbo.evaluation._racing import Races
+from skrobustbo.evaluation._racing import FoldEffects, Races
 from skrobustbo.evaluation._resource import ROWS, ResourceAxis
 from skrobustbo.evaluation._run import SearchRun
 from skrobustbo.evaluation._stops import Stops
 
 __all__ = [
     "ROWS",
+    "FoldEffects",
     "OutOfFold",
     "Races",
     "Recorder",

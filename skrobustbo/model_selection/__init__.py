@@ -7,7 +7,11 @@ from skrobustbo.model_selection._html import limits as limits
 from skrobustbo.model_selection._limits import largest_of as largest_of  # for displays
 from skrobustbo.model_selection._loaded import LoadedSearch as LoadedSearch
 from skrobustbo.model_selection._loaded import load_checkpoint
-from skrobustbo.model_selection._refit import best_posterior_mean, one_standard_error
+from skrobustbo.model_selection._refit import (
+    best_posterior_mean,
+    default_unless_better,
+    one_standard_error,
+)
 from skrobustbo.model_selection._search import RobustBayesSearchCV
 from skrobustbo.model_selection._settings import Racing, Resource
 
@@ -16,6 +20,7 @@ __all__ = [
     "Resource",
     "RobustBayesSearchCV",
     "best_posterior_mean",
+    "default_unless_better",
     "load_checkpoint",
     "one_standard_error",
 ]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skrobustbo._names import shown
 from skrobustbo._trials import Evaluation
+from skrobustbo.evaluation import FoldEffects
 from skrobustbo.model_selection._default import DEFAULT
 
 Results = Mapping[str, Any]
+Array = NDArray[np.float64]
+
+#: Standard errors by which a candidate has to be ahead to be shown better.
+SHOWN = 2.5
 
 
 def best_posterior_mean(cv_results: Results) -> int:
@@ -131,18 +138,11 @@ class one_standard_error:
             the one with the highest score. An estimator as given for which the measure
             is not defined counts as the least simple.
         """
-        metric = self._metric(cv_results)
-        mean = np.asarray(cv_results[f"mean_test_{metric}"], dtype=float)
-        if not np.isfinite(mean).any():
-            raise ValueError("Expected a candidate whose fits all succeeded, got none.")
+        mean, folds = _scores(cv_results, self.metric, "one_standard_error")
         best = int(np.nanargmax(mean))
-        scores = [
-            float(values[best])
-            for key, values in cv_results.items()
-            if key.startswith("split") and key.endswith(f"_test_{metric}")
-        ]
         # Of a single fold, it is not known.
-        least = mean[best] - np.nan_to_num(standard_error(scores), posinf=np.inf)
+        error = standard_error(folds[best])
+        least = mean[best] - np.nan_to_num(error, posinf=np.inf)
         params, labels = cv_results["params"], cv_results.get("model_label")
 
         def order(i: int) -> tuple[float, float]:
@@ -154,17 +154,6 @@ class one_standard_error:
                 return np.inf, -mean[i]  # its values need not be numbers
 
         return min(map(int, np.flatnonzero(mean >= least)), key=order)
-
-    def _metric(self, cv_results: Results) -> str:
-        given = "mean_test_"
-        names = [key[len(given) :] for key in cv_results if key.startswith(given)]
-        metric = names[0] if self.metric is None and len(names) == 1 else self.metric
-        if metric not in names:
-            raise ValueError(
-                "The 'metric' of one_standard_error must be one of "
-                f"{sorted(names)}. Got {metric!r} instead."
-            )
-        return metric
 
     def _complexity(self, params: Mapping[str, Any]) -> float:
         if callable(self.simplest):
@@ -178,6 +167,91 @@ class one_standard_error:
                 f"numbers, or be a callable. Got {self.simplest!r}, which is "
                 f"{value!r} in {shown(dict(params))}."
             ) from None
+
+
+def default_unless_better(cv_results: Results, metric: str | None = None) -> int:
+    """Return the index of the best candidate, or of the untuned estimator.
+
+    Pass it as `refit`. The best of many candidates is often ahead by luck alone, and
+    may then be worse on new data. So the search refits it only if it is shown to be
+    better than the estimator as given, which is candidate 0 with
+    ``include_default=True``.
+
+    The best candidate has to be ahead by 2.5 standard errors of the difference of two
+    mean scores on the same folds. There are two estimates of this error, and the larger
+    one counts: that from the better half of all candidates, without the effects of the
+    folds, and that from these two candidates alone.
+
+    Parameters
+    ----------
+    cv_results : dict
+        `cv_results_` of a `RobustBayesSearchCV`.
+    metric : str, default=None
+        The metric to compare, if there are several:
+        ``refit=functools.partial(default_unless_better, metric="roc_auc")``.
+
+    Returns
+    -------
+    index : int
+        The best candidate, or the estimator as given. A single fold shows no
+        difference. If the estimator as given is not among the candidates, or has
+        failed, the best candidate is returned.
+
+    Raises
+    ------
+    ValueError
+        If no candidate has a score, or the metric is unknown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skrobustbo import Real, RobustBayesSearchCV, default_unless_better
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = RobustBayesSearchCV(
+    ...     SVC(),
+    ...     {"C": Real(1e-2, 1e3, log=True)},
+    ...     n_iter=8,
+    ...     refit=default_unless_better,
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> search.best_index_, search.best_params_
+    (0, {'C': 1.0})
+    """
+    mean, folds = _scores(cv_results, metric, "default_unless_better")
+    best = int(np.nanargmax(mean))
+    labels = list(cv_results.get("model_label", ()))
+    default = labels.index(DEFAULT) if DEFAULT in labels else best
+    if best == default or not np.isfinite(mean[default]):
+        return best
+    effects = FoldEffects.of(folds[np.isfinite(folds).all(axis=1)])
+    errors = [
+        0.0 if effects is None else math.sqrt(2) * effects.standard_error,
+        standard_error(folds[best] - folds[default]),
+    ]
+    is_better = mean[best] - mean[default] > SHOWN * max(errors)
+    return best if is_better and len(folds[best]) > 1 else default
+
+
+def _scores(cv_results: Results, metric: str | None, whose: str) -> tuple[Array, Array]:
+    """Return the mean scores of candidates, and those of their folds, (n, n_splits)."""
+    given = "mean_test_"
+    names = [key[len(given) :] for key in cv_results if key.startswith(given)]
+    metric = names[0] if metric is None and len(names) == 1 else metric
+    if metric not in names:
+        raise ValueError(
+            f"The 'metric' of {whose} must be one of {sorted(names)}. Got {metric!r} "
+            "instead."
+        )
+    mean = np.array(cv_results[f"{given}{metric}"], dtype=float)
+    folds = [
+        values
+        for key, values in cv_results.items()
+        if key.startswith("split") and key.endswith(f"_test_{metric}")
+    ]
+    if not np.isfinite(mean).any():
+        raise ValueError("Expected a candidate whose fits all succeeded, got none.")
+    return mean, np.array(folds, dtype=float).T
 
 
 def standard_error(scores: Any) -> float:

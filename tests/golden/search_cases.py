@@ -30,6 +30,7 @@ from skrobustbo import (
     Resource,
     RobustBayesSearchCV,
     best_posterior_mean,
+    default_unless_better,
     load_checkpoint,
     one_standard_error,
 )
@@ -244,6 +245,7 @@ def cases(text: Words) -> dict[str, Callable[[], Trace]]:
     two_metrics = {"scoring": ["accuracy", "f1_macro"], "search_metric": "accuracy"}
     add("refit/best-posterior-mean", **two_metrics, refit=best_posterior_mean)
     add("refit/one-standard-error", refit=one_standard_error("b"))
+    add("refit/default-unless-better", refit=default_unless_better)
     found["load-checkpoint"] = partial(of_loaded, text)
     found["on-trial"] = partial(of_listened, text)
     found["optuna"] = partial(of_optuna, text)
