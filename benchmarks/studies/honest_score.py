@@ -3,8 +3,9 @@
     python benchmarks/studies/honest_score.py --out honest_score.csv
 
 Each search has data of its own, drawn from a known generator or from the images of
-MNIST. The truth is what the winner's models, one for each fold, score on many rows that
-the search has not seen. Searches that the csv file holds already are not made again.
+MNIST. In some settings, a class is rare, or rows come in groups of five. The truth is
+what the winner's models, one for each fold, score on many rows that the search has not
+seen. Searches that the csv file holds already are not made again.
 
 Most of the error is the luck of the rows, which the winner shares with any other model.
 So the estimator with its default settings is cross-validated on the same folds. The
@@ -24,9 +25,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import shared
@@ -45,17 +47,50 @@ _TREE = {
     "max_depth": Integer(1, 12),
 }
 _LOGISTIC = {"C": Real(1e-4, 1e3, log=True), "intercept_scaling": Real(0.1, 10)}
-#: For each setting the estimator, its space and the metric.
+_NEAR = {
+    "n_neighbors": Integer(1, 60, log=True),
+    "p": [1, 2],
+    "weights": ["uniform", "distance"],
+}
+_TREES = DecisionTreeClassifier(random_state=0), _TREE
+_LINES = LogisticRegression(solver="liblinear"), _LOGISTIC
+_GROUPED = {
+    "tree": (DecisionTreeRegressor(random_state=0), _TREE),
+    "ridge": (Ridge(), {"alpha": Real(1e-3, 1e4, log=True)}),
+    "neighbours": (KNeighborsRegressor(), _NEAR),
+}
+
+
+class Setting(NamedTuple):
+    """An estimator, its space, the metric, and the data."""
+
+    estimator: object
+    space: dict
+    scoring: str
+    data: str = "classes"
+    rows: int = 300
+    rare: int = 50  # percentage of the second class
+    groups: int = 0  # of five rows each
+
+
 SETTINGS = {
-    "tree accuracy": (DecisionTreeClassifier(random_state=0), _TREE, "accuracy"),
-    "tree auc": (DecisionTreeClassifier(random_state=0), _TREE, "roc_auc"),
-    "tree r2": (DecisionTreeRegressor(random_state=0), _TREE, "r2"),
-    "logistic log loss": (
-        LogisticRegression(solver="liblinear"),
-        _LOGISTIC,
-        "neg_log_loss",
-    ),
-    "mnist accuracy": (DecisionTreeClassifier(random_state=0), _TREE, "accuracy"),
+    "tree accuracy": Setting(*_TREES, "accuracy"),
+    "tree auc": Setting(*_TREES, "roc_auc"),
+    "tree r2": Setting(*_GROUPED["tree"], "r2", "numbers"),
+    "logistic log loss": Setting(*_LINES, "neg_log_loss"),
+    "mnist accuracy": Setting(*_TREES, "accuracy", "images"),
+    **{
+        f"{name} auc {rare}%": Setting(*model, "roc_auc", "classes", 400, rare)
+        for rare, (name, model) in product(
+            (5, 20), {"tree": _TREES, "logistic": _LINES}.items()
+        )
+    },
+    **{
+        f"{name} {n} groups": Setting(
+            *model, "neg_mean_squared_error", "groups", 5 * n, groups=n
+        )
+        for n, (name, model) in product((30, 60), _GROUPED.items())
+    },
 }
 #: What the luck is measured in, where it is not the metric.
 LUCK = {"r2": "neg_mean_squared_error"}
@@ -73,6 +108,7 @@ HEADER = (
     "searches",
     "mean error",
     "limit, % of naive",
+    "half a standard error, % of naive",
     "RMS error",
     "covered, %",
 )
@@ -83,7 +119,6 @@ class Key(NamedTuple):
 
     setting: str
     policy: str
-    n_rows: int
     n_iter: int
     seed: int
     nested: int
@@ -113,7 +148,6 @@ def build_parser():
     add("--searches", type=positive_int, default=100, metavar="N", help="(100)")
     add("--nested", type=int, default=0, metavar="N", help="with nested validation (0)")
     add("--seed", type=int, default=0, help="of the first search (0)")
-    add("--rows", type=positive_int, default=300, metavar="N", help="to train on (300)")
     add("--n-iter", type=positive_int, default=30, metavar="N", help="candidates (30)")
     add("--jobs", type=positive_int, default=1, metavar="N", help="searches at a time")
     return parser
@@ -126,7 +160,7 @@ def main(args):
     names = checked_names("policy", args.policies, policies.available())
     keys = [
         Key(
-            *(setting, policy, args.rows, args.n_iter, args.seed + i),
+            *(setting, policy, args.n_iter, args.seed + i),
             nested=int(i < args.nested),
         )
         for i, setting, policy in product(range(args.searches), settings, names)
@@ -142,9 +176,10 @@ def run_one(key):
     """Return the scores of a search and the truth, which depend on its key only."""
     start = time.perf_counter()
     X, y, unused, answers = draw(key)
-    estimator, _, scoring = SETTINGS[key.setting]
-    search = make_search(key).fit(X, y)
-    folds = list(search.cv.split(X, y))
+    estimator, _, scoring, *_ = setting = SETTINGS[key.setting]
+    groups = np.arange(len(y)) // 5 if setting.groups else None
+    search = make_search(key).fit(X, y, groups=groups)
+    folds = list(search.cv.split(X, y, groups))
 
     def score_and_truth(metric, **params):
         """Return what a model's fits score in their folds, and on the unused rows."""
@@ -179,24 +214,38 @@ def run_one(key):
 
 def draw(key):
     """Return the rows of a search, and unused ones of the same source."""
-    n = key.n_rows + N_UNUSED
-    if key.setting == "mnist accuracy":
+    setting = SETTINGS[key.setting]
+    n = setting.rows + N_UNUSED
+    if setting.data == "images":
         X, y = images()
         rows = np.random.default_rng(key.seed).permutation(len(y))[:n]
         X, y = X[rows], y[rows]
-    elif SETTINGS[key.setting][2] == "r2":
+    elif setting.data == "numbers":
         X, y = make_regression(n, 20, noise=100, random_state=key.seed)
+    elif setting.data == "groups":
+        X, y = grouped(n, np.random.default_rng(key.seed))
     else:
+        rare = setting.rare / 100
         X, y = make_classification(
             n,
             20,
             n_informative=5,
             n_redundant=5,
-            flip_y=0.1,
+            flip_y=0.1 if rare == 0.5 else 0.0,
             class_sep=0.7,
+            weights=[1 - rare, rare],
             random_state=key.seed,
         )
-    return X[: key.n_rows], y[: key.n_rows], X[key.n_rows :], y[key.n_rows :]
+    k = setting.rows
+    return X[:k], y[:k], X[k:], y[k:]
+
+
+def grouped(n, rng):
+    """Return rows in groups of five, which share half of the features and a shift."""
+    common, shift = rng.normal(size=(n // 5, 4)), rng.normal(size=n // 5)
+    X = np.hstack([common.repeat(5, axis=0), rng.normal(size=(n, 4))])
+    line = X @ [0.5, 0.3, 0, 0, 0.5, 0.3, 0, 0] + 0.5 * X[:, 0] * X[:, 4]
+    return X, line + shift.repeat(5) + rng.normal(size=n)
 
 
 @cache
@@ -208,16 +257,20 @@ def images():
 
 def make_search(key):
     """Return the search of a key, not yet fitted."""
-    estimator, space, scoring = SETTINGS[key.setting]
-    splitter = KFold if scoring == "r2" else StratifiedKFold
+    setting = SETTINGS[key.setting]
+    if setting.groups:
+        cv = GroupKFold(N_FOLDS)
+    else:
+        kind = StratifiedKFold if setting.data in ("classes", "images") else KFold
+        cv = kind(N_FOLDS, shuffle=True, random_state=key.seed)
     return RobustBayesSearchCV(
-        estimator,
-        space,
+        setting.estimator,
+        setting.space,
         n_iter=key.n_iter,
         include_default=False,
         policy=key.policy,
-        scoring=scoring,
-        cv=splitter(N_FOLDS, shuffle=True, random_state=key.seed),
+        scoring=setting.scoring,
+        cv=cv,
         refit=False,
         random_state=key.seed,
         honest_score=True,
@@ -249,11 +302,13 @@ def _cells(runs, method):
     mean, standard_error = _mean_error(runs, method)
     errors = (runs[f"{method}_score"] - runs["truth"]).dropna()
     limit = abs(mean) + 1.96 * standard_error
+    half = (runs["high"] - runs["low"]).mean() / 8  # an interval has four of them
     inside = (runs["low"] <= runs["truth"]) & (runs["truth"] <= runs["high"])
     return (
         str(len(errors)),
         f"{mean:+.4f} ± {standard_error:.4f}",
         f"{100 * limit / naive:.0f}",
+        f"{100 * half / naive:.0f}",
         f"{np.sqrt(np.mean(errors**2)):.4f}",
         f"{100 * inside.mean():.1f}" if method == "honest" else "-",
     )

@@ -2,7 +2,7 @@
 
 Rows are drawn with replacement, and all candidates are scored on this sample, the bag.
 Over many bags, the scores spread about as much as they would over many data sets, and
-their correlations show which candidates share their luck. `_shrinkage` derives from
+their correlations show which candidates share their luck. `_optimism` derives from
 this how lucky the best candidate is.
 
 The models of the folds are not fitted again: they are taken as given.
@@ -16,7 +16,8 @@ for efficient and accurate cross-validation. Machine Learning 107.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -120,6 +121,11 @@ class FoldScores:
         found = [[self._score(i, drawn) for i in range(n)] for drawn in counts]
         return np.array(found)
 
+    def of(self, candidates: Sequence[int]) -> FoldScores:
+        """Return the scores of some candidates alone."""
+        predicted = [self._predicted[i] for i in candidates]
+        return FoldScores(self.metric, self._y, predicted, self.units)
+
     def _score(self, candidate: int, drawn: Array) -> float:
         rows = np.repeat(np.arange(len(drawn)), drawn)
         if not len(rows):
@@ -168,12 +174,7 @@ def bootstrapped(
     n = N_REPLICATES if is_fast else N_SLOW
     step = max(1, _BLOCK // n_units) if is_fast else 1
     bags: list[Array] = []
-    with (
-        warnings.catch_warnings(),
-        np.errstate(all="ignore"),
-        config_context(assume_finite=True, skip_parameter_validation=True),
-    ):
-        warnings.simplefilter("ignore")  # of metrics that are undefined
+    with _quiet():
         of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
         for start in range(0, n, step):
             drawn = [
@@ -192,6 +193,47 @@ def bootstrapped(
             (fold.metric.errors[0] for fold in folds if fold.metric.errors), None
         )
     return of_all, scores
+
+
+def without_one(
+    folds: Sequence[FoldScores], n_units: int, rng: np.random.Generator
+) -> Array:
+    """Return the scores of all candidates on all rows but those of one unit.
+
+    Parameters
+    ----------
+    folds, n_units, rng
+        As in `bootstrapped`.
+
+    Returns
+    -------
+    scores : array of shape (k, m)
+        nan where undefined; of at most as many units as there are bags, drawn if there
+        are more.
+    """
+    n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
+    step = max(1, _BLOCK // n_units)
+    left_out = rng.permutation(n_units)[:n]
+    found: list[Array] = []
+    with _quiet():
+        for start in range(0, len(left_out), step):
+            some = left_out[start : start + step]
+            draws = np.ones((len(some), n_units), dtype=int)
+            draws[np.arange(len(some)), some] = 0
+            found.append(_means(folds, draws))
+    return np.concatenate(found)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Score samples without warnings of metrics that are undefined, and quickly."""
+    with (
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+        config_context(assume_finite=True, skip_parameter_validation=True),
+    ):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _means(folds: Sequence[FoldScores], draws: Array) -> Array:

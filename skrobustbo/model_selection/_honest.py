@@ -26,15 +26,26 @@ from skrobustbo._sklearn_compat import (
 from skrobustbo._trials import Evaluation
 from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import OutOfFold, Recorder, counter, flat
-from skrobustbo.model_selection._bootstrap import FoldScores, Metric, bootstrapped
+from skrobustbo.model_selection._bootstrap import (
+    FoldScores,
+    Metric,
+    bootstrapped,
+    without_one,
+)
 from skrobustbo.model_selection._checks import (
     keeps_predictions,
     kept_metric,
     score_metric,
 )
 from skrobustbo.model_selection._default import default_among
+from skrobustbo.model_selection._limits import largest_of
+from skrobustbo.model_selection._optimism import (
+    Honest,
+    effective,
+    first_best,
+    score_of_winner,
+)
 from skrobustbo.model_selection._settings import Search
-from skrobustbo.model_selection._shrinkage import Honest, score_of_winner
 from skrobustbo.space import Space
 
 Array = NDArray[Any]
@@ -195,12 +206,19 @@ def honest(
     rng = np.random.default_rng(stream)
     tell = counter("samples scored for the honest score", search.verbose)
     of_all, bags = bootstrapped(folds, n_units, rng, tell)
-    score = score_of_winner(of_all, bags, n_units)
-    if default is None:
-        return score, Honest()
+    winner = int(first_best(of_all))
+    chosen = [winner] if default is None else [winner, default]
+    without = without_one([fold.of(chosen) for fold in folds], n_units, rng)
+    score = score_of_winner(of_all, bags, effective(n_units, without[:, 0]))
+    largest = largest_of(search)
+    if largest is not None and score.interval[1] > largest:
+        score = score._replace(interval=(score.interval[0], largest))
+    if default is None or winner == default:
+        return score, Honest() if default is None else Honest(0.0, (0.0, 0.0))
     # What all candidates have in common cancels, and so does most of the noise.
     ahead, in_bags = of_all - of_all[default], bags - bags[:, [default]]
-    return score, score_of_winner(ahead, in_bags, n_units)
+    known_from = effective(n_units, without[:, 0] - without[:, 1])
+    return score, score_of_winner(ahead, in_bags, known_from)
 
 
 def _is_complete(trial: Evaluation, metric: str | None, error_score: Any) -> bool:

@@ -29,10 +29,10 @@ from skrobustbo.model_selection._findings import Findings, missing_columns
 from skrobustbo.model_selection._honest import collector, honest
 from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
+from skrobustbo.model_selection._optimism import Honest
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo.model_selection._report import report
 from skrobustbo.model_selection._settings import Data, Search
-from skrobustbo.model_selection._shrinkage import Honest
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
 
@@ -141,8 +141,9 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Number of folds to run in parallel. It does not change the result of the
         search.
     refit : bool, str or callable, default=True
-        As in `GridSearchCV`. The package provides two callables:
-        `skrobustbo.best_posterior_mean` and `skrobustbo.one_standard_error`.
+        As in `GridSearchCV`. The package provides three callables:
+        `skrobustbo.best_posterior_mean`, `skrobustbo.one_standard_error` and
+        `skrobustbo.default_unless_better`.
     cv : int, cross-validation generator or iterable, default=None
         As in `GridSearchCV`. The splits are drawn once and are the same for all
         candidates.

@@ -6,14 +6,14 @@ import pytest
 
 import honest_score
 import shared
-from honest_score import COLUMNS, Key
+from honest_score import COLUMNS, SETTINGS, Key
 from skrobustbo_benchmarks._record import Table
 
 TINY = "--settings tree-r2 --policies random --searches 2 --nested 1 --n-iter 3"
 
 
 def command(path, *more):
-    words = ["--out", str(path), *TINY.split(), "--rows", "60", *more]
+    words = ["--out", str(path), *TINY.split(), *more]
     return shared.status(honest_score.build_parser(), honest_score.main, words)
 
 
@@ -39,7 +39,9 @@ def test_images_are_drawn_anew_for_each_search(monkeypatch):
     )
     monkeypatch.setattr(honest_score, "N_UNUSED", 20)
     honest_score.images.cache_clear()
-    key = Key("mnist accuracy", "robust", 10, 30, 0, 0)
+    few = SETTINGS["mnist accuracy"]._replace(rows=10)
+    monkeypatch.setitem(SETTINGS, "mnist accuracy", few)
+    key = Key("mnist accuracy", "robust", 30, 0, 0)
     X, y, unused, answers = honest_score.draw(key)
     honest_score.images.cache_clear()
     assert X.shape == (10, 196)
@@ -49,6 +51,19 @@ def test_images_are_drawn_anew_for_each_search(monkeypatch):
     np.testing.assert_array_equal(unused[:, 14], images[answers, 56])
 
 
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if not s.startswith("mnist")])
+def test_unused_rows_are_of_the_same_source(setting, monkeypatch):
+    monkeypatch.setattr(honest_score, "N_UNUSED", 2000)
+    X, y, unused, answers = honest_score.draw(Key(setting, "random", 30, 0, 0))
+    assert len(X) == len(y) == SETTINGS[setting].rows
+    assert len(unused) == len(answers) == 2000
+    if SETTINGS[setting].scoring == "roc_auc" and SETTINGS[setting].rare < 50:
+        assert answers.mean() == pytest.approx(SETTINGS[setting].rare / 100, abs=0.02)
+    if SETTINGS[setting].groups:
+        assert len(np.unique(X[:, 0])) == SETTINGS[setting].groups
+        assert X[0, 0] == X[4, 0] != X[5, 0] == X[9, 0]
+
+
 def test_settings_that_are_none(tmp_path):
     with pytest.raises(SystemExit):
         command(tmp_path / "r.csv", "--settings", "forest")
@@ -56,7 +71,7 @@ def test_settings_that_are_none(tmp_path):
 
 def made_up(setting, **columns):
     """Return four runs of which some scores are given, and an unlucky default."""
-    keys = [Key(setting, "robust", 300, 30, seed, 0) for seed in range(4)]
+    keys = [Key(setting, "robust", 30, seed, 0) for seed in range(4)]
     luck = np.array([0.05, 0.05, -0.05, -0.05])
     runs = pd.DataFrame([key._asdict() for key in keys])
     return runs.assign(luck=luck, nested_score=np.nan, **columns)
@@ -79,9 +94,9 @@ def test_bias_and_coverage_are_of_the_truth():
         high=[0.9, 0.9, 0.9, 1.0],
     )
     naive, honest, folds = cells(runs)
-    assert naive[4:] == ["+0.1000 ± 0.0000", "100", "0.1000", "-"]
-    assert honest[3:] == ["4", "+0.0000 ± 0.0058", "11", "0.0100", "75.0"]
-    assert folds[4:] == ["-0.0200 ± 0.0000", "20", "0.0200", "-"]
+    assert naive[4:] == ["+0.1000 ± 0.0000", "100", "28", "0.1000", "-"]
+    assert honest[3:] == ["4", "+0.0000 ± 0.0058", "11", "28", "0.0100", "75.0"]
+    assert folds[4:] == ["-0.0200 ± 0.0000", "20", "28", "0.0200", "-"]
 
 
 def test_luck_that_the_default_shares_is_taken_off():
