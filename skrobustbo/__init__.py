@@ -12,6 +12,7 @@ from skrobustbo.model_selection import (
     default_unless_better,
     load_checkpoint,
     one_standard_error,
+    suggested_space,
 )
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Categorical, Integer, Real, Space
@@ -37,4 +38,5 @@ __all__ = [
     "maximize",
     "minimize",
     "one_standard_error",
+    "suggested_space",
 ]

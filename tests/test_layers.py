@@ -298,7 +298,7 @@ BUDGET = {
     "functional": 220,
     "integrations": 990,
     "kernels": 690,
-    "model_selection": 3480,
+    "model_selection": 3740,
     "optimizer": 1790,
     "policies": 2590,
     "previous": 110,

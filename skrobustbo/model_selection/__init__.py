@@ -14,6 +14,7 @@ from skrobustbo.model_selection._refit import (
 )
 from skrobustbo.model_selection._search import RobustBayesSearchCV
 from skrobustbo.model_selection._settings import Racing, Resource
+from skrobustbo.model_selection._suggested import suggested_space
 
 __all__ = [
     "Racing",
@@ -23,4 +24,5 @@ __all__ = [
     "default_unless_better",
     "load_checkpoint",
     "one_standard_error",
+    "suggested_space",
 ]

@@ -1,0 +1,419 @@
+"""Ranges to search for well-known estimators: the first search in one line.
+
+The ranges are those that large studies searched or found to matter. In the comments:
+
+- *tunability*: Probst, Boulesteix, Bischl (2019), Tunability: importance of
+  hyperparameters of machine learning algorithms. JMLR 20.
+- *rbv2*: Pfisterer, Schneider, Moosbauer, Binder, Bischl (2022), YAHPO Gym, whose
+  surrogates cover the ranges of random searches on over a hundred data sets.
+- *auto-sklearn*: Feurer et al. (2015), Efficient and robust automated machine learning.
+- *importance*: van Rijn, Hutter (2018), Hyperparameter importance across datasets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from skrobustbo._sklearn_compat import num_samples
+from skrobustbo.space import Categorical, Integer, Real
+
+Params = dict[str, Any]
+Range = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What the ends of ranges depend on.
+
+    Attributes
+    ----------
+    n_rows : int
+        Training rows of a fold, of which there are five; 1,000 if not known.
+    n_columns : int or None
+        Columns that the estimator sees, None if not known.
+    variance : float
+        That of the values in X, 1 if not known.
+    spread : float
+        The standard deviation of y, 1 if not known.
+    """
+
+    n_rows: int = 1000
+    n_columns: int | None = None
+    variance: float = 1.0
+    spread: float = 1.0
+
+
+def _whole(low: int, high: float, *, log: bool = False) -> Any:
+    """Return a range of integers, a constant where its ends meet."""
+    high = max(low, int(high))
+    return Integer(low, high, log=log) if high > low else Categorical([low])
+
+
+# The table: in the order of importance ------------------------------------------------
+
+
+def _penalty(data: Data, given: Params) -> Iterator[Range]:
+    yield "alpha", Real(1e-4, 1e4, log=True)  # rbv2 (glmnet)
+
+
+def _sparse_penalty(data: Data, given: Params) -> Iterator[Range]:
+    # In units of the target: from one spread on, hardly anything is left.
+    yield "alpha", Real(1e-5 * data.spread, 2 * data.spread, log=True)
+    if "l1_ratio" in given:
+        yield "l1_ratio", Real(0.0, 1.0)  # rbv2 (glmnet)
+
+
+def _inverse_penalty(data: Data, given: Params) -> Iterator[Range]:
+    yield "C", Real(2**-10, 2**10, log=True)  # tunability
+    if given["class_weight"] in (None, "balanced"):
+        yield "class_weight", [None, "balanced"]  # auto-sklearn
+
+
+def _linear_margin(data: Data, given: Params) -> Iterator[Range]:
+    yield "C", Real(2**-5, 2**15, log=True)  # auto-sklearn
+    if "epsilon" in given:
+        yield "epsilon", Real(1e-3 * data.spread, data.spread, log=True)  # auto-sklearn
+
+
+def _margin(data: Data, given: Params) -> Iterator[Range]:
+    if given["kernel"] in ("rbf", "poly", "sigmoid"):  # importance: gamma, then C
+        scale = 1 / (data.variance * (data.n_columns or 10))
+        yield "gamma", Real(1e-3 * scale, 1e2 * scale, log=True)
+    yield "C", Real(2**-5, 2**15, log=True)  # auto-sklearn
+    if "epsilon" in given:
+        yield "epsilon", Real(1e-3 * data.spread, data.spread, log=True)  # auto-sklearn
+
+
+def _neighbours(data: Data, given: Params) -> Iterator[Range]:
+    most = min(100, data.n_rows // 2)  # auto-sklearn: 100
+    yield "n_neighbors", _whole(1, most, log=True)
+    yield "weights", ["uniform", "distance"]  # auto-sklearn
+    yield "p", [1, 2]  # auto-sklearn
+
+
+def _tree(data: Data, given: Params) -> Iterator[Range]:
+    yield (
+        "min_samples_leaf",
+        _whole(1, min(60, data.n_rows / 4), log=True),
+    )  # tunability
+    yield "max_depth", _whole(1, 30, log=True)  # tunability
+    yield "max_features", Real(0.1, 1.0)
+
+
+def _forest(data: Data, given: Params) -> Iterator[Range]:
+    yield "max_features", Real(0.05, 1.0)  # tunability: the first
+    yield "min_samples_leaf", _whole(1, min(20, data.n_rows / 8), log=True)
+    if given["bootstrap"]:
+        yield "max_samples", Real(0.1, 1.0)  # tunability: the second
+    if isinstance(given["criterion"], str) and given["criterion"] in (
+        "gini",
+        "entropy",
+    ):
+        yield "criterion", ["gini", "entropy"]  # auto-sklearn
+
+
+def _histogram_boosting(data: Data, given: Params) -> Iterator[Range]:
+    yield "learning_rate", Real(0.01, 1.0, log=True)  # auto-sklearn
+    yield "max_leaf_nodes", _whole(4, 256, log=True)  # auto-sklearn: to 2047
+    yield "min_samples_leaf", _whole(1, min(200, data.n_rows / 4), log=True)
+    yield "l2_regularization", Real(1e-6, 1e2, log=True)
+    if "max_features" in given:
+        yield "max_features", Real(0.3, 1.0)
+    yield "max_iter", _whole(30, 500, log=True)
+
+
+def _boosting(data: Data, given: Params) -> Iterator[Range]:
+    yield "learning_rate", Real(0.01, 1.0, log=True)  # auto-sklearn
+    yield "max_depth", _whole(1, 10)  # auto-sklearn
+    yield "n_estimators", _whole(50, 500, log=True)  # auto-sklearn
+    yield "subsample", Real(0.3, 1.0)
+    yield "min_samples_leaf", _whole(1, min(20, data.n_rows / 8), log=True)
+    yield "max_features", Real(0.1, 1.0)  # auto-sklearn
+
+
+def _network(data: Data, given: Params) -> Iterator[Range]:
+    if given["solver"] != "lbfgs":
+        yield "learning_rate_init", Real(1e-4, 0.1, log=True)  # auto-sklearn: to 0.5
+    yield "alpha", Real(1e-7, 10.0, log=True)  # auto-sklearn: to 0.1
+    yield (
+        "hidden_layer_sizes",
+        Categorical([(16,), (32,), (64,), (128,), (32, 32), (64, 64), (128, 128)]),
+    )
+    if given["solver"] != "lbfgs":
+        yield "batch_size", _whole(8, min(256, data.n_rows), log=True)
+    yield "activation", ["relu", "tanh"]  # auto-sklearn
+
+
+def _gradient_descent(data: Data, given: Params) -> Iterator[Range]:
+    yield "alpha", Real(1e-7, 0.1, log=True)  # auto-sklearn
+    yield "penalty", ["l2", "l1", "elasticnet"]  # auto-sklearn
+    yield "average", [False, True]  # auto-sklearn
+
+
+def _components(data: Data, given: Params) -> Iterator[Range]:
+    if given["svd_solver"] in ("auto", "full", "covariance_eigh"):
+        yield "n_components", Real(0.5, 0.9999)  # auto-sklearn: the variance to keep
+
+
+def _selection(data: Data, given: Params) -> Iterator[Range]:
+    if data.n_columns is not None:
+        yield "k", _whole(1, data.n_columns, log=True)
+
+
+def _share_selected(data: Data, given: Params) -> Iterator[Range]:
+    yield "percentile", Real(1.0, 100.0, log=True)  # auto-sklearn: 1 to 99
+
+
+def _words(data: Data, given: Params) -> Iterator[Range]:
+    yield "ngram_range", Categorical([(1, 1), (1, 2)])
+    yield "min_df", _whole(1, min(20, data.n_rows / 50), log=True)
+    yield "max_df", Real(0.5, 1.0)
+    if "sublinear_tf" in given:
+        yield "sublinear_tf", [False, True]
+
+
+def _lightgbm(data: Data, given: Params) -> Iterator[Range]:
+    yield "learning_rate", Real(0.01, 0.3, log=True)
+    yield "num_leaves", _whole(4, 256, log=True)
+    yield "min_child_samples", _whole(1, min(100, data.n_rows / 4), log=True)
+    yield "colsample_bytree", Real(0.3, 1.0)
+    yield "n_estimators", _whole(50, 1000, log=True)
+    yield "reg_lambda", Real(1e-8, 10.0, log=True)
+    yield "reg_alpha", Real(1e-8, 10.0, log=True)
+
+
+def _xgboost(data: Data, given: Params) -> Iterator[Range]:
+    yield "learning_rate", Real(0.01, 1.0, log=True)  # tunability: the first
+    yield "max_depth", _whole(1, 15)  # tunability, rbv2
+    yield "subsample", Real(0.1, 1.0)  # tunability, rbv2
+    yield "min_child_weight", Real(1.0, 2**7, log=True)  # tunability, rbv2
+    yield "colsample_bytree", Real(0.1, 1.0)  # rbv2
+    yield "n_estimators", _whole(50, 1000, log=True)  # rbv2: to 2981
+    yield "reg_lambda", Real(2**-10, 2**10, log=True)  # tunability, rbv2
+    yield "reg_alpha", Real(2**-10, 2**10, log=True)  # tunability, rbv2
+
+
+def _catboost(data: Data, given: Params) -> Iterator[Range]:
+    yield "learning_rate", Real(0.01, 0.3, log=True)
+    yield "depth", _whole(4, 10)
+    yield "l2_leaf_reg", Real(1.0, 30.0, log=True)
+    yield "random_strength", Real(0.1, 10.0, log=True)
+
+
+Suggestion = Callable[[Data, Params], Iterator[Range]]
+#: Package -> the classes that have the same ranges. Those of LightGBM, XGBoost and
+#: CatBoost are known by name: these packages need not be installed.
+_PREDICTORS: dict[str, dict[str, Suggestion]] = {
+    "sklearn": {
+        "Ridge RidgeClassifier KernelRidge": _penalty,
+        "Lasso ElasticNet": _sparse_penalty,
+        "LogisticRegression": _inverse_penalty,
+        "LinearSVC LinearSVR": _linear_margin,
+        "SVC SVR": _margin,
+        "KNeighborsClassifier KNeighborsRegressor": _neighbours,
+        "DecisionTreeClassifier DecisionTreeRegressor": _tree,
+        "RandomForestClassifier RandomForestRegressor": _forest,
+        "ExtraTreesClassifier ExtraTreesRegressor": _forest,
+        "HistGradientBoostingClassifier HistGradientBoostingRegressor": (
+            _histogram_boosting
+        ),
+        "GradientBoostingClassifier GradientBoostingRegressor": _boosting,
+        "MLPClassifier MLPRegressor": _network,
+        "SGDClassifier SGDRegressor": _gradient_descent,
+    },
+    "lightgbm": {"LGBMClassifier LGBMRegressor": _lightgbm},
+    "xgboost": {"XGBClassifier XGBRegressor": _xgboost},
+    "catboost": {"CatBoostClassifier CatBoostRegressor": _catboost},
+}
+_TRANSFORMERS: dict[str, dict[str, Suggestion]] = {
+    "sklearn": {
+        "PCA": _components,
+        "SelectKBest": _selection,
+        "SelectPercentile": _share_selected,
+        "TfidfVectorizer CountVectorizer": _words,
+    },
+}
+
+
+def _flat(table: dict[str, dict[str, Suggestion]]) -> dict[tuple[str, str], Suggestion]:
+    return {
+        (package, name): suggestion
+        for package, families in table.items()
+        for names, suggestion in families.items()
+        for name in names.split()
+    }
+
+
+_KNOWN_PREDICTORS, _KNOWN_TRANSFORMERS = _flat(_PREDICTORS), _flat(_TRANSFORMERS)
+
+
+# The function -------------------------------------------------------------------------
+
+
+def suggested_space(
+    estimator: Any, X: Any = None, y: Any = None, *, n_params: int | None = None
+) -> Params:
+    """Return ranges to search for an estimator, in the order of their importance.
+
+    The result is an ordinary dict: print it, edit it, and pass it to
+    `RobustBayesSearchCV`. The components of pipelines, column transformers and other
+    estimators with parts are found by their names. The parameters of what predicts come
+    first, then those of the steps before it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of scikit-learn, LightGBM, XGBoost or CatBoost that is known, or one with
+        such parts.
+    X : array-like of shape (n_samples, n_features), default=None
+        The data, on which the ends of some ranges depend. Without it, these ranges are
+        those for a thousand scaled rows.
+    y : array-like of shape (n_samples,), default=None
+        The target. The penalties and tubes of some regressors are in its units.
+    n_params : int, default=None
+        Number of parameters. Default: all.
+
+    Returns
+    -------
+    space : dict
+        From the names of parameters to `Real`, `Integer` and `Categorical` ranges, or
+        lists of choices.
+
+    Raises
+    ------
+    ValueError
+        If nothing that predicts in the estimator is known.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from skrobustbo import suggested_space
+    >>> model = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    >>> for name, values in suggested_space(model).items():
+    ...     print(name, values)
+    kneighborsclassifier__n_neighbors Integer(low=1, high=100, log=True)
+    kneighborsclassifier__weights ['uniform', 'distance']
+    kneighborsclassifier__p [1, 2]
+    """
+    if n_params is not None and (type(n_params) is not int or n_params < 1):
+        raise ValueError(
+            "The 'n_params' of suggested_space must be a positive integer, or None for "
+            f"all parameters. Got {n_params!r} instead."
+        )
+    parts = {"": estimator, **_parts(estimator)}
+    predicting = _ranges(parts, _KNOWN_PREDICTORS, X, y)
+    if not predicting:
+        raise _unknown(estimator, parts)
+    others = _ranges(parts, _KNOWN_TRANSFORMERS, X, y)
+    ordered = [*_in_turn(predicting), *_in_turn(others)]
+    return dict(ordered[:n_params])
+
+
+def _parts(estimator: Any) -> Params:
+    """Return the estimators inside another one, by their names."""
+    try:
+        listed = estimator.get_params(deep=True)
+    except AttributeError:
+        raise TypeError(
+            "The 'estimator' of suggested_space must be an estimator, an object with "
+            f"'get_params'. Got {estimator!r} instead."
+        ) from None
+    return {
+        name: value
+        for name, value in listed.items()
+        if hasattr(value, "get_params") and not isinstance(value, type)
+    }
+
+
+def _ranges(
+    parts: Mapping[str, Any],
+    known: Mapping[tuple[str, str], Suggestion],
+    X: Any,
+    y: Any,
+) -> list[list[Range]]:
+    """Return the ranges of each known part, with full names."""
+    found = []
+    for name, part in parts.items():
+        suggestion = _suggestion_for(part, known)
+        if suggestion is not None:
+            prefix = f"{name}__" if name else ""
+            data = _facts(part, X, y, is_alone=not name)
+            ranges = suggestion(data, part.get_params(deep=False))
+            found.append([(prefix + parameter, each) for parameter, each in ranges])
+    return found
+
+
+def _suggestion_for(
+    part: Any, known: Mapping[tuple[str, str], Suggestion]
+) -> Suggestion | None:
+    """Return what is suggested for a class, or for one that it derives from."""
+    keys = ((c.__module__.partition(".")[0], c.__name__) for c in type(part).__mro__)
+    return next((known[key] for key in keys if key in known), None)
+
+
+def _facts(part: Any, X: Any, y: Any, *, is_alone: bool) -> Data:
+    """Return what is known of the data that a part sees.
+
+    Steps before it change the columns, and usually scale them.
+    """
+    facts: Params = {}
+    if X is not None:
+        facts["n_rows"] = max(1, num_samples(X) * 4 // 5)
+        if getattr(X, "ndim", len(np.shape(X))) == 2:
+            facts["n_columns"] = np.shape(X)[1]
+        if is_alone:
+            facts["variance"] = _positive(lambda: np.var(_numbers(X)))
+    if y is not None and is_regressor(part):
+        facts["spread"] = _positive(lambda: np.std(_numbers(y)))
+    return Data(**facts)
+
+
+def _numbers(values: Any) -> Any:
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    return np.asarray(dense, dtype=float)
+
+
+def _positive(compute: Callable[[], Any]) -> float:
+    """Return a number that is computed from data; 1 where they have no such number."""
+    try:
+        found = float(compute())
+    except (TypeError, ValueError):  # words, dates
+        return 1.0
+    return found if 0 < found < math.inf else 1.0
+
+
+def _in_turn(parts: list[list[Range]]) -> Iterator[Range]:
+    """Give the most important parameter of each part, then the second ones, ..."""
+    for ranges in zip_longest(*parts):
+        yield from (each for each in ranges if each is not None)
+
+
+def _unknown(estimator: Any, parts: Mapping[str, Any]) -> ValueError:
+    """Return the error for an estimator of which nothing that predicts is known."""
+    names = sorted({name for _, name in _KNOWN_PREDICTORS})
+    inner = {
+        name: part
+        for name, part in parts.items()
+        if (is_classifier(part) or is_regressor(part)) and not _parts(part)
+    }
+    prefix, part = next(iter(inner.items()), ("", estimator))
+    numbers = (
+        name
+        for name, value in part.get_params(deep=False).items()
+        if type(value) in (int, float)
+    )
+    name = "__".join(filter(None, [prefix, next(numbers, "alpha")]))
+    return ValueError(
+        "The 'estimator' of suggested_space must be, or contain, one of "
+        f"{', '.join(names)}. Got {type(part).__name__} instead; write down its space, "
+        f"such as {{{name!r}: Real(1e-3, 1e3, log=True)}}."
+    )
