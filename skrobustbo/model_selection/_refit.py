@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from skrobustbo._names import shown
 from skrobustbo._trials import Evaluation
@@ -17,8 +18,8 @@ from skrobustbo.model_selection._default import DEFAULT
 Results = Mapping[str, Any]
 Array = NDArray[np.float64]
 
-#: Standard errors by which a candidate has to be ahead to be shown better.
-SHOWN = 2.5
+#: Probability that one of equally good candidates is taken to be better.
+_ALPHA = 0.05
 
 
 def best_posterior_mean(cv_results: Results) -> int:
@@ -177,9 +178,11 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
     better than the estimator as given, which is candidate 0 with
     ``include_default=True``.
 
-    The best candidate has to be ahead by 2.5 standard errors of the difference of two
-    mean scores on the same folds. There are two estimates of this error, and the larger
-    one counts: that from the better half of all candidates, without the effects of the
+    The best candidate has to be ahead by so many standard errors that this happens to
+    one of equally good candidates with a probability of 5%, by Bonferroni's correction:
+    2.9 of them with 30 candidates. The standard error is that of the difference of two
+    mean scores on the same folds. There are two estimates of it, and the larger one
+    counts: that from the better half of all candidates, without the effects of the
     folds, and that from these two candidates alone.
 
     Parameters
@@ -229,7 +232,8 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
         0.0 if effects is None else math.sqrt(2) * effects.standard_error,
         standard_error(folds[best] - folds[default]),
     ]
-    is_better = mean[best] - mean[default] > SHOWN * max(errors)
+    n_others = np.isfinite(mean).sum() - 1
+    is_better = mean[best] - mean[default] > ndtri(1 - _ALPHA / n_others) * max(errors)
     return best if is_better and len(folds[best]) > 1 else default
 
 
