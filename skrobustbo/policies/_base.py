@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from skrobustbo._forms import has_fields, has_items, has_some
@@ -38,6 +38,7 @@ from skrobustbo.policies._models import (
     map_length_scales,
     named,
 )
+from skrobustbo.policies._published import PUBLISHED
 from skrobustbo.policies._settings import Share, check_kinds, settings
 from skrobustbo.surrogate import Candidate, Models, Posterior
 
@@ -128,6 +129,43 @@ class Policy(BaseEstimator):
     noise: float = 0.01
     normalize_y: bool | tuple[float, float] = True
     repeats: bool = False
+
+    @classmethod
+    def as_published(cls, **settings: Any) -> Self:
+        """Return the policy as in the experiments of the paper that has them.
+
+        Where the experiments of a paper differ, the settings are those of most of them.
+        What belongs to a problem, such as a known kernel or the noise, is yours to set.
+
+        Parameters
+        ----------
+        **settings
+            Settings to add or to change.
+
+        Returns
+        -------
+        policy : Policy
+            A new object.
+
+        Raises
+        ------
+        ValueError
+            If no experiment of the papers has this policy.
+
+        Examples
+        --------
+        >>> from skrobustbo.policies import HEGPUCB
+        >>> HEGPUCB.as_published(noise=0.1)
+        HEGPUCB(beta='igp', noise=0.1, normalize_y=False, repeats=True)
+        """
+        known = {k: v for paper in PUBLISHED.values() for k, v in paper.items()}
+        if cls.__name__ not in known:
+            raise ValueError(
+                f"Expected a policy of the papers' experiments, one of {sorted(known)}."
+                f" Got {cls.__name__}; set its parameters yourself."
+            )
+        # A copy: kernels have parameters of their own, which a caller may change.
+        return clone(cls(**{**known[cls.__name__], **settings}))
 
     def start(self, setup: Setup, models: Models) -> Any:
         """Return the state before the first proposal.

@@ -15,7 +15,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 import skrobustbo.policies
 from skrobustbo import policies
-from skrobustbo.policies import GPUCB, LBGPUCB, LNBGPUCB, Policy
+from skrobustbo.policies import BOHO, GPUCB, LBGPUCB, LNBGPUCB, Policy
+from skrobustbo.policies._published import PUBLISHED
 from skrobustbo.policies._settings import settings
 
 CLASSES = list(policies.available().values())
@@ -176,3 +177,25 @@ def test_docstrings_may_be_stripped():
     )
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_as_published_differs_from_the_defaults(cls):
+    published = {k: v for paper in PUBLISHED.values() for k, v in paper.items()}
+    if cls.__name__ not in published:
+        with pytest.raises(ValueError, match=f"Got {cls.__name__}; set"):
+            cls.as_published()
+        return
+    default = cls().get_params(deep=False)
+    policy = cls.as_published()
+    policy.check()
+    assert policy.get_params(deep=False) == {**default, **published[cls.__name__]}
+    assert all(
+        default[name] != value for name, value in published[cls.__name__].items()
+    )
+    assert cls.as_published(normalize_y=(1.0, 2.0)).normalize_y == (1.0, 2.0)
+
+
+def test_published_kernels_are_not_shared():
+    BOHO.as_published().kernel.length_scale = 0.5
+    assert BOHO.as_published().kernel == RBF(1.0)

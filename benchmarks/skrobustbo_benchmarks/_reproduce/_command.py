@@ -14,7 +14,7 @@ from skrobustbo_benchmarks._args import (
     seed_list,
 )
 from skrobustbo_benchmarks._pool import Job, execute, say
-from skrobustbo_benchmarks._reproduce._claims import TOO_FEW, overall
+from skrobustbo_benchmarks._reproduce._claims import TOO_FEW
 from skrobustbo_benchmarks._reproduce._figure import draw
 from skrobustbo_benchmarks._reproduce._spec import (
     EXPERIMENTS,
@@ -169,4 +169,4 @@ def _tell(experiment: Experiment, folder: Path, quick: bool) -> None:
         if finding.verdict == TOO_FEW:
             continue
         print(f"{finding.verdict:14s} {finding.says}: {finding.here}")
-    print(f"{experiment.name}: {overall(found)}")
+    print(f"{experiment.name}: {experiment.verdict(found)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from skrobustbo_benchmarks._reproduce._claims import (
     Spread,
     TimeRatio,
     Within,
+    overall,
 )
 from skrobustbo_benchmarks._reproduce._measures import CURVES
 from skrobustbo_benchmarks._reproduce._numbers import Column, Printed
@@ -196,6 +197,8 @@ class Experiment:
         Settings that the paper leaves open, and how they are filled.
     drawn : tuple of str
         The curves that are drawn, if any.
+    holds : str
+        What the verdict is limited to, if anything.
     """
 
     name: str
@@ -207,10 +210,15 @@ class Experiment:
     drawing: str
     left_open: tuple[str, ...]
     drawn: tuple[str, ...] = ()
+    holds: str = ""
 
     def findings(self, results: Results) -> list[Finding]:
         """Return what became of the claims."""
         return [found for claim in self.claims for found in claim.judge(results)]
+
+    def verdict(self, found: Sequence[Finding]) -> str:
+        """Return the verdict, and what it is limited to."""
+        return ", ".join(filter(None, [overall(found), self.holds]))
 
 
 # -- those of the papers --------------------------------------------------------------

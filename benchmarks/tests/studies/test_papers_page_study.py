@@ -5,18 +5,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
 import papers_page
 import shared
 from made_runs import made_case_run
 from papers_page import detail_path, detail_text, page_text
+from skrobustbo import policies
+from skrobustbo.policies._published import PUBLISHED
 from skrobustbo_benchmarks._reproduce._figure import path_of
 from skrobustbo_benchmarks._reproduce._spec import (
     CASES,
     EXPERIMENTS,
+    PAPERS,
     read_results,
     versions_of,
 )
+from skrobustbo_benchmarks._spelling import split_method
 
 
 def command(*words):
@@ -96,3 +101,25 @@ def test_file_in_place_of_a_folder(tmp_path, capsys):
     with pytest.raises(SystemExit):
         command(tmp_path)
     assert "page should be the name of a file" in capsys.readouterr().err
+
+
+def test_the_published_settings_are_those_of_half_of_the_runs_or_more():
+    known = {"NOISE": 0.1, "KERNEL": RBF(1.0), "CANDIDATES": [RBF(1.0)]}
+    for paper, names in PAPERS.items():
+        cases = {p.case.name: p.case for n in names for p in EXPERIMENTS[n].panels}
+        spelled = [text for c in cases.values() for text in c.methods.values()]
+        parts = [split_method(text, known) for text in spelled if text[0].islower()]
+        made = [policies.make_policy(name, **settings) for name, settings in parts]
+        for cls, settings in PUBLISHED[paper].items():
+            own = [policy for policy in made if type(policy).__name__ == cls]
+            assert own
+            for key, value in settings.items():
+                same = [getattr(policy, key) == value for policy in own]
+                assert sum(same) >= len(own) / 2, (paper, cls, key)
+
+
+def test_a_verdict_says_what_it_is_limited_to(tmp_path):
+    limited = [e for e in EXPERIMENTS.values() if e.holds]
+    assert [experiment.name for experiment in limited] == ["lb-fig2"]
+    text = page_text(tmp_path / "page.md", tmp_path)
+    assert text.count("**too few runs, for the authors' draw of points only**") == 2
