@@ -1,6 +1,6 @@
 """The Optuna sampler beside Optuna's own: how good, and at what cost.
 
-    python benchmarks/studies/optuna_sampler.py --seeds 5 --n-trials 50
+    python benchmarks/studies/optuna_sampler.py --seeds 20 --n-trials 50
 
 All samplers have their default settings, but for the seed. A study asks and tells one
 trial after the other. CPU time is that of asking and telling, in one thread.

@@ -235,7 +235,9 @@ def _resource(found: Findings) -> Iterator[str]:
     counts = zip(search.n_candidates_, search.n_resources_, strict=True)
     told = ", ".join(f"{n} with {amount:g}" for n, amount in counts)
     yield f"evaluations by {resource.name}: {told}"
-    yield f"as much as {count(found.notes.n_used, 'full evaluation', '.3g')}"
+    # A fit with a tenth of the resource may take more than a tenth of the time.
+    full = count(found.notes.n_used, "full evaluation", ".3g")
+    yield f"{resource.name} used in all: that of {full} (not a measure of time)"
     little = "the scores with it say too little about those with all"
     for k in range(ladder.top):
         if k not in ladder.in_use:

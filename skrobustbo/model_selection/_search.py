@@ -107,8 +107,8 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         Evaluate candidates with a part of this resource first, and only the better ones
         with all of it: "n_samples", or an integer parameter of the estimator such as
         "n_estimators" or "max_iter". A `skrobustbo.Resource` also sets the smallest and
-        the full amount. `n_iter` then counts full evaluations. None: all evaluations
-        are full. See the notes.
+        the full amount. `n_iter` then counts full evaluations, in units of the resource
+        and not of time. None: all evaluations are full. See the notes.
     constraints : callable, default=None
         Takes a params dict and returns whether it may be tried. Called before any fit.
     search_metric : str, default=None
