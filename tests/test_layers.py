@@ -298,12 +298,12 @@ BUDGET = {
     "functional": 220,
     "integrations": 990,
     "kernels": 690,
-    "model_selection": 3750,
-    "optimizer": 1790,
-    "policies": 2630,
+    "model_selection": 3780,
+    "optimizer": 1840,
+    "policies": 2650,
     "previous": 110,
     "space": 1780,
-    "surrogate": 1170,
+    "surrogate": 1180,
     "watching": 350,
 }
 

@@ -18,6 +18,7 @@ from skrobustbo.acquisition import UCB, Maximizer, SpaceExhausted
 from skrobustbo.optimizer._balancer import BETA, OptimisticBound
 from skrobustbo.optimizer._design import Design
 from skrobustbo.optimizer._determinism import Purpose, stream
+from skrobustbo.optimizer._expected_gain import DRAWS, MOST_POINTS, Outlook, outlook
 from skrobustbo.optimizer._regret_bound import Band, bands
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.policies import Policy, Setup, numbered
@@ -316,6 +317,24 @@ class Branch:
             norm_bounded=self.policy.norm_bounded,
             **more,
         )
+
+    def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
+        """Return what the plausible models expect of `n` points, None without a model.
+
+        The values have errors of standard deviation `noise`.
+        """
+        if self.state is None or not len(self.history):
+            return None
+        models = self.models(n_asked, pending=False)
+        models = models.with_errors(noise) if noise > 0 else models
+        rng = self._stream(n_asked, Purpose.DRAWS)
+        told = {trial.x.tobytes() for trial in self.history.told}
+        X = self.maximizer(n_asked, repeats=True).sample
+        X = rng.permutation(X[[x.tobytes() not in told for x in X]])[:MOST_POINTS]
+        # Rows are draws, so that more points are chosen besides the same ones.
+        normals = rng.standard_normal((DRAWS + min(n, MOST_POINTS), len(X) + 1)).T
+        plausible = self.policy.plausible(self.state, models)
+        return [outlook(models[each], models, X, normals) for each in plausible]
 
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:
         """Return mean and deviation of the objective at a point, before it is told.

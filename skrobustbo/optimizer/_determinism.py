@@ -14,6 +14,8 @@ class Purpose(IntEnum):
     POINTS = 0
     #: Starts and draws of the likelihood fits.
     MODELS = 1
+    #: Draws from the models, to say what is left to gain.
+    DRAWS = 2
 
 
 def stream(

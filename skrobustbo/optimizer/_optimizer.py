@@ -16,9 +16,10 @@ from skrobustbo._arguments import (
     checked_count,
     checked_probability,
     drawn_seed,
+    is_finite,
     optional_count,
 )
-from skrobustbo._names import count
+from skrobustbo._names import count, wrong
 from skrobustbo._threads import limited_threads
 from skrobustbo._trials import COLUMNS, Evaluation, Trial, Trials
 from skrobustbo.acquisition import SpaceExhausted
@@ -34,6 +35,7 @@ from skrobustbo.optimizer._checks import (
     plain_params,
     read_results,
 )
+from skrobustbo.optimizer._expected_gain import expected_gain
 from skrobustbo.optimizer._regret_bound import regret_bound
 from skrobustbo.optimizer._rungs import Rungs
 from skrobustbo.optimizer._state import (
@@ -606,18 +608,78 @@ class Optimizer:
         True
         """
         delta = checked_probability("delta", delta, "regret_bound")
-        if not self.policy.seeks_maximum:
-            raise ValueError(
-                "The 'policy' of an Optimizer must look for the maximum of a fixed "
-                f"objective to have a regret bound. Got {self.policy!r} instead."
-            )
-        self._best()
+        branches = self._bounded("a regret bound")
+        how = self._n_asked, delta / len(branches)
         with self._lock, limited_threads():
-            branches = [branch for branch in self._branches if not branch.is_empty]
-            how = self._n_asked, delta / len(branches)
             found = [branch.bands(*how, calibrated=calibrated) for branch in branches]
         known = [models for models in found if models is not None]
         return regret_bound(known) if len(known) == len(found) else math.inf
+
+    def expected_gain(self, n: int = 20, *, noise: float = 0.0) -> float:
+        """Return by how much `n` more candidates are expected to raise the best value.
+
+        It is the expectation under the least favourable of the models of which one is
+        assumed to be right, as for `regret_bound`. A true value counts, without noise.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Number of candidates.
+        noise : float, default=0.0
+            Standard deviation of the error of each value told, in units of the
+            objective, in addition to the noise of the policy. Differences of values
+            that it explains are nothing to gain.
+
+        Returns
+        -------
+        gain : float
+            In units of the objective, not negative; infinite during the initial design,
+            and as long as no model has chosen a point of some branch. 0 if every point
+            of the space has been told.
+
+        Raises
+        ------
+        ValueError
+            If `n` or `noise` is out of range, no value has been told, or the policy is
+            for objectives that change or that are perturbed.
+
+        Notes
+        -----
+        Each of the `n` candidates is the maximiser of a function drawn from the model,
+        over a sample of the space and of points near the best one. Their highest value,
+        minus that of the best point told, is averaged over other functions. A search
+        that learns from each candidate may gain more. The gains of several branches are
+        added up, each with `n` candidates. The result depends on the seed and on the
+        values told. It does not change what is asked next.
+
+        Examples
+        --------
+        >>> from skrobustbo import Optimizer, Real
+        >>> optimizer = Optimizer({"x": Real(-1, 1)}, random_state=0)
+        >>> for _ in range(25):
+        ...     params = optimizer.ask()
+        ...     optimizer.tell(params, -(params["x"] - 0.3) ** 2)
+        >>> 0 <= optimizer.expected_gain() < 0.01
+        True
+        """
+        n = checked_count("n", n, "expected_gain")
+        if not (is_finite(noise) and noise >= 0):
+            raise wrong("noise", "expected_gain", "0 or a positive number", noise)
+        branches = self._bounded("an expected gain")
+        with self._lock, limited_threads():
+            found = [b.outlooks(self._n_asked, n, float(noise)) for b in branches]
+        known = [models for models in found if models is not None]
+        return expected_gain(known) if len(known) == len(found) else math.inf
+
+    def _bounded(self, what: str) -> list[Branch]:
+        """Return the branches that have points; ValueError if nothing can be said."""
+        if not self.policy.seeks_maximum:
+            raise ValueError(
+                "The 'policy' of an Optimizer must look for the maximum of a fixed "
+                f"objective to have {what}. Got {self.policy!r} instead."
+            )
+        self._best()
+        return [branch for branch in self._branches if not branch.is_empty]
 
     @classmethod
     def from_cv_results(

@@ -309,6 +309,15 @@ class Models:
             stds = stds * slopes * self.scale
         return self._of(replace(self._view, z=z, value_stds=stds))
 
+    def with_errors(self, std: float) -> Models:
+        """Return the models of the same values, each with a further error of its own.
+
+        `std` is the standard deviation of the error, in units of the objective.
+        """
+        before = self._view.value_stds
+        stds = np.hypot(np.zeros(self.n) if before is None else before, std)
+        return self._of(replace(self._view, value_stds=stds))
+
     def timed(self) -> Models:
         """Return the models over points and time, seen from the present.
 

@@ -27,6 +27,8 @@ from skrobustbo.surrogate._gpr import IncrementalGPR
 #: cache, and each of their temporary arrays comes fresh from the operating system.
 _BLOCK = 2**15
 _MIN_VARIANCE = 1e-20
+#: Added to the variances of joint draws: the covariance of near points is singular.
+_JITTER = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +199,17 @@ class Posterior:
         variance = kernel.diag(Z) - np.einsum("ij,ij->j", V, V)
         return self._shifted(mu, Z), np.sqrt(np.maximum(variance, _MIN_VARIANCE))
 
+    def draws(self, Z: Array, normals: Array) -> Array:
+        """Return joint draws of the values at `Z`, without noise, shape (m, k).
+
+        `normals` are independent standard normal numbers of that shape.
+        """
+        V = self._factor.solve(self.kernel(Z, self.X).T)
+        covariance = self.kernel(Z) - V.T @ V
+        covariance[np.diag_indices(len(Z))] += _JITTER
+        mu = self._shifted(self._w @ V, Z)
+        return mu[:, None] + np.linalg.cholesky(covariance) @ normals
+
     def _shifted(self, mu: Array, Z: Array) -> Array:
         return mu if self.mean is None else mu + self.mean(Z)
 
@@ -349,6 +362,10 @@ class PresentPosterior(Posterior):
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and deviation at `Z`, shape (m, n_columns), now."""
         return super().predict(self._at_present(Z))
+
+    def draws(self, Z: Array, normals: Array) -> Array:
+        """Return joint draws of the values at `Z`, shape (m, n_columns), now."""
+        return super().draws(self._at_present(Z), normals)
 
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point now, pending points left out."""

@@ -1,0 +1,81 @@
+"""What a few more evaluations are expected to gain, under models that may be right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skrobustbo.surrogate import Models, Posterior
+
+Array = NDArray[np.float64]
+
+#: Draws that a gain is averaged over, and points at which they are made, at most.
+DRAWS, MOST_POINTS = 256, 512
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What one model expects of a branch, in units of the objective.
+
+    Attributes
+    ----------
+    best : array of shape (DRAWS,)
+        Draws of the value of the told point with the highest mean; minus infinity if
+        all told points failed.
+    found : array of shape (DRAWS,)
+        In the same draws, the highest value of the chosen points; minus infinity if
+        there are none.
+    """
+
+    best: Array
+    found: Array
+
+
+def outlook(posterior: Posterior, models: Models, X: Array, normals: Array) -> Outlook:
+    """Return what a model expects of points that are chosen by Thompson sampling.
+
+    Each of them is the highest of the given points in one joint draw from the model.
+    Other draws tell what they are worth, without noise.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        The model.
+    models : Models
+        The surrogate on all told points.
+    X : array of shape (m, n_columns)
+        Points not told so far.
+    normals : array of shape (m + 1, DRAWS + n)
+        Independent standard normal numbers, to choose `n` points.
+    """
+    means = np.where(models.measured, posterior.told_means, -np.inf)
+    top = posterior.X[[int(means.argmax())]]
+    drawn = posterior.draws(np.concatenate([top, X]), normals)
+    drawn = drawn * models.scale + models.shift
+    best, others = drawn[0, :DRAWS], drawn[1:]
+    chosen = others[:, DRAWS:].argmax(axis=0) if len(X) else []
+    found = others[chosen, :DRAWS].max(axis=0, initial=-np.inf)
+    return Outlook(best if models.measured.any() else np.full(DRAWS, -np.inf), found)
+
+
+def expected_gain(branches: Sequence[Sequence[Outlook]]) -> float:
+    """Return by how much the best value is expected to rise at most.
+
+    In each branch the least favourable model counts, and the gains of the branches are
+    added up. What a branch has reached counts for the others by its worst model.
+
+    Parameters
+    ----------
+    branches : list of list of Outlook
+        For each branch those of the models that may be right.
+    """
+    reached = [min(float(each.best.mean()) for each in models) for models in branches]
+    total = 0.0
+    for i, models in enumerate(branches):
+        others = max([*reached[:i], *reached[i + 1 :]], default=-np.inf)
+        gains = [each.found - np.maximum(each.best, others) for each in models]
+        total += max(float(np.maximum(gain, 0.0).mean()) for gain in gains)
+    return total
