@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from skrobustbo._trials import Evaluation
-from skrobustbo.model_selection._refit import best_standard_error
+from skrobustbo.model_selection._findings import AHEAD, prospects
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -25,6 +25,9 @@ ENDS = {
 
 #: Multiple of the tolerance from which on what is left to gain counts as near it.
 _NEAR = 2.0
+#: Candidates for each parameter that a search has before it ends by its noise. By then,
+#: enough of them have been chosen for their distance from others.
+_SPREAD = 10
 
 
 def check_tol(search: Search, policy: Policy) -> None:
@@ -42,17 +45,21 @@ def _within_tol(
     trials: Sequence[Evaluation],
     metric: str | None,
 ) -> tuple[bool, str]:
-    """Compare the regret bound with `tol`; nothing is known where the models fail."""
+    """Compare what is left to gain with `tol`; nothing is known where models fail."""
     tol = search.tol
     if tol is None or not found_in(trials, metric):
         return False, ""
-    if isinstance(tol, str):
-        tol = best_standard_error(trials, metric)
     with suppress(*NUMERICAL):
-        bound = optimizer.regret_bound()
-        is_near = tol < bound <= _NEAR * tol
-        near = f"at most {bound:.2g} to gain (tol {tol:.2g})"
-        return bool(bound <= tol), near if is_near else ""
+        if isinstance(tol, str):
+            d = max(len(branch.groups) for branch in optimizer.space.branches)
+            if len(trials) < _SPREAD * d:
+                return False, ""
+            left, tol = prospects(optimizer, trials, metric)
+            near = f"{AHEAD} more: expected gain {left:.2g} (noise {tol:.2g})"
+        else:
+            left = optimizer.regret_bound()
+            near = f"at most {left:.2g} to gain (tol {tol:.2g})"
+        return left <= tol, near if tol < left <= _NEAR * tol else ""
     return False, ""
 
 

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
-from skrobustbo._trials import is_constant, rounding
+from skrobustbo._trials import Evaluation, is_constant, rounding
 from skrobustbo.acquisition import distances
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._limits import goes_on, largest_of
 from skrobustbo.model_selection._refit import standard_error
 from skrobustbo.model_selection._settings import Search
+from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Categorical, Space
 from skrobustbo.surrogate import NUMERICAL
 
@@ -46,6 +47,9 @@ class Edge:
     legal: bool
 
 
+#: How many more candidates a search looks ahead, to say what they would gain.
+AHEAD = 20
+
 #: What is read of `cv_results_`, besides the scores.
 _COLUMNS = (
     "params",
@@ -62,6 +66,22 @@ def last_initial(labels: Iterable[str]) -> int:
     return max(
         (i for i, label in enumerate(labels, 1) if label == "initial"), default=0
     )
+
+
+def prospects(
+    optimizer: Optimizer, trials: Sequence[Evaluation], metric: str | None
+) -> tuple[float, float]:
+    """Return what `AHEAD` more candidates are expected to gain, and the noise.
+
+    The noise is the standard error of a difference of two mean scores on the same
+    folds. Both are nan if it is not known.
+    """
+    whole = [trial for trial in trials if math.isfinite(trial.mean_score(metric))]
+    scores = np.array([trial.scores(metric) for trial in whole], ndmin=2)
+    error = noise_of(scores, last_initial(t.said["label"] for t in whole)).error
+    if error <= rounding(float(np.abs(scores).max(initial=0.0))):
+        return math.nan, math.nan
+    return optimizer.expected_gain(AHEAD, noise=error), math.sqrt(2) * error
 
 
 def missing_columns(search: Search, notes: Outcome) -> list[str]:
@@ -343,6 +363,16 @@ class Findings:
         known = [best - float(np.nanmedian(self.scores)), self.standard_error]
         left = left if top is None else min(left, top - best)
         return left if left <= np.nanmax(known) else None
+
+    @cached_property
+    def prospects(self) -> tuple[float, float]:
+        """What more candidates are expected to gain, and the noise, nan if unknown."""
+        if not self.notes.optimizer.policy.has_model:
+            return math.nan, math.nan
+        try:
+            return prospects(self.notes.optimizer, self.notes.trials, self.notes.metric)
+        except (ValueError, NotImplementedError, ArithmeticError):
+            return math.nan, math.nan
 
     @property
     def has_settled(self) -> bool:

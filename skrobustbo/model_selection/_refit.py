@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from skrobustbo._names import shown
-from skrobustbo._trials import Evaluation
 from skrobustbo.evaluation import FoldEffects
 from skrobustbo.model_selection._default import DEFAULT
 
@@ -267,9 +266,3 @@ def standard_error(scores: Any) -> float:
     _, exponent = np.frexp(np.abs(scores).max())
     error = np.std(np.ldexp(scores, -exponent), ddof=1) / np.sqrt(n)
     return float(np.ldexp(error, exponent))
-
-
-def best_standard_error(trials: Sequence[Evaluation], metric: str | None) -> float:
-    """Return the standard error of the best mean score; nan for a single fold."""
-    means = [trial.mean_score(metric) for trial in trials]
-    return standard_error(trials[int(np.nanargmax(means))].scores(metric))

@@ -16,7 +16,7 @@ from skrobustbo._trials import rounding
 from skrobustbo.model_selection._default import default_among
 from skrobustbo.model_selection._ends import ENDS
 from skrobustbo.model_selection._failures import FRAME
-from skrobustbo.model_selection._findings import Edge, Findings
+from skrobustbo.model_selection._findings import AHEAD, Edge, Findings
 from skrobustbo.model_selection._settings import resource_of
 from skrobustbo.model_selection._softly import Attempt
 from skrobustbo.space import Space, constants
@@ -155,6 +155,9 @@ def _model(found: Findings) -> Iterator[str]:
     left = found.left_to_gain
     if left is not None:
         yield f"at most {left:.2g} is left to gain in this space (regret_bound)"
+    gain, noise = found.prospects
+    if math.isfinite(gain):
+        yield f"{AHEAD} more candidates: expected gain {gain:.2g}; noise {noise:.2g}"
     side_by_side, labels = found.last_models
     if labels:
         says = "surviving" if side_by_side else "used last"
