@@ -1,45 +1,60 @@
 """How often ``tol="noise"`` stops a search too soon, on ten ordinary tunings.
 
-    python benchmarks/studies/noise_stop.py --out noise_stop.csv
+    python benchmarks/studies/noise_stop.py --seeds 0-19 --out noise_stop.csv
 
-Each search runs with ``tol="noise"`` until it stops by itself, or to its budget. Then
-its checkpoint is continued with ``tol=0``, the same policy, to the full budget.
+Each search runs to its budget with the default policy and no tolerance. The same
+candidates with the same scores then go through a search with ``tol="noise"``, which
+ends where it would have ended.
 
-A stop is *false* when the continuation improves the best mean score by more than one
-standard error: that of the mean score, over its folds, of the candidate that was best
-at the stop.
+The best candidate at that end and the best one of the whole search are scored on other
+splits: the mean of ten cross-validations. What the end has cost is the difference. A
+stop is *false* when that is more than the noise which the stop went by, the paired
+standard error of two candidates. The report also counts the costs of more than a paired
+standard error that goes by the better half of the candidates only. It is smaller where
+these are nearly the same.
 
 The tunings are those of ``racing_tunings.py`` on data that scikit-learn carries. The
 hyperparameter tables have no scores of folds, so they have no such error. Searches that
-the csv file holds already are not made again.
+the csv file holds already are not made again. Those in the folder of checkpoints are
+read from there.
 """
 
 import argparse
-import tempfile
+import math
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
+from scipy.stats import binomtest
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 import shared
 from lines import completed
 from racing_tunings import TUNINGS
 from skrobustbo import RobustBayesSearchCV
-from skrobustbo.policies import RobustUCB
+from skrobustbo.checkpoint import Journal
+from skrobustbo.evaluation import Stops
+from skrobustbo.evaluation._racing import FoldEffects
+from skrobustbo.model_selection._findings import prospects
+from skrobustbo.model_selection._preparing import prepared
 from skrobustbo_benchmarks._args import CommandError, positive_int, seed_list
 from skrobustbo_benchmarks._report import table
 
 ORDINARY = [name for name in TUNINGS if name != "mnist"]
+#: Cross-validations by which two candidates are compared, and the first of their seeds.
+N_FRESH, FRESH = 10, 10_000
+#: The share of false stops that is asked for, and what shows that there are more.
+SHARE, LEVEL = 0.05, 0.05
 HEADER = (
     "tuning",
     "searches",
     "stopped",
     "candidates at the stop",
-    "largest improvement, s.e.",
+    "cost of the stop, noise",
     "false stops",
 )
 
@@ -57,9 +72,10 @@ class Key(NamedTuple):
 COLUMNS = Key.__annotations__ | {
     "reason": str,  # why the search with tol="noise" ended
     "n_stop": int,  # its candidates
-    "best_stop": float,  # its best mean score
-    "error": float,  # the standard error of that one
-    "best_full": float,  # the best mean score of the continuation
+    "gain": float,  # what more candidates were expected to gain at the end
+    "noise": float,  # what that is compared with
+    "half": float,  # the paired standard error by the better half of the candidates
+    "cost": float,  # how much better the best one of the whole search is
 }
 
 
@@ -70,8 +86,9 @@ def build_parser():
     add("--out", type=Path, required=True, metavar="CSV", help="file of results")
     add("--tunings", nargs="+", default=ORDINARY, metavar="NAME", help="default: all")
     add("--seeds", type=seed_list, default="0-2", help="0-2 or 0,3 (default 0-2)")
-    add("--n-iter", type=positive_int, default=50, metavar="N", help="full budget")
+    add("--n-iter", type=positive_int, default=100, metavar="N", help="full budget")
     add("--cv", type=positive_int, default=5, metavar="K", help="folds")
+    add("--checkpoints", type=Path, metavar="FOLDER", help="where to keep searches")
     add("--jobs", type=positive_int, default=1, metavar="N", help="searches at a time")
     return parser
 
@@ -88,55 +105,104 @@ def main(args):
         for seed in args.seeds
         for name in args.tunings
     ]
-    lines = completed(args.out, COLUMNS, keys, searched, args.jobs)
+    make = partial(searched, folder=args.checkpoints)
+    lines = completed(args.out, COLUMNS, keys, make, args.jobs)
     lines = lines.set_index(list(Key._fields)).loc[[tuple(key) for key in keys]]
     print(report(lines.reset_index()))
 
 
-def searched(key):
-    """Return how a search stopped, and what its continuation found."""
-    data, estimator, space, scoring = TUNINGS[key.tuning]
+def search_of(key, **settings):
+    """Return a search of a tuning."""
+    _, estimator, space, scoring = TUNINGS[key.tuning]
+    return RobustBayesSearchCV(
+        estimator,
+        space,
+        n_iter=key.n_iter,
+        include_default=False,
+        scoring=scoring,
+        cv=splitter(estimator, key.n_splits, key.seed),
+        random_state=key.seed,
+        refit=False,
+        **settings,
+    )
+
+
+def splitter(estimator, n_splits, seed):
+    """Return what draws the splits."""
     kind = StratifiedKFold if is_classifier(estimator) else KFold
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    return kind(n_splits, shuffle=True, random_state=seed)
+
+
+def searched(key, folder=None):
+    """Return where a search stops, and what that has cost."""
+    X, y = TUNINGS[key.tuning][0]()
+    path = None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / ("-".join(map(str, key)) + ".ckpt")
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        search = RobustBayesSearchCV(
-            estimator,
-            space,
-            n_iter=key.n_iter,
-            include_default=False,
-            tol="noise",
-            policy=RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0),
-            scoring=scoring,
-            cv=kind(key.n_splits, shuffle=True, random_state=key.seed),
-            checkpoint=Path(folder) / "search.ckpt",
-            random_state=key.seed,
-            refit=False,
-        ).fit(*data())
-        at_stop = {
-            "reason": search.stop_reason_,
-            "n_stop": search.n_iter_,
-            "best_stop": search.best_score_,
-            "error": standard_error(search),
-        }
-        search.set_params(tol=0.0).fit(*data())
-    return {**at_stop, "best_full": search.best_score_}
+        whole = search_of(key, checkpoint=path).fit(X, y)
+        trials = whole._notes.trials
+        source = stopped(search_of(key, tol="noise"), trials, X=X, y=y)
+        so_far = source.trials
+        gain, noise = prospects(source.optimizer, so_far, None)
+        folds = FoldEffects.of(np.array([each.scores(None) for each in so_far]))
+        cost = cost_of(key, best_of(so_far).params, best_of(trials).params, X, y)
+    return {
+        "reason": source.reason,
+        "n_stop": len(so_far),
+        "gain": gain,
+        "noise": noise,
+        "half": math.nan if folds is None else math.sqrt(2) * folds.standard_error,
+        "cost": cost,
+    }
 
 
-def standard_error(search):
-    """Return the standard error of the best candidate's mean score over its folds."""
-    results, k = search.cv_results_, search.n_splits_
-    scores = [results[f"split{i}_test_score"][search.best_index_] for i in range(k)]
-    return float(np.std(scores, ddof=1) / np.sqrt(k))
+def stopped(search, trials, **data):
+    """Return the source of a search at its end, if candidates score as these did."""
+    source = prepared(search, Journal(), data, search.n_iter, Stops())
+    for trial in trials:
+        asked = source.next_round()
+        if not asked:
+            break
+        assert asked[0].params == trial.params
+        asked[0].folds = trial.folds
+        source.tell(asked[0])
+    return source
+
+
+def best_of(trials):
+    """Return the trial with the highest mean score."""
+    means = [trial.mean_score(None) for trial in trials]
+    return trials[int(np.nanargmax(means))]
+
+
+def cost_of(key, params, best, X, y):
+    """Return how much better the best is on splits that no search has seen."""
+    _, estimator, _, scoring = TUNINGS[key.tuning]
+    if params == best:
+        return 0.0
+    means = []
+    for each in (best, params):
+        made = clone(estimator).set_params(**clone(each, safe=False))
+        scores = [
+            cross_val_score(
+                made, X, y, scoring=scoring, cv=splitter(made, key.n_splits, FRESH + i)
+            )
+            for i in range(N_FRESH)
+        ]
+        means.append(np.mean(scores))
+    return float(means[0] - means[1])
 
 
 def verdicts(lines):
-    """Return lines with whether each search stopped, its improvement and verdict."""
+    """Return lines with whether each search stopped, its cost in noise and verdict."""
     stopped = lines["reason"] == "tol"
-    gain = lines["best_full"] - lines["best_stop"]
-    false = stopped & (gain > lines["error"])
-    # All folds of the best may be equal: then any improvement is large.
-    errors = np.where(gain > 0, gain / lines["error"].clip(lower=1e-300), 0.0)
-    return lines.assign(stopped=stopped, errors=errors, false=false)
+    false = stopped & (lines["cost"] > lines["noise"])
+    return lines.assign(
+        stopped=stopped, ratio=lines["cost"] / lines["noise"], false=false
+    )
 
 
 def report(lines):
@@ -144,22 +210,41 @@ def report(lines):
     judged = verdicts(lines)
     rows = [_row(name, part) for name, part in judged.groupby("tuning", sort=False)]
     rows.append(_row("all", judged))
-    n, n_stops, n_false = len(judged), judged["stopped"].sum(), judged["false"].sum()
+    n_iter, stops = judged["n_iter"].iloc[0], judged[judged["stopped"]]
+    half = -(-n_iter // 2)
+    n_early = int((stops["n_stop"] < half).sum())
     return (
-        f"{table(HEADER, rows)}\n\n{n_stops} of {n} searches stopped before "
-        f"{judged['n_iter'].iloc[0]} candidates; {n_false} of these stops were false."
+        f"{table(HEADER, rows)}\n\n"
+        f"{len(stops)} of {len(judged)} searches stopped before {n_iter} candidates, "
+        f"{n_early} of them before {half}.\n"
+        f"{_said(int(stops['false'].sum()), len(stops))} by the noise that they went "
+        f"by.\n{_said(int((stops['cost'] > stops['half']).sum()), len(stops))} by the "
+        "error of the better half."
+    )
+
+
+def _said(n, n_stops):
+    """Return how many stops are false, and whether that shows too large a share."""
+    if not n_stops:
+        return "There are no stops to judge"
+    p = binomtest(n, n_stops, SHARE, alternative="greater").pvalue
+    shown = "is" if p <= LEVEL else "is not"
+    return (
+        f"{n} of {n_stops} stops were false: a share above {SHARE:.0%} {shown} shown "
+        f"(p = {p:.2g})"
     )
 
 
 def _row(name, part):
     stops = part[part["stopped"]]
-    counts, largest = "-", "-"
+    counts, costs = "-", "-"
     if len(stops):
         least, middle, most = np.percentile(stops["n_stop"], (0, 50, 100))
         counts = f"{middle:.0f} ({least:.0f} to {most:.0f})"
-        largest = f"{stops['errors'].max():.2f}"
+        least, middle, most = np.percentile(stops["ratio"], (0, 50, 100))
+        costs = f"{middle:.2f} ({least:.2f} to {most:.2f})"
     n_false = str(int(part["false"].sum()))
-    return name, str(len(part)), str(len(stops)), counts, largest, n_false
+    return name, str(len(part)), str(len(stops)), counts, costs, n_false
 
 
 if __name__ == "__main__":
