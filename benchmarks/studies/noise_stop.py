@@ -9,9 +9,7 @@ ends where it would have ended.
 The best candidate at that end and the best one of the whole search are scored on other
 splits: the mean of ten cross-validations. What the end has cost is the difference. A
 stop is *false* when that is more than the noise which the stop went by, the paired
-standard error of two candidates. The report also counts the costs of more than a paired
-standard error that goes by the better half of the candidates only. It is smaller where
-these are nearly the same.
+standard error of two candidates in the search.
 
 The tunings are those of ``racing_tunings.py`` on data that scikit-learn carries. The
 hyperparameter tables have no scores of folds, so they have no such error. Searches that
@@ -20,7 +18,6 @@ read from there.
 """
 
 import argparse
-import math
 import warnings
 from functools import partial
 from pathlib import Path
@@ -38,7 +35,6 @@ from racing_tunings import TUNINGS
 from skrobustbo import RobustBayesSearchCV
 from skrobustbo.checkpoint import Journal
 from skrobustbo.evaluation import Stops
-from skrobustbo.evaluation._racing import FoldEffects
 from skrobustbo.model_selection._findings import prospects
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo_benchmarks._args import CommandError, positive_int, seed_list
@@ -74,7 +70,6 @@ COLUMNS = Key.__annotations__ | {
     "n_stop": int,  # its candidates
     "gain": float,  # what more candidates were expected to gain at the end
     "noise": float,  # what that is compared with
-    "half": float,  # the paired standard error by the better half of the candidates
     "cost": float,  # how much better the best one of the whole search is
 }
 
@@ -147,14 +142,12 @@ def searched(key, folder=None):
         source = stopped(search_of(key, tol="noise"), trials, X=X, y=y)
         so_far = source.trials
         gain, noise = prospects(source.optimizer, so_far, None)
-        folds = FoldEffects.of(np.array([each.scores(None) for each in so_far]))
         cost = cost_of(key, best_of(so_far).params, best_of(trials).params, X, y)
     return {
         "reason": source.reason,
         "n_stop": len(so_far),
         "gain": gain,
         "noise": noise,
-        "half": math.nan if folds is None else math.sqrt(2) * folds.standard_error,
         "cost": cost,
     }
 
@@ -217,21 +210,19 @@ def report(lines):
         f"{table(HEADER, rows)}\n\n"
         f"{len(stops)} of {len(judged)} searches stopped before {n_iter} candidates, "
         f"{n_early} of them before {half}.\n"
-        f"{_said(int(stops['false'].sum()), len(stops))} by the noise that they went "
-        f"by.\n{_said(int((stops['cost'] > stops['half']).sum()), len(stops))} by the "
-        "error of the better half."
+        f"{_said(int(stops['false'].sum()), len(stops))}"
     )
 
 
 def _said(n, n_stops):
     """Return how many stops are false, and whether that shows too large a share."""
     if not n_stops:
-        return "There are no stops to judge"
+        return "There are no stops to judge."
     p = binomtest(n, n_stops, SHARE, alternative="greater").pvalue
     shown = "is" if p <= LEVEL else "is not"
     return (
         f"{n} of {n_stops} stops were false: a share above {SHARE:.0%} {shown} shown "
-        f"(p = {p:.2g})"
+        f"(p = {p:.2g})."
     )
 
 

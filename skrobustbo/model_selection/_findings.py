@@ -14,6 +14,7 @@ from scipy.stats import f, rankdata, t
 
 from skrobustbo._trials import Evaluation, is_constant, rounding
 from skrobustbo.acquisition import distances
+from skrobustbo.evaluation import FoldEffects
 from skrobustbo.model_selection._failures import Outcome
 from skrobustbo.model_selection._limits import goes_on, largest_of
 from skrobustbo.model_selection._refit import standard_error
@@ -77,10 +78,10 @@ def prospects(
     folds. Both are nan if it is not known.
     """
     whole = [trial for trial in trials if math.isfinite(trial.mean_score(metric))]
-    scores = np.array([trial.scores(metric) for trial in whole], ndmin=2)
-    error = noise_of(scores, last_initial(t.said["label"] for t in whole)).error
-    if error <= rounding(float(np.abs(scores).max(initial=0.0))):
+    folds = FoldEffects.of(np.array([trial.scores(metric) for trial in whole], ndmin=2))
+    if folds is None:
         return math.nan, math.nan
+    error = folds.standard_error
     return optimizer.expected_gain(AHEAD, noise=error), math.sqrt(2) * error
 
 

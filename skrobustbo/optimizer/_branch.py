@@ -319,7 +319,7 @@ class Branch:
         )
 
     def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
-        """Return what the plausible models expect of `n` points, None without a model.
+        """Return what models of all of it expect of `n` points, None without a model.
 
         The values have errors of standard deviation `noise`.
         """
@@ -333,8 +333,8 @@ class Branch:
         X = rng.permutation(X[[x.tobytes() not in told for x in X]])[:MOST_POINTS]
         # Rows are draws, so that more points are chosen besides the same ones.
         normals = rng.standard_normal((DRAWS + min(n, MOST_POINTS), len(X) + 1)).T
-        plausible = self.policy.plausible(self.state, models)
-        return [outlook(models[each], models, X, normals) for each in plausible]
+        spanning = self.policy.spanning(self.state, models)
+        return [outlook(models[each], models, X, normals) for each in spanning]
 
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:
         """Return mean and deviation of the objective at a point, before it is told.

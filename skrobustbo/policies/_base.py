@@ -300,6 +300,13 @@ class Policy(BaseEstimator):
         """Return those of the models in use: by default of the plausible ones."""
         return [models[candidate] for candidate in self.plausible(state, models)]
 
+    def spanning(self, state: Any, models: Models) -> list[Candidate]:
+        """Return the models that tell what is left to gain in the whole space.
+
+        By default, these are the plausible ones.
+        """
+        return self.plausible(state, models)
+
     @property
     def norm_bounded(self) -> bool:
         """Whether objectives are assumed to be within a model's norm bound.

@@ -124,11 +124,14 @@ class Step:
         return Query(x, posterior.candidate, expected_gain(posterior, x, reached))
 
 
-def in_use(
+def of_space(
     policy: MapPolicy, models: Models, fit: Estimate, scale: Spacing
 ) -> list[Candidate]:
-    """Return the models of the levels, including that of a climb."""
+    """Return the models of the levels that look at the whole space."""
     divisors = sorted({1.0, 1.0 if scale.fills else scale.divisor(fit["theta"])})
-    of_estimate = [policy.model(models, fit, each) for each in divisors]
-    radius = radius_of_box(scale.spacing)
-    return [*of_estimate, model_of_box(policy.base_kernel(), models, radius)]
+    return [policy.model(models, fit, each) for each in divisors]
+
+
+def of_climb(policy: MapPolicy, models: Models, scale: Spacing) -> Candidate:
+    """Return the model of a climb."""
+    return model_of_box(policy.base_kernel(), models, radius_of_box(scale.spacing))

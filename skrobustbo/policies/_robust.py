@@ -23,13 +23,14 @@ from skrobustbo.policies._levels import (
     SHORTER,
     Spacing,
     Step,
-    in_use,
+    of_climb,
+    of_space,
 )
 from skrobustbo.policies._map_estimate import MapPolicy
 from skrobustbo.policies._models import metadata_of
 from skrobustbo.policies._robust_state import Estimate, LevelMetadata, RobustState
 from skrobustbo.policies._settings import settings
-from skrobustbo.surrogate import Models, Posterior
+from skrobustbo.surrogate import Candidate, Models, Posterior
 
 
 @settings
@@ -183,7 +184,18 @@ class RobustUCB(MapPolicy, name="robust"):
         """Return the posteriors of the levels in use."""
         fit = self.latest(state, models, (), compressed=False)
         scale = Spacing.of(state.n_parameters, models.horizon, models.n)
-        return [models[each] for each in in_use(self, models, fit, scale)]
+        climb = of_climb(self, models, scale)
+        return [models[each] for each in (*of_space(self, models, fit, scale), climb)]
+
+    def spanning(self, state: RobustState, models: Models) -> list[Candidate]:
+        """Return the models of the levels that look at the whole space.
+
+        The length scales of a climb are as short as the distance of the planned points:
+        with them, there would be a gain to expect wherever no point is.
+        """
+        fit = self.estimate(state.fits[False], models)
+        scale = Spacing.of(state.n_parameters, models.horizon, models.n)
+        return of_space(self, models, fit, scale)
 
     def consistent(
         self, state: RobustState, pending: Pending, setup: Setup, n_told: int
