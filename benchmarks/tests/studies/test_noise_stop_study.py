@@ -7,53 +7,79 @@ import pytest
 
 import noise_stop
 import shared
-from noise_stop import COLUMNS, ORDINARY, Key, report, searched, verdicts
+from noise_stop import COLUMNS, ORDINARY, Key, report, search_of, searched, verdicts
+from racing_tunings import TUNINGS
 
 
 def lines(*rows):
     """Return lines of a file, but for the settings of its searches."""
-    columns = ["tuning", "reason", "n_stop", "best_stop", "error", "best_full"]
+    columns = ["tuning", "reason", "n_stop", "noise", "cost"]
     table = pd.DataFrame(rows, columns=columns)
-    return table.assign(n_iter=50, n_splits=5, seed=range(len(rows)))
+    return table.assign(n_iter=60, n_splits=5, seed=range(len(rows)), gain=0.0)
 
 
-def test_a_stop_is_false_if_more_than_an_error_was_left():
+def test_a_stop_is_false_if_it_cost_more_than_noise():
     judged = verdicts(
         lines(
-            ("a", "tol", 20, 0.5, 0.1, 0.59),
-            ("a", "tol", 30, 0.5, 0.1, 0.61),
-            ("b", "n_iter", 50, 0.5, 0.1, 0.9),  # it did not stop
-            ("b", "tol", 20, 0.5, 0.0, 0.5),
-            ("b", "tol", 20, 0.5, 0.0, 0.51),  # any improvement is more than no error
+            ("a", "tol", 20, 0.1, 0.09),
+            ("a", "tol", 30, 0.1, 0.11),
+            ("b", "n_iter", 60, 0.1, 0.4),  # it did not stop
+            ("b", "tol", 20, 0.1, -0.4),
         )
     )
-    assert judged["false"].tolist() == [False, True, False, False, True]
-    assert judged["stopped"].tolist() == [True, True, False, True, True]
-    assert judged["errors"][:2].tolist() == pytest.approx([0.9, 1.1])
+    assert judged["false"].tolist() == [False, True, False, False]
+    assert judged["stopped"].tolist() == [True, True, False, True]
+    assert judged["ratio"][:2].tolist() == pytest.approx([0.9, 1.1])
 
 
 def test_the_report_counts():
     said = report(
         lines(
-            ("a", "tol", 20, 0.5, 0.1, 0.59),
-            ("a", "tol", 30, 0.5, 0.1, 0.62),
-            ("b", "n_iter", 50, 0.5, 0.1, 0.5),
+            ("a", "tol", 20, 0.1, 0.09),
+            ("a", "tol", 30, 0.1, 0.12),
+            ("b", "n_iter", 60, 0.1, 0.0),
         )
     ).splitlines()
-    assert said[2] == "| a | 2 | 2 | 25 (20 to 30) | 1.20 | 1 |"
+    assert said[2] == "| a | 2 | 2 | 25 (20 to 30) | 1.05 (0.90 to 1.20) | 1 |"
     assert said[3] == "| b | 1 | 0 | - | - | 0 |"
-    assert said[4] == "| all | 3 | 2 | 25 (20 to 30) | 1.20 | 1 |"
-    assert said[-1] == (
-        "2 of 3 searches stopped before 50 candidates; 1 of these stops were false."
-    )
+    assert said[4] == "| all | 3 | 2 | 25 (20 to 30) | 1.05 (0.90 to 1.20) | 1 |"
+    assert said[-2:] == [
+        "2 of 3 searches stopped before 60 candidates, 1 of them before 30.",
+        # 1 - 0.95**2 = 0.0975
+        "1 of 2 stops were false: a share above 5% is not shown (p = 0.098).",
+    ]
 
 
-def test_a_search_goes_on_after_its_stop():
-    line = searched(Key("enet-diabetes", 40, 3, 0))
+@pytest.mark.parametrize(("n_false", "shown"), [(2, "is not shown"), (3, "is shown")])
+def test_a_share_is_too_large_only_if_that_is_shown(n_false, shown):
+    rows = [("a", "tol", 20, 0.1, 0.2 * (i < n_false)) for i in range(16)]
+    assert f"a share above 5% {shown}" in report(lines(*rows))
+
+
+def test_there_may_be_no_stop():
+    assert report(lines(("a", "n_iter", 60, 0.1, 0.0))).endswith("no stops to judge.")
+
+
+def test_a_search_stops_where_it_would_have_stopped(tmp_path):
+    key = Key("enet-diabetes", 30, 3, 0)
+    line = searched(key, tmp_path)
+    assert (tmp_path / "enet-diabetes-30-3-0.ckpt").exists()
     assert line["reason"] == "tol"
-    assert line["n_stop"] < 40
-    assert line["best_full"] >= line["best_stop"]
-    assert line["error"] > 0
+    assert line["n_stop"] < 30
+    assert line["gain"] <= line["noise"]
+    assert searched(key, tmp_path) == line
+    real = search_of(key, tol="noise").fit(*TUNINGS["enet-diabetes"][0]())
+    assert (real.stop_reason_, real.n_iter_) == ("tol", line["n_stop"])
+
+
+def test_a_cost_is_that_of_other_splits():
+    key = Key("enet-diabetes", 30, 3, 0)
+    data = TUNINGS["enet-diabetes"][0]()
+    good, bad = ({"fit__alpha": a, "fit__l1_ratio": 0.5} for a in (0.1, 10.0))
+    cost = noise_stop.cost_of(key, bad, good, *data)
+    assert cost > 0.1
+    assert noise_stop.cost_of(key, good, bad, *data) == -cost
+    assert noise_stop.cost_of(key, good, dict(good), *data) == 0.0
 
 
 @pytest.fixture
@@ -61,9 +87,9 @@ def made(monkeypatch):
     """Make up the searches; the keys asked for, in this list."""
     keys = []
 
-    def search(key):
+    def search(key, folder=None):
         keys.append(key)
-        return dict(zip(list(COLUMNS)[4:], ("tol", 9, 0.5, 0.1, 0.6), strict=True))
+        return dict(zip(list(COLUMNS)[4:], ("tol", 9, 0.05, 0.1, 0.2), strict=True))
 
     monkeypatch.setattr(noise_stop, "searched", search)
     return keys
@@ -77,7 +103,7 @@ def command(path, *more):
 def test_the_command_reports_and_goes_on(tmp_path, made, capsys):
     path = tmp_path / "n.csv"
     assert command(path, "--tunings", "svm-digits") == 0
-    assert made == [Key("svm-digits", 50, 5, seed) for seed in (0, 1)]
+    assert made == [Key("svm-digits", 100, 5, seed) for seed in (0, 1)]
     assert command(path) == 0
     assert len(made) == 2 * len(ORDINARY) == 20
     assert "20 of 20 searches stopped" in capsys.readouterr().out
