@@ -124,11 +124,13 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         is killed and counts as failed. Folds then run in separate worker processes,
         even with one job, on this machine or on a Dask cluster.
     tol : float or "noise", default=None
-        End the search when `optimizer_.regret_bound()`, the most that is left to gain
-        under the policy's assumptions, is at most `tol`, in score units. "noise" uses
-        the standard error of the best candidate's mean score. Under
-        ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, the bound falls
-        sooner than under "robust".
+        "noise": end the search when 20 more candidates are expected to gain no more
+        than the standard error of the difference of two mean scores on the same folds,
+        but not before there are ten candidates for each parameter. The report says both
+        numbers. A number: end the search when `optimizer_.regret_bound()`, the most
+        that is left to gain under the policy's assumptions, is at most `tol`, in score
+        units. Under ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, this
+        bound falls sooner than under "robust".
     checkpoint : str or path, default=None
         File that stores the progress of the search: splits, seed, candidates and the
         results of every fold, as soon as they are available. After an interruption or a
