@@ -25,8 +25,9 @@ ENDS = {
 
 #: Multiple of the tolerance from which on what is left to gain counts as near it.
 _NEAR = 2.0
-#: Candidates for each parameter that a search has before it ends by its noise. By then,
-#: enough of them have been chosen for their distance from others.
+#: Candidates for each parameter that a search has before it ends by its noise. The
+#: initial design has a fifth of them, and the levels of the default policy, filling
+#: among them, have had their first turns.
 _SPREAD = 10
 
 

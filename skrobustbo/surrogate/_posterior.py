@@ -363,10 +363,6 @@ class PresentPosterior(Posterior):
         """Return mean and deviation at `Z`, shape (m, n_columns), now."""
         return super().predict(self._at_present(Z))
 
-    def draws(self, Z: Array, normals: Array) -> Array:
-        """Return joint draws of the values at `Z`, shape (m, n_columns), now."""
-        return super().draws(self._at_present(Z), normals)
-
     def told_deviation(self, x: Array) -> float:
         """Return the deviation at one point now, pending points left out."""
         return super().told_deviation(np.append(x, self.now))

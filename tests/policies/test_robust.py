@@ -286,6 +286,20 @@ def test_shorter_length_scales_reach_what_the_budget_resolves():
     assert Spacing.of(1, None, 200).divisor([1.0]) == pytest.approx(200)
 
 
+@pytest.mark.parametrize(("d", "horizon", "n"), [(2, 100, 1), (4, 50, 2)])
+def test_what_is_left_to_gain_is_told_without_the_model_of_a_climb(d, horizon, n):
+    """A model of shorter length scales counts where it takes turns."""
+    space = {f"x{i}": Real(0, 1) for i in range(d)}
+    optimizer = Optimizer(space, horizon=horizon, random_state=0)
+    run(optimizer, 14, lambda p: -sum(value**2 for value in p.values()))
+    models = inside.models(optimizer, pending=False)
+    spanning = optimizer.policy.spanning(inside.state(optimizer), models)
+    posteriors = optimizer.policy.posteriors(inside.state(optimizer), models)
+    assert len(spanning) == n
+    labels = [each.candidate.label for each in posteriors]
+    assert labels == [*(each.label for each in spanning), "climb"]
+
+
 def test_a_level_that_passed_rests_for_a_step():
     policy, state = RobustUCB(normalize_y=False), RobustState(2, [0] * 4)
     policy.learn(state, metadata_of(FILL, passed=[MODEL, CLIMB]), Told([0.0, 1.0, 0.5]))

@@ -49,6 +49,30 @@ def test_posterior_is_scikit_learns(way):
     assert posterior.information_gain == pytest.approx(gain)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_further_errors_add_up_in_variance(known):
+    X, z, stds = made()
+    found = models(X, z, stds if known else None).with_errors(0.7)
+    stds = np.hypot(stds if known else 0.0, np.full(len(X), 0.7))
+    gpr, Z = reference(X, z, stds), np.random.default_rng(1).random((20, 2))
+    predicted = found[Candidate(KERNEL)].predict(Z)
+    for mine, theirs in zip(predicted, gpr.predict(Z, True), strict=True):
+        assert mine == pytest.approx(theirs)
+
+
+def test_draws_have_the_moments_of_the_posterior():
+    X, z, stds = made()
+    posterior, gpr = models(X, z, stds)[Candidate(KERNEL)], reference(X, z, stds)
+    Z = np.random.default_rng(1).random((6, 2))
+    Z[5] = Z[4]  # a singular covariance
+    mean, covariance = gpr.predict(Z, return_cov=True)
+    # Draws are a matrix times the given numbers, which must be a root of it.
+    at_zero = posterior.draws(Z, np.zeros((6, 1)))[:, 0]
+    assert at_zero == pytest.approx(mean)
+    root = posterior.draws(Z, np.eye(6)) - at_zero[:, None]
+    assert root @ root.T == pytest.approx(covariance, abs=2e-8)
+
+
 def test_residuals_are_those_of_leaving_one_out():
     X, z, stds = made()
     posterior = models(X, z, stds)[Candidate(KERNEL)]
