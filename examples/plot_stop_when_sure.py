@@ -3,10 +3,11 @@
 Stop when there is little to gain
 =================================
 
-How many candidates are enough? With ``tol``, the search ends when an upper bound on the
-remaining gain has fallen to ``tol``. The bound holds with a probability of 95 % under
-the policy's assumptions. It is a statement about the whole space, not a guess from the
-last few scores.
+How many candidates are enough? With a number as ``tol``, the search ends when an upper
+bound on the remaining gain has fallen to ``tol``. The bound holds with a probability of
+95 % under the policy's assumptions. It is a statement about the whole space, not a
+guess from the last few scores. With ``tol="noise"``, the search ends sooner, when more
+candidates are not expected to gain more than noise: see :doc:`the guide </stopping>`.
 """
 
 # %%
