@@ -319,9 +319,9 @@ class Branch:
         )
 
     def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
-        """Return what models of all of it expect of `n` points, None without a model.
+        """Return what models of the whole branch expect of `n` points.
 
-        The values have errors of standard deviation `noise`.
+        The values have errors of standard deviation `noise`. None without a model.
         """
         if self.state is None or not len(self.history):
             return None

@@ -1,4 +1,4 @@
-"""What a few more evaluations are expected to gain, under models that may be right."""
+"""What a few more evaluations are expected to gain, under models of the whole space."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def expected_gain(branches: Sequence[Sequence[Outlook]]) -> float:
     Parameters
     ----------
     branches : list of list of Outlook
-        For each branch those of the models that may be right.
+        For each branch those of its models.
     """
     reached = [min(float(each.best.mean()) for each in models) for models in branches]
     total = 0.0

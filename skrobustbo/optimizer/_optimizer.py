@@ -618,8 +618,10 @@ class Optimizer:
     def expected_gain(self, n: int = 20, *, noise: float = 0.0) -> float:
         """Return by how much `n` more candidates are expected to raise the best value.
 
-        It is the expectation under the least favourable of the models of which one is
-        assumed to be right, as for `regret_bound`. A true value counts, without noise.
+        It is the expectation of the true value, without noise, under the least
+        favourable of the models of the whole space. These are the surviving models, or
+        the one with MAP length scales. For "robust", a model with shorter length scales
+        counts as well where the policy uses one.
 
         Parameters
         ----------
@@ -646,11 +648,12 @@ class Optimizer:
         Notes
         -----
         Each of the `n` candidates is the maximiser of a function drawn from the model,
-        over a sample of the space and of points near the best one. Their highest value,
-        minus that of the best point told, is averaged over other functions. A search
-        that learns from each candidate may gain more. The gains of several branches are
-        added up, each with `n` candidates. The result depends on the seed and on the
-        values told. It does not change what is asked next.
+        over a sample of the space and of points near the best one. Other draws tell by
+        how much the best of them is higher than the best point told; the result is the
+        mean. A search that learns from each candidate may gain more. With several
+        branches, each has `n` candidates, and their gains are added up. The draws
+        depend on the seed and on how many points have been asked. They do not change
+        what is asked next.
 
         Examples
         --------
