@@ -26,9 +26,9 @@ ENDS = {
 #: Multiple of the tolerance from which on what is left to gain counts as near it.
 _NEAR = 2.0
 #: Candidates for each parameter that a search has before it ends by its noise. The
-#: initial design has a fifth of them, and the levels of the default policy, filling
-#: among them, have had their first turns.
-_SPREAD = 10
+#: initial design has a seventh of them, and the levels of the default policy, filling
+#: among them, have had several turns.
+_SPREAD = 15
 
 
 def check_tol(search: Search, policy: Policy) -> None:
