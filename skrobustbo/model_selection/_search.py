@@ -126,7 +126,7 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     tol : float or "noise", default=None
         "noise": end the search when 20 more candidates are expected to gain no more
         than the standard error of the difference of two mean scores on the same folds,
-        but not before there are ten candidates for each parameter. The report says both
+        but not before there are 15 candidates for each parameter. The report says both
         numbers. A number: end the search when `optimizer_.regret_bound()`, the most
         that is left to gain under the policy's assumptions, is at most `tol`, in score
         units. Under ``RobustUCB(weights=(1, 0.5, 0.1, 0.3), min_improvement=0)``, this

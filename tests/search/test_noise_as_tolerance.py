@@ -36,7 +36,7 @@ def ended():
 
 def test_a_search_ends_when_more_candidates_would_gain_less_than_noise(ended):
     assert ended.stop_reason_ == "tol"
-    assert 10 < ended.n_iter_ < 40
+    assert 15 < ended.n_iter_ < 40
     gain, noise = prospects(ended.optimizer_, ended._notes.trials, None)
     assert gain <= noise
     scores = np.array([ended.cv_results_[f"split{k}_test_score"] for k in range(4)])
@@ -55,7 +55,7 @@ def test_it_does_not_end_before(ended):
         asked.folds = next(candidates).folds
         source.tell(asked)
         gain, noise = prospects(source.optimizer, source.trials, None)
-        met.append(len(source.trials) >= 10 and gain <= noise)
+        met.append(len(source.trials) >= 15 and gain <= noise)
     assert met == [False] * (ended.n_iter_ - 1) + [True]
     assert [t.params for t in source.trials] == ended.cv_results_["params"]
 
@@ -72,7 +72,7 @@ class Interrupted(Wavy):
         return super().fit(X, y)
 
 
-@pytest.mark.parametrize("n_fits", [9, 4 * 10 + 1])
+@pytest.mark.parametrize("n_fits", [9, 4 * 14 + 1])
 def test_an_interruption_does_not_move_the_end(n_fits, tmp_path, monkeypatch):
     plain = search(Interrupted()).fit(X, y)
     monkeypatch.setattr(Interrupted, "left", n_fits)
@@ -93,7 +93,7 @@ class Shifted(Fake):
 
 @pytest.mark.parametrize("estimator", [Fake(), Shifted()])
 def test_what_all_candidates_share_is_no_noise(estimator):
-    found = search(estimator, n_iter=14).fit(X, y)
+    found = search(estimator, n_iter=18).fit(X, y)
     assert found.stop_reason_ == "n_iter"
     assert np.isnan(prospects(found.optimizer_, found._notes.trials, None)).all()
     assert "expected gain" not in found.report()
@@ -101,7 +101,7 @@ def test_what_all_candidates_share_is_no_noise(estimator):
 
 def test_a_single_fold_tells_no_noise():
     fold = [(np.arange(100), np.arange(100, 150))]
-    assert search(n_iter=14, cv=fold).fit(X, y).stop_reason_ == "n_iter"
+    assert search(n_iter=18, cv=fold).fit(X, y).stop_reason_ == "n_iter"
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
@@ -123,9 +123,9 @@ class Flat(Noisy):
 @pytest.mark.parametrize(
     ("space", "n"),
     [
-        ({"a": Real(-1, 1)}, 10),
-        ({"a": Real(-1, 1), "b": Real(-1, 1), "c": [0]}, 20),
-        ([{"a": Real(-1, 1), "c": [0]}, {"a": Real(-1, 1), "b": Real(0, 1)}], 20),
+        ({"a": Real(-1, 1)}, 15),
+        ({"a": Real(-1, 1), "b": Real(-1, 1), "c": [0]}, 30),
+        ([{"a": Real(-1, 1), "c": [0]}, {"a": Real(-1, 1), "b": Real(0, 1)}], 30),
     ],
 )
 def test_no_end_before_there_are_enough_candidates(space, n, monkeypatch):
@@ -136,7 +136,7 @@ def test_no_end_before_there_are_enough_candidates(space, n, monkeypatch):
 def test_the_line_of_progress_says_when_the_end_is_near(monkeypatch):
     given = {"gain": 1.5}
     monkeypatch.setattr(_ends, "prospects", lambda *_: (given["gain"], 1.0))
-    found = search(tol=None, n_iter=10).fit(X, y)
+    found = search(tol=None, n_iter=15).fit(X, y)
     facts = search(), found.optimizer_, found._notes.trials, None
     met, says = _ends.CRITERIA["tol"](*facts)
     assert (met, says) == (False, "20 more: expected gain 1.5 (noise 1)")
@@ -153,19 +153,19 @@ def test_a_model_that_fails_ends_nothing(monkeypatch):
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(Optimizer, "expected_gain", fail)
-    found = search(n_iter=12).fit(X, y)
+    found = search(n_iter=18).fit(X, y)
     assert found.stop_reason_ == "n_iter"
     assert "expected gain" not in found.report()
 
 
 @pytest.mark.parametrize("tol", [None, "noise"])
 def test_the_report_says_both_numbers(tol, ended):
-    found = ended if tol else search(tol=None, n_iter=14).fit(X, y)
+    found = ended if tol else search(tol=None, n_iter=18).fit(X, y)
     gain, noise = prospects(found.optimizer_, found._notes.trials, None)
     says = f"20 more candidates: expected gain {gain:.2g}; noise {noise:.2g}"
     assert says in re.sub(r"\s+", " ", found.report())
 
 
 def test_a_policy_without_a_model_expects_nothing():
-    found = search(tol=None, n_iter=14, policy="random").fit(X, y)
+    found = search(tol=None, n_iter=18, policy="random").fit(X, y)
     assert "expected gain" not in found.report()

@@ -61,11 +61,11 @@ def test_there_may_be_no_stop():
 
 
 def test_a_search_stops_where_it_would_have_stopped(tmp_path):
-    key = Key("enet-diabetes", 30, 3, 0)
+    key = Key("enet-diabetes", 40, 3, 0)
     line = searched(key, tmp_path)
-    assert (tmp_path / "enet-diabetes-30-3-0.ckpt").exists()
+    assert (tmp_path / "enet-diabetes-40-3-0.ckpt").exists()
     assert line["reason"] == "tol"
-    assert line["n_stop"] < 30
+    assert line["n_stop"] < 40
     assert line["gain"] <= line["noise"]
     assert searched(key, tmp_path) == line
     real = search_of(key, tol="noise").fit(*TUNINGS["enet-diabetes"][0]())
@@ -73,7 +73,7 @@ def test_a_search_stops_where_it_would_have_stopped(tmp_path):
 
 
 def test_a_cost_is_that_of_other_splits():
-    key = Key("enet-diabetes", 30, 3, 0)
+    key = Key("enet-diabetes", 40, 3, 0)
     data = TUNINGS["enet-diabetes"][0]()
     good, bad = ({"fit__alpha": a, "fit__l1_ratio": 0.5} for a in (0.1, 10.0))
     cost = noise_stop.cost_of(key, bad, good, *data)
