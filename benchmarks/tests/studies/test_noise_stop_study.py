@@ -13,23 +13,25 @@ from racing_tunings import TUNINGS
 
 def lines(*rows):
     """Return lines of a file, but for the settings of its searches."""
-    columns = ["tuning", "reason", "n_stop", "noise", "cost"]
+    columns = ["tuning", "reason", "n_stop", "error", "cost"]
     table = pd.DataFrame(rows, columns=columns)
-    return table.assign(n_iter=60, n_splits=5, seed=range(len(rows)), gain=0.0)
+    settings = {"n_iter": 60, "n_splits": 5, "seed": range(len(rows))}
+    return table.assign(**settings, gain=0.0, noise=0.05)
 
 
-def test_a_stop_is_false_if_it_cost_more_than_noise():
+def test_a_stop_is_false_if_it_cost_more_than_an_error():
     judged = verdicts(
         lines(
             ("a", "tol", 20, 0.1, 0.09),
             ("a", "tol", 30, 0.1, 0.11),
             ("b", "n_iter", 60, 0.1, 0.4),  # it did not stop
             ("b", "tol", 20, 0.1, -0.4),
+            ("b", "tol", 20, 0.0, 0.0),  # the best of all was known
         )
     )
-    assert judged["false"].tolist() == [False, True, False, False]
-    assert judged["stopped"].tolist() == [True, True, False, True]
-    assert judged["ratio"][:2].tolist() == pytest.approx([0.9, 1.1])
+    assert judged["false"].tolist() == [False, True, False, False, False]
+    assert judged["stopped"].tolist() == [True, True, False, True, True]
+    assert judged["ratio"].tolist() == pytest.approx([0.9, 1.1, 4, -4, 0])
 
 
 def test_the_report_counts():
@@ -43,10 +45,11 @@ def test_the_report_counts():
     assert said[2] == "| a | 2 | 2 | 25 (20 to 30) | 1.05 (0.90 to 1.20) | 1 |"
     assert said[3] == "| b | 1 | 0 | - | - | 0 |"
     assert said[4] == "| all | 3 | 2 | 25 (20 to 30) | 1.05 (0.90 to 1.20) | 1 |"
-    assert said[-2:] == [
+    assert said[-3:] == [
         "2 of 3 searches stopped before 60 candidates, 1 of them before 30.",
         # 1 - 0.95**2 = 0.0975
         "1 of 2 stops were false: a share above 5% is not shown (p = 0.098).",
+        "2 cost more than the noise that they went by.",
     ]
 
 
@@ -57,7 +60,8 @@ def test_a_share_is_too_large_only_if_that_is_shown(n_false, shown):
 
 
 def test_there_may_be_no_stop():
-    assert report(lines(("a", "n_iter", 60, 0.1, 0.0))).endswith("no stops to judge.")
+    said = report(lines(("a", "n_iter", 60, 0.1, 0.0)))
+    assert "There are no stops to judge." in said
 
 
 def test_a_search_stops_where_it_would_have_stopped(tmp_path):
@@ -76,10 +80,10 @@ def test_a_cost_is_that_of_other_splits():
     key = Key("enet-diabetes", 40, 3, 0)
     data = TUNINGS["enet-diabetes"][0]()
     good, bad = ({"fit__alpha": a, "fit__l1_ratio": 0.5} for a in (0.1, 10.0))
-    cost = noise_stop.cost_of(key, bad, good, *data)
-    assert cost > 0.1
-    assert noise_stop.cost_of(key, good, bad, *data) == -cost
-    assert noise_stop.cost_of(key, good, dict(good), *data) == 0.0
+    cost, error = noise_stop.cost_of(key, bad, good, *data)
+    assert cost > 0.1 > error > 0
+    assert noise_stop.cost_of(key, good, bad, *data) == (-cost, error)
+    assert noise_stop.cost_of(key, good, dict(good), *data) == (0.0, 0.0)
 
 
 @pytest.fixture
@@ -89,7 +93,9 @@ def made(monkeypatch):
 
     def search(key, folder=None):
         keys.append(key)
-        return dict(zip(list(COLUMNS)[4:], ("tol", 9, 0.05, 0.1, 0.2), strict=True))
+        return dict(
+            zip(list(COLUMNS)[4:], ("tol", 9, 0.05, 0.1, 0.2, 0.1), strict=True)
+        )
 
     monkeypatch.setattr(noise_stop, "searched", search)
     return keys
