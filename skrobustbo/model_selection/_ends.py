@@ -27,7 +27,7 @@ ENDS = {
 _NEAR = 2.0
 #: Candidates for each parameter that a search has before it ends by its noise. The
 #: initial design has a seventh of them, and the levels of the default policy, filling
-#: among them, have had several turns.
+#: among them, have taken turns.
 _SPREAD = 15
 
 
