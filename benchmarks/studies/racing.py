@@ -31,6 +31,7 @@ import shared
 from racing_tunings import TUNINGS
 from skrobustbo import RobustBayesSearchCV
 from skrobustbo.evaluation import Races, Schedule
+from skrobustbo.evaluation._racing import FoldEffects
 from skrobustbo.model_selection import _search
 from skrobustbo.model_selection._preparing import prepared
 from skrobustbo_benchmarks._args import seed_list
@@ -157,8 +158,15 @@ class Run:
         self.folds = np.isfinite(self.table).sum(axis=1)
         self.means = self.table.mean(axis=1)  # nan unless complete
         self.winner = int(np.nanargmax(self.means))
-        best = self.table[self.winner]
-        self.error = float(best.std(ddof=1) / np.sqrt(len(best)))
+
+    @property
+    def error(self):
+        """The standard error of a difference of two mean scores on the same folds.
+
+        The effects of the folds cancel in it. It is nan if scores have no other noise.
+        """
+        folds = FoldEffects.of(self.table[np.isfinite(self.means)])
+        return np.nan if folds is None else np.sqrt(2) * folds.standard_error
 
     def best_within(self, spent, budget):
         """Return the best complete score among the candidates paid from a budget."""
