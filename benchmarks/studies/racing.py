@@ -1,16 +1,13 @@
-"""Races of folds, beside full evaluation and simpler ways of stopping early.
+"""Races of folds, beside full evaluation and other packages that stop early.
 
     python benchmarks/studies/racing.py run --out racing.csv --seeds 0-4 --splits 5,10
     python benchmarks/studies/racing.py show racing.csv
 
-Ten tunings on data that scikit-learn carries, 40 candidates each. "aggressive" stops a
-candidate whose mean so far is below the best mean, "forgiving" one whose mean so far is
-below the worst fold of the best (Bergman et al. 2024); both have the default policy.
-The replay takes the candidates of the full search and asks which of their folds the
-race would have saved. "window" races with eight candidates in flight. Peers, each with
-its own way of stopping early, get as many folds as the full search: successive halving,
-Optuna with its pruner for folds, SMAC with its racing; they have to be installed, and
-named by `--methods`. Rows that the file holds are not made again.
+Ten tunings on data that scikit-learn carries, 40 candidates each. The replay takes the
+candidates of the full search and asks which of their folds the race would have saved.
+Peers, each with its own way of stopping early, get as many folds as the full search:
+successive halving, Optuna with its pruner for folds, SMAC with its racing; they have to
+be installed, and named by `--methods`. Rows that the file holds are not made again.
 """
 
 import argparse
@@ -37,8 +34,8 @@ from skrobustbo.model_selection._preparing import prepared
 from skrobustbo_benchmarks._args import seed_list
 from skrobustbo_benchmarks._report import table
 
-#: Candidates of the full search, and at most for what it takes in folds or seconds.
-N_ITER, MOST = 40, 160
+#: Candidates of a search.
+N_ITER = 40
 COLUMNS = [
     "tuning",
     "n_splits",
@@ -49,39 +46,11 @@ COLUMNS = [
     "best",
     "error",
     "fresh",
-    "at_folds",
-    "at_seconds",
     "full_then",
 ]
 
 
-# Other rules --------------------------------------------------------------------------
-
-
-class _Rule:
-    """A race that is lost below a bound; the pooled estimate is told."""
-
-    allowance = 0.5
-
-    def __init__(self, race, bound):
-        self.folds, self._bound = race.folds, bound
-
-    def chance(self, scores):
-        return 0.0 if np.mean(scores) < self._bound else 1.0
-
-
-class Simple(Races):
-    """Stops candidates by a bound on the mean of their folds so far."""
-
-    def __init__(self, *args, bound, **kwargs):
-        super().__init__(*args, **kwargs)
-        self._bound = bound
-
-    def race(self, trial):
-        race = super().race(trial)
-        if race is None:
-            return None
-        return _Rule(race, self._bound(max(self._complete, key=np.mean)))
+# Methods ------------------------------------------------------------------------------
 
 
 class Shadow(Races):
@@ -93,10 +62,8 @@ class Shadow(Races):
         self.races = {**dict(self.races), trial.number: super().race(trial)}
 
 
-class Search(RobustBayesSearchCV):
-    """A search with another rule for its races."""
-
-    rule, more = Shadow, ()
+class Full(RobustBayesSearchCV):
+    """A search that notes its races and fits all folds."""
 
     def fit(self, X, y):
         with mock.patch.object(_search, "prepared", self._prepared):
@@ -104,33 +71,14 @@ class Search(RobustBayesSearchCV):
 
     def _prepared(self, *args):
         source = prepared(*args)
-        given = {"score": source._score, "beliefs": source._beliefs, **dict(self.more)}
-        self.races = self.rule(0.05, 0.25, source.n_planned, **given)
+        given = {"score": source._score, "beliefs": source._beliefs}
+        self.races = Shadow(0.05, 0.25, source.n_planned, **given)
         source.schedule = Schedule(racing=self.races)
         return source
 
 
-class Aggressive(Search):
-    rule, more = Simple, (("bound", np.mean),)
-
-
-class Forgiving(Search):
-    rule, more = Simple, (("bound", np.min),)
-
-
-OURS = {
-    "full": (Search, {}),
-    "confident": (RobustBayesSearchCV, {"racing": True}),
-    "aggressive": (Aggressive, {}),
-    "forgiving": (Forgiving, {}),
-    "window": (
-        RobustBayesSearchCV,
-        {"racing": True, "schedule": "window", "batch_size": 8},
-    ),
-}
-FIRST = ["full", "confident", "aggressive", "forgiving"]
+OURS = {"full": (Full, {}), "confident": (RobustBayesSearchCV, {"racing": True})}
 PEERS = ["halving", "optuna-tpe", "optuna-gp", "smac"]
-MORE = ["window", *PEERS]
 
 
 # Running ------------------------------------------------------------------------------
@@ -188,7 +136,7 @@ def splitter_of(estimator, n_splits, seed):
     return kind(n_splits, shuffle=True, random_state=seed)
 
 
-def searched(kind, name, n_splits, seed, n_iter, **settings):
+def searched(kind, name, n_splits, seed, **settings):
     data, estimator, space, scoring = TUNINGS[name]
     given = {
         "cv": splitter_of(estimator, n_splits, seed),
@@ -197,7 +145,7 @@ def searched(kind, name, n_splits, seed, n_iter, **settings):
         "random_state": seed,
         **settings,
     }
-    return kind(estimator, space, n_iter=n_iter, **given).fit(*data())
+    return kind(estimator, space, n_iter=N_ITER, **given).fit(*data())
 
 
 def peer_run(method, name, n_splits, seed):
@@ -253,23 +201,14 @@ def replayed(run, races):
     return used, float(run.means[complete].max())
 
 
-def rows_of(name, n_splits, seed, methods, whole):
-    """Yield a row for each method.
-
-    `whole` is the seconds of the full search, where that is among the rows already.
-    """
+def rows_of(name, n_splits, seed, methods):
+    """Yield a row for each method; "full" comes before "confident"."""
     for method in methods:
-        run, longer, more = made(method, name, n_splits, seed), None, {}
+        run, more = made(method, name, n_splits, seed), {}
         if method == "full":
-            full, whole = run, float(run.seconds.sum())
-        if method == "confident":
+            full = run
+        elif method == "confident":
             more = {"full_then": full.best_within(full.seconds, run.seconds.sum())}
-            longer = made(method, name, n_splits, seed, n_iter=as_many(run, whole))
-        if method in PEERS:
-            longer = run
-        if longer is not None:
-            more["at_folds"] = longer.best_within(longer.folds, N_ITER * n_splits)
-            more["at_seconds"] = longer.best_within(longer.seconds, whole)
         row = {
             "tuning": name,
             "n_splits": n_splits,
@@ -288,21 +227,15 @@ def rows_of(name, n_splits, seed, methods, whole):
             yield {**row, "method": "replay", "folds": used, "best": best}
 
 
-def made(method, name, n_splits, seed, n_iter=None):
+def made(method, name, n_splits, seed):
     """Return what a method does."""
     if method in PEERS:
         return peer_run(method, name, n_splits, seed)
     kind, settings = OURS[method]
-    search = searched(kind, name, n_splits, seed, n_iter or N_ITER, **settings)
+    search = searched(kind, name, n_splits, seed, **settings)
     run = run_of(search)
     run.races = dict(getattr(search.races, "races", {})) if method == "full" else {}
     return run
-
-
-def as_many(run, whole):
-    """Return how many candidates the folds, or seconds, of the full search pay for."""
-    folds = run.folds.sum() / (N_ITER * run.table.shape[1])
-    return min(round(N_ITER / min(folds, run.seconds.sum() / whole)), MOST)
 
 
 def run(args):
@@ -314,8 +247,7 @@ def run(args):
         rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
         here = rows[(rows[["seed", "n_splits", "tuning"]] == key).all(axis=1)]
         missing = [m for m in methods if m not in set(here.method)]
-        whole = here[here.method == "full"].seconds.max()
-        lines = pd.DataFrame(rows_of(name, n_splits, seed, missing, whole))
+        lines = pd.DataFrame(rows_of(name, n_splits, seed, missing))
         if len(lines):
             lines = lines.reindex(columns=COLUMNS)
             form = {"header": not path.exists(), "float_format": "%.6g"}
@@ -327,68 +259,95 @@ def run(args):
 
 
 def with_error(values):
-    """Return a mean and twice its standard error over tunings."""
+    """Return a mean and twice its standard error."""
     values = np.asarray(values, dtype=float)
     error = 2 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return f"{values.mean():+.2f} ± {error:.2f}"
 
 
+KEYS = ["tuning", "n_splits", "seed"]
 HEADER = (
     "folds",
     "method",
     "seeds",
-    "share of the folds fitted",
+    "folds fitted",
+    "seconds",
     "winner's score",
     "on other splits",
-    "with as many folds",
-    "with as many seconds",
     "after its own seconds",
-    "ahead then on",
+)
+EACH = (
+    "tuning",
+    "folds fitted",
+    "worse",
+    "equal",
+    "better",
+    "winner's score",
+    "in the metric",
+    "on other splits",
 )
 
 
-KEYS = ["tuning", "n_splits", "seed"]
+def unit_of(full):
+    """Return the standard error of a difference for each tuning.
+
+    It is that of the full searches over all seeds: of a few folds of one seed it can be
+    next to nothing by chance.
+    """
+    return (full.error**2).groupby("tuning").mean() ** 0.5
 
 
 def gains(here, full, column):
-    """Return the mean gain over full evaluation for each tuning, in standard errors.
-
-    The error is that of the full winners' means over all seeds: of a few folds of one
-    seed it can be next to nothing by chance.
-    """
+    """Return the gain of each search over full evaluation, in standard errors."""
     beside = full.loc[here.index]
     if column == "full_then":
         gain = here.best - here.full_then
     else:
         gain = here[column] - beside["fresh" if column == "fresh" else "best"]
-    unit = (beside.error**2).groupby("tuning").mean() ** 0.5
-    return gain[np.isfinite(gain)].groupby("tuning").mean() / unit
+    return gain[np.isfinite(gain)] / unit_of(beside)
 
 
 def cells(n_splits, method, here, full):
     """Return the line of a method."""
-    n_seeds = here.groupby("tuning").size()
-    few, many = n_seeds.min(), n_seeds.max()
+    beside = full.loc[here.index]
+    few, many = here.groupby("tuning").size().agg(["min", "max"])
+    raced, asked = method == "confident", method not in ("full", "replay")
+    shown = {
+        "best": method != "full",
+        "fresh": asked,
+        "full_then": raced,
+    }
     share = (here.folds / (N_ITER * n_splits)).groupby("tuning").mean().mean()
-    shown = [] if method == "full" else ["best"]
-    shown += [] if method in ("full", "replay") else ["fresh"]
-    shown += ["at_folds", "at_seconds"] if here.at_folds.notna().any() else []
-    shown += ["full_then"] if method == "confident" else []
-    found = {column: gains(here, full, column) for column in shown}
-    then = found.get("full_then")
+    time = (here.seconds / beside.seconds).groupby("tuning").mean().mean()
     return (
         str(n_splits),
         method,
         str(few) if few == many else f"{few} to {many}",
         f"{share:.0%}",
+        f"{time:.0%}" if raced else "",
         *(
-            with_error(found[column])
-            if found.get(column, pd.Series([np.nan])).notna().all()
+            with_error(gains(here, full, column).groupby("tuning").mean())
+            if shown[column]
             else ""
-            for column in ("best", "fresh", "at_folds", "at_seconds", "full_then")
+            for column in shown
         ),
-        "" if then is None else f"{(then > 0).sum()} of {len(then)}",
     )
+
+
+def each(here, full):
+    """Yield the line of each tuning, where the race ended worse, equal or better."""
+    gain, fresh = (gains(here, full, column) for column in ("best", "fresh"))
+    raw = here.best - full.loc[here.index].best
+    for name, searches in here.groupby("tuning", sort=False):
+        own = gain[name]
+        yield (
+            name,
+            f"{searches.folds.mean() / (N_ITER * searches.index[0][1]):.0%}",
+            *(str((np.sign(own) == sign).sum()) for sign in (-1, 0, 1)),
+            with_error(own),
+            f"{round(raw[name].mean(), 6):+.2g}",
+            with_error(fresh[name]),
+        )
 
 
 def show(args):
@@ -397,11 +356,15 @@ def show(args):
     groups = rows.groupby(["n_splits", "method"], sort=False)
     lines = [cells(*key, here.set_index(KEYS), full) for key, here in groups]
     print(table(HEADER, sorted(lines, key=lambda line: int(line[0])), n_left=2))
+    raced = rows[(rows.method == "confident") & (rows.n_splits == args.splits)]
+    print(f"\nThe races with {args.splits} folds:\n")
+    print(table(EACH, list(each(raced.set_index(KEYS), full)), n_left=1))
     replay = rows[rows.method == "replay"].set_index(KEYS)
     lacking = (full.loc[replay.index].best - replay.best) / replay.error
+    within = lacking <= 0.25 / np.sqrt(2) + 1e-4  # the margin
     print(
-        "\nReplay: the winner is within 0.25 standard errors of the full winner in "
-        f"{(lacking <= 0.25 + 1e-4).mean():.1%} of {len(lacking)} searches."
+        "\nReplay: the winner is within the margin of the full winner in "
+        f"{within.mean():.1%} of {len(within)} searches."
     )
 
 
@@ -414,10 +377,11 @@ def parser():
     running.add_argument("--splits", default="5,10")
     carried = ",".join(name for name in TUNINGS if name != "mnist")
     running.add_argument("--tunings", default=carried, help="(all but mnist)")
-    running.add_argument("--methods", default=",".join(FIRST), help=f"or of {MORE}")
+    running.add_argument("--methods", default=",".join(OURS), help=f"or of {PEERS}")
     running.set_defaults(do=run)
     showing = commands.add_parser("show")
     showing.add_argument("csv")
+    showing.add_argument("--splits", type=int, default=5, help="of the second table")
     showing.set_defaults(do=show)
     return made
 

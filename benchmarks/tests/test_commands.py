@@ -97,6 +97,7 @@ QUICK: dict[str, dict[str, str | None]] = {
     },
     f"{STUDIES}/overhead.py": {"--n-iter": "4", "--repeats": "1"},
     f"{STUDIES}/priors.py": {"--seeds": "1", "--sizes": "0", "--functions": "bowl"},
+    f"{STUDIES}/race_errors.py": {"--effects": "1", "--searches": "2"},
     f"{STUDIES}/racing.py run": {
         "--seeds": "0",
         "--splits": "3",
