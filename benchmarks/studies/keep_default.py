@@ -21,6 +21,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import (
     make_classification,
@@ -43,6 +44,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import shared
 from lines import add_options, completed, show
 from skrobustbo import Integer, Real, RobustBayesSearchCV, default_unless_better
+from skrobustbo_benchmarks._args import checked_names
 from skrobustbo_benchmarks._report import table
 
 #: Rows that models are scored on, in parts for the standard error; folds, candidates.
@@ -207,19 +209,17 @@ def build_parser():
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     add_options(parser, list(KINDS), "kind of data")
+    parser.add_argument("--kinds", nargs="+", metavar="NAME", help="default: all")
     return parser
 
 
 def main(args):
     """Make the searches that are missing, and print the table."""
-    keys = [
-        Key(args.role, kind, seed)
-        for seed in range(args.seeds)
-        for kind in KINDS[args.role]
-    ]
+    known = list(KINDS[args.role])
+    kinds = checked_names("kind", args.kinds or known, known)
+    keys = [Key(args.role, kind, seed) for seed in range(args.seeds) for kind in kinds]
     lines = completed(args.out, COLUMNS, keys, run_one, args.jobs)
-    mine = lines[(lines["role"] == args.role) & (lines["seed"] < args.seeds)]
-    show(report(mine), args.table)
+    show(report(lines.merge(pd.DataFrame(keys))), args.table)
 
 
 def run_one(key):

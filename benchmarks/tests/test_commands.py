@@ -64,6 +64,7 @@ QUICK: dict[str, dict[str, str | None]] = {
         "--n-iter": "4",
     },
     f"{STUDIES}/covering.py": {"--seeds": "1"},
+    f"{STUDIES}/keep_default.py": {"--seeds": "1", "--kinds": "svc-quantiles"},
     f"{STUDIES}/joint.py": {"--seeds": "0", "--n-iter": "4", "--n-samples": "100"},
     f"{STUDIES}/many_choices.py": {"--choices": "200"},
     f"{STUDIES}/mnist.py": {
