@@ -166,10 +166,10 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
         score. Use it after you have fixed the problem. The candidates stay the same.
     honest_score : bool or "folds", default=False
         Whether to estimate the winner's score on new rows. `best_score_` is too
-        optimistic, because it is the best of many noisy scores. True subtracts the
-        expected noise of the winner (empirical Bayes; Efron and Morris, 1973), which it
-        estimates from the predictions for the test rows of all folds. It needs no more
-        fits, but a metric of predictions (a name, or `make_scorer`).
+        optimistic, because it is the best of many noisy scores. True subtracts the luck
+        of the best candidate, which it estimates by a bootstrap of the predictions for
+        the test rows of all folds. It needs no more fits, but a metric of predictions
+        (a name, or `make_scorer`).
         "folds" subtracts a bias estimated from the scores of the folds (Tibshirani and
         Tibshirani, 2009, equation 4). It works with any `scoring`, but has no interval.
         See the notes.
