@@ -38,7 +38,7 @@ from skrobustbo.model_selection._checks import (
     score_metric,
 )
 from skrobustbo.model_selection._default import default_among
-from skrobustbo.model_selection._limits import largest_of
+from skrobustbo.model_selection._limits import largest_score
 from skrobustbo.model_selection._optimism import (
     Honest,
     effective,
@@ -210,7 +210,7 @@ def honest(
     chosen = [winner] if default is None else [winner, default]
     without = without_one([fold.of(chosen) for fold in folds], n_units, rng)
     score = score_of_winner(of_all, bags, effective(n_units, without[:, 0]))
-    largest = largest_of(search)
+    largest = largest_score(predictions.recorder.scorer, search.estimator)
     if largest is not None and score.interval[1] > largest:
         score = score._replace(interval=(score.interval[0], largest))
     if default is None or winner == default:

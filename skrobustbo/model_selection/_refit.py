@@ -226,7 +226,7 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
     default = labels.index(DEFAULT) if DEFAULT in labels else best
     if best == default or not np.isfinite(mean[default]):
         return best
-    effects = FoldEffects.of(folds[np.isfinite(folds).all(axis=1)])
+    effects = FoldEffects.of(folds[np.isfinite(mean)])
     errors = [
         0.0 if effects is None else math.sqrt(2) * effects.standard_error,
         standard_error(folds[best] - folds[default]),

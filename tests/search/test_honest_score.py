@@ -602,8 +602,10 @@ def test_no_interval_goes_beyond_the_largest_score():
     clear, answers = make_classification(60, 6, class_sep=2, flip_y=0, random_state=0)
     search = make(scoring="roc_auc").fit(clear, answers)
     assert search.honest_interval_[1] == 1
-    losses = make(scoring="neg_brier_score").fit(clear, answers)
+    losses = make(scoring="neg_brier_score", n_iter=3).fit(clear, answers)
     assert losses.honest_interval_[1] <= 0
+    both = make(scoring=["neg_log_loss", "roc_auc"], search_metric="neg_log_loss")
+    assert both.set_params(refit="roc_auc").fit(clear, answers).honest_interval_[1] > 0
 
 
 @pytest.mark.slow
