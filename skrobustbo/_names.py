@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 #: Names in a hint, at most.
 _MOST = 3
@@ -103,6 +105,16 @@ def _alike(a: str, b: str) -> float:
 def _is_short_for(a: str, b: str) -> bool:
     short, long = sorted((a, b), key=len)
     return short != "" and long.startswith(short)
+
+
+def entry_of_class(value: Any, table: Mapping[tuple[str, str], T]) -> T | None:
+    """Return the entry of a value's class, or of one it derives from; None without one.
+
+    Classes are known by their package and their name, so none of them is imported.
+    """
+    classes = type(value).__mro__
+    keys = ((str(c.__module__).partition(".")[0], c.__name__) for c in classes)
+    return next((table[key] for key in keys if key in table), None)
 
 
 def wrong(

@@ -114,7 +114,7 @@ class Run:
         The effects of the folds cancel in it. It is nan if scores have no other noise.
         """
         folds = FoldEffects.of(self.table[np.isfinite(self.means)])
-        return np.nan if folds is None else np.sqrt(2) * folds.standard_error
+        return np.nan if folds is None else folds.error_of_difference
 
     def best_within(self, spent, budget):
         """Return the best complete score among the candidates paid from a budget."""

@@ -92,6 +92,11 @@ class FoldEffects:
         """The standard error of a mean over all folds, without their effects."""
         return self.unit * math.sqrt(self.variance / len(self.effects))
 
+    @property
+    def error_of_difference(self) -> float:
+        """The standard error of a difference of two such means on the same folds."""
+        return math.sqrt(2) * self.standard_error
+
 
 @dataclass(frozen=True)
 class Race:

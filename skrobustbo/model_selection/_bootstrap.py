@@ -170,9 +170,7 @@ def bootstrapped(
     ValueError
         If there are scores of all candidates in less than two bags.
     """
-    is_fast = all(fold.is_fast for fold in folds)
-    n = N_REPLICATES if is_fast else N_SLOW
-    step = max(1, _BLOCK // n_units) if is_fast else 1
+    n, step = _amounts(folds, n_units)
     bags: list[Array] = []
     with _quiet():
         of_all = _means(folds, np.ones((1, n_units), dtype=int))[0]
@@ -211,8 +209,7 @@ def without_one(
         nan where undefined; of at most as many units as there are bags, drawn if there
         are more.
     """
-    n = N_REPLICATES if all(fold.is_fast for fold in folds) else N_SLOW
-    step = max(1, _BLOCK // n_units)
+    n, step = _amounts(folds, n_units)
     left_out = rng.permutation(n_units)[:n]
     found: list[Array] = []
     with _quiet():
@@ -222,6 +219,13 @@ def without_one(
             draws[np.arange(len(some)), some] = 0
             found.append(_means(folds, draws))
     return np.concatenate(found)
+
+
+def _amounts(folds: Sequence[FoldScores], n_units: int) -> tuple[int, int]:
+    """Return how many samples to score, and how many at once."""
+    if all(fold.is_fast for fold in folds):
+        return N_REPLICATES, max(1, _BLOCK // n_units)
+    return N_SLOW, 1
 
 
 @contextmanager

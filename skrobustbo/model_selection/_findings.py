@@ -81,8 +81,8 @@ def prospects(
     folds = FoldEffects.of(np.array([trial.scores(metric) for trial in whole], ndmin=2))
     if folds is None:
         return math.nan, math.nan
-    error = folds.standard_error
-    return optimizer.expected_gain(AHEAD, noise=error), math.sqrt(2) * error
+    gain = optimizer.expected_gain(AHEAD, noise=folds.standard_error)
+    return gain, folds.error_of_difference
 
 
 def missing_columns(search: Search, notes: Outcome) -> list[str]:

@@ -213,8 +213,10 @@ def honest(
     largest = largest_score(predictions.recorder.scorer, search.estimator)
     if largest is not None and score.interval[1] > largest:
         score = score._replace(interval=(score.interval[0], largest))
-    if default is None or winner == default:
-        return score, Honest() if default is None else Honest(0.0, (0.0, 0.0))
+    if default is None:
+        return score, Honest()
+    if default == winner:
+        return score, Honest(0.0, (0.0, 0.0))
     # What all candidates have in common cancels, and so does most of the noise.
     ahead, in_bags = of_all - of_all[default], bags - bags[:, [default]]
     known_from = effective(n_units, without[:, 0] - without[:, 1])

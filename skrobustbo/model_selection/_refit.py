@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from skrobustbo._names import shown
+from skrobustbo._names import shown, wrong
 from skrobustbo.evaluation import FoldEffects
 from skrobustbo.model_selection._default import DEFAULT
 
@@ -228,7 +227,7 @@ def default_unless_better(cv_results: Results, metric: str | None = None) -> int
         return best
     effects = FoldEffects.of(folds[np.isfinite(mean)])
     errors = [
-        0.0 if effects is None else math.sqrt(2) * effects.standard_error,
+        0.0 if effects is None else effects.error_of_difference,
         standard_error(folds[best] - folds[default]),
     ]
     n_others = np.isfinite(mean).sum() - 1
@@ -242,10 +241,7 @@ def _scores(cv_results: Results, metric: str | None, whose: str) -> tuple[Array,
     names = [key[len(given) :] for key in cv_results if key.startswith(given)]
     metric = names[0] if metric is None and len(names) == 1 else metric
     if metric not in names:
-        raise ValueError(
-            f"The 'metric' of {whose} must be one of {sorted(names)}. Got {metric!r} "
-            "instead."
-        )
+        raise wrong("metric", whose, f"one of {sorted(names)}", metric)
     mean = np.array(cv_results[f"{given}{metric}"], dtype=float)
     folds = [
         values

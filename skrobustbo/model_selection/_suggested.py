@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
+from skrobustbo._arguments import optional_count
+from skrobustbo._names import entry_of_class
 from skrobustbo._sklearn_compat import num_samples
 from skrobustbo.space import Categorical, Integer, Real
 
@@ -99,11 +101,9 @@ def _neighbours(data: Data, given: Params) -> Iterator[Range]:
 
 
 def _tree(data: Data, given: Params) -> Iterator[Range]:
-    yield (
-        "min_samples_leaf",
-        _whole(1, min(60, data.n_rows / 4), log=True),
-    )  # tunability
-    yield "max_depth", _whole(1, 30, log=True)  # tunability
+    # Both are of tunability.
+    yield "min_samples_leaf", _whole(1, min(60, data.n_rows / 4), log=True)
+    yield "max_depth", _whole(1, 30, log=True)
     yield "max_features", Real(0.1, 1.0)
 
 
@@ -112,10 +112,7 @@ def _forest(data: Data, given: Params) -> Iterator[Range]:
     yield "min_samples_leaf", _whole(1, min(20, data.n_rows / 8), log=True)
     if given["bootstrap"]:
         yield "max_samples", Real(0.1, 1.0)  # tunability: the second
-    if isinstance(given["criterion"], str) and given["criterion"] in (
-        "gini",
-        "entropy",
-    ):
+    if given["criterion"] in ("gini", "entropy"):
         yield "criterion", ["gini", "entropy"]  # auto-sklearn
 
 
@@ -304,11 +301,7 @@ def suggested_space(
     kneighborsclassifier__weights ['uniform', 'distance']
     kneighborsclassifier__p [1, 2]
     """
-    if n_params is not None and (type(n_params) is not int or n_params < 1):
-        raise ValueError(
-            "The 'n_params' of suggested_space must be a positive integer, or None for "
-            f"all parameters. Got {n_params!r} instead."
-        )
+    n_params = optional_count("n_params", n_params, "suggested_space")
     parts = {"": estimator, **_parts(estimator)}
     predicting = _ranges(parts, _KNOWN_PREDICTORS, X, y)
     if not predicting:
@@ -343,21 +336,13 @@ def _ranges(
     """Return the ranges of each known part, with full names."""
     found = []
     for name, part in parts.items():
-        suggestion = _suggestion_for(part, known)
+        suggestion = entry_of_class(part, known)
         if suggestion is not None:
             prefix = f"{name}__" if name else ""
             data = _facts(part, X, y, is_alone=not name)
             ranges = suggestion(data, part.get_params(deep=False))
             found.append([(prefix + parameter, each) for parameter, each in ranges])
     return found
-
-
-def _suggestion_for(
-    part: Any, known: Mapping[tuple[str, str], Suggestion]
-) -> Suggestion | None:
-    """Return what is suggested for a class, or for one that it derives from."""
-    keys = ((c.__module__.partition(".")[0], c.__name__) for c in type(part).__mro__)
-    return next((known[key] for key in keys if key in known), None)
 
 
 def _facts(part: Any, X: Any, y: Any, *, is_alone: bool) -> Data:
@@ -368,7 +353,7 @@ def _facts(part: Any, X: Any, y: Any, *, is_alone: bool) -> Data:
     facts: Params = {}
     if X is not None:
         facts["n_rows"] = max(1, num_samples(X) * 4 // 5)
-        if getattr(X, "ndim", len(np.shape(X))) == 2:
+        if np.ndim(X) == 2:
             facts["n_columns"] = np.shape(X)[1]
         if is_alone:
             facts["variance"] = _positive(lambda: np.var(_numbers(X)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skrobustbo._names import shown
+from skrobustbo._names import entry_of_class, shown
 from skrobustbo.space._dimensions import Categorical, Dimension, Integer, Real
 from skrobustbo.space._distributions import as_frozen, from_frozen, is_frozen, is_law
 from skrobustbo.space._distributions import from_dict as frozen_from_dict
@@ -40,16 +40,6 @@ def _from_foreign(reader: Callable[[Any], Dimension], value: Any) -> Dimension:
             f"{value!r} lacks what a {type(value).__name__} has ({error}); use Real, "
             "Integer or Categorical"
         ) from None
-
-
-def _reader(value: Any) -> Callable[[Any], Dimension] | None:
-    """Return the function for a value's class or one that it derives from."""
-    for cls in type(value).__mro__:
-        package = str(cls.__module__).partition(".")[0]
-        reader = _READERS.get((package, cls.__name__))
-        if reader is not None:
-            return reader
-    return None
 
 
 def _number(cls: type[Real] | type[Integer], low: Any, high: Any, log: bool) -> Any:
@@ -127,7 +117,7 @@ def as_dimension(name: str, value: Any) -> Dimension:
     if isinstance(value, Dimension):
         return value
     try:
-        reader = _reader(value)
+        reader = entry_of_class(value, _READERS)
         if reader is not None:
             return _from_foreign(reader, value)
         if is_law(value):
