@@ -208,7 +208,8 @@ def quick(words):
     """Return the quick form of a command, where it has one."""
     given = [word for word in words if re.match(r"[A-Z_]+=", word)]
     if given:
-        return given + quick(words[len(given) :])
+        rest = quick(words[len(given) :])
+        return rest and given + rest  # none, if the command needs what is not here
     name = " ".join(words)
     for beginning, other in INSTEAD.items():
         if name.startswith(beginning):
@@ -336,7 +337,7 @@ def test_commands_run(page, project):
         pytest.skip(f"not installed: {', '.join(sorted(absent))}")
 
 
-def test_commands_are_found_and_made_quick():
+def test_commands_are_found_and_made_quick(monkeypatch):
     text = (
         'A `python docs/a.py --n 9`.\n```sh\nO="--n 3 --k"\npython \\\n  b.py $O\n```\n'
     )
@@ -351,6 +352,8 @@ def test_commands_are_found_and_made_quick():
     ]
     assert changed(["a", "--n", "3", "--k"], "--n", None) == ["a", "--k"]
     assert quick([".ci/run"]) == ["bash", "-n", ".ci/run"]
+    monkeypatch.setitem(INSTEAD, "python needs_a_peer.py", "")
+    assert quick(["A=1", "python", "needs_a_peer.py", "--n", "3"]) == []
     several = ["python", "a.py", "--policies", "a,b(c=1,d=2)", "e", "--n", "3"]
     assert quick(several)[2:] == ["--n", "3", "--policies", "a", "b(c=1,d=2)"]
     assert wrong_extras(["pip", "install", ".[plot,nothing]"]) == {"nothing"}
