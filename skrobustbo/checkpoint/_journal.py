@@ -95,6 +95,11 @@ class Journal:
         return self._known.started.search
 
     @property
+    def horizon(self) -> int | None:
+        """The number of candidates of the first run; None if this one is the first."""
+        return None if self._log is None else self._log.read("header")[0].horizon
+
+    @property
     def n_asked(self) -> tuple[int, int]:
         """Rounds that have been asked so far, and the candidates in them."""
         return len(self._known.rounds), self._known.n_asked

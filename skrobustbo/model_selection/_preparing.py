@@ -22,8 +22,13 @@ from skrobustbo.model_selection._previous import known_before
 from skrobustbo.model_selection._resource import staged
 from skrobustbo.model_selection._settings import Data, Search, resource_of
 from skrobustbo.model_selection._source import OptimizerSource
+from skrobustbo.model_selection._suggested import suggested_space
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.space import Space
+
+#: Of a suggested space, one parameter is searched for so many candidates, but at least
+#: so many parameters: `benchmarks/studies/suggested.py` compares numbers.
+_PER_PARAMETER, _FEWEST = 5, 3
 
 
 def prepared(
@@ -48,8 +53,7 @@ def prepared(
     check_scoring(search.scoring)
     check_refit(search.refit)
     check_pre_dispatch(search.pre_dispatch)
-    space = search.param_space
-    space = space if isinstance(space, Space) else Space(space)
+    space = searched(search, data, journal.horizon or n_iter)
     check_names(space, search.estimator)
     before = known_before(search, data, space)
     # Data are described, which takes a while, where the description goes to a file.
@@ -90,3 +94,14 @@ def prepared(
         return optimizer
 
     return OptimizerSource(search, fresh, journal, n_iter, before, axis, stops)
+
+
+def searched(search: Search, data: Data, n_iter: int) -> Space:
+    """Return the space of a search that has so many candidates in its first run."""
+    space, resource = search.param_space, resource_of(search)
+    if isinstance(space, str):  # "suggested"
+        found = suggested_space(search.estimator, data["X"], data.get("y"))
+        others = [name for name in found if resource is None or name != resource.name]
+        n_params = max(_FEWEST, n_iter // _PER_PARAMETER)
+        space = {name: found[name] for name in others[:n_params]}
+    return space if isinstance(space, Space) else Space(space)

@@ -124,7 +124,7 @@ class Search(BaseSearchCV):
 
     _parameter_constraints: Constraints = {  # noqa: RUF012 - as sklearn's
         **BaseSearchCV._parameter_constraints,
-        "param_space": [Mapping, list, Space],
+        "param_space": [Mapping, list, Space, StrOptions({"suggested"})],
         "n_iter": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "policy": [str, Policy],
         "n_initial_points": [Interval(Integral, 1, None, closed="left"), None],
@@ -150,7 +150,12 @@ class Search(BaseSearchCV):
     def __init__(
         self,
         estimator: Any,
-        param_space: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Space,
+        param_space: (
+            Mapping[str, Any]
+            | Sequence[Mapping[str, Any]]
+            | Space
+            | Literal["suggested"]
+        ),
         *,
         n_iter: int = 50,
         policy: str | Policy = "robust",

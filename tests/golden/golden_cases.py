@@ -124,6 +124,7 @@ def cases() -> dict[str, Callable[[], Trace]]:
     found["resume/search"] = of_resumed_search
     found["search/batches"] = of_search_in_batches
     found["search/branches"] = of_search_in_branches
+    found["search/suggested"] = of_suggested_search
     return found | search_cases.cases(text)
 
 
@@ -377,4 +378,14 @@ def of_search_in_branches() -> Trace:
         {"model": lr, "model__C": Real(0.001, 100, log=True)},
     ]
     search = RobustBayesSearchCV(pipeline, space, n_iter=18, random_state=10)
+    return results(search.fit(X, y))
+
+
+def of_suggested_search() -> Trace:
+    """The suggested space of a pipeline."""
+    X, y = load_iris(return_X_y=True)
+    pipeline = Pipeline(
+        [("scale", StandardScaler()), ("model", KNeighborsClassifier())]
+    )
+    search = RobustBayesSearchCV(pipeline, "suggested", n_iter=12, random_state=11)
     return results(search.fit(X, y))

@@ -185,6 +185,42 @@ def test_a_search_takes_it():
     assert search.fit(X, y).n_iter_ == 6
 
 
+def suggested(n_iter=9, *, model=None, **settings):
+    """Return a search of the suggested space."""
+    model = HistGradientBoostingClassifier(max_iter=3) if model is None else model
+    return RobustBayesSearchCV(
+        *(model, "suggested"), n_iter=n_iter, cv=2, random_state=0, **settings
+    )
+
+
+def test_the_word_is_the_most_important_part_of_the_dict():
+    model = HistGradientBoostingClassifier(max_iter=3)
+    space = suggested_space(model, X, y, n_params=3)
+    by_hand = clone(suggested()).set_params(param_space=space).fit(X, y)
+    search = suggested().fit(X, y)
+    assert search.cv_results_["params"] == by_hand.cv_results_["params"]
+    assert search.param_space == "suggested"
+    everything = suggested_space(model, X, y)
+    assert set(suggested(40).fit(X, y).best_params_) == set(everything)
+
+
+def test_what_is_used_as_the_resource_is_left_out():
+    boosting = GradientBoostingClassifier(n_estimators=18)
+    search = suggested(18, model=boosting, resource="n_estimators").fit(X, y)
+    assert list(search.best_params_) == ["learning_rate", "max_depth", "subsample"]
+
+
+def test_more_candidates_later_do_not_change_the_space(tmp_path):
+    search = suggested(6).fit(X, y)
+    names = set(search.best_params_)
+    assert set(search.resume(X, y, n_iter=34).best_params_) == names
+    path = tmp_path / "search.ckpt"
+    for n_iter in (6, 40):
+        search = suggested(n_iter, checkpoint=path).fit(X, y)
+        assert search.n_iter_ == n_iter
+        assert set(search.best_params_) == names
+
+
 def test_what_is_not_known():
     class Custom(ClassifierMixin, BaseEstimator):
         def __init__(self, strength=1.0):
@@ -198,6 +234,10 @@ def test_what_is_not_known():
         suggested_space(Custom())
     with pytest.raises(ValueError, match="Got GaussianNB instead"):
         suggested_space(GaussianNB())
+    with pytest.raises(ValueError, match="Got GaussianNB instead"):
+        suggested(model=GaussianNB()).fit(X, y)
+    with pytest.raises(ValueError, match=r"among \{'suggested'\}. Got 'sugested'"):
+        suggested().set_params(param_space="sugested").fit(X, y)
     with pytest.raises(TypeError, match=r"must be an estimator.*Got 'SVC'"):
         suggested_space("SVC")
     for wrong in (0, 2.0, True):
