@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from skrobustbo import _text
 from skrobustbo._names import shown
 
 #: Texts of estimators longer than this are replaced by their class and a number.
@@ -15,17 +16,9 @@ _ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return short forms of parameter names, all different.
-
-    The last part of a nested name, and as many parts before it as tell it apart.
-    """
-    short, ends = [], [f"__{name}" for name in names]
-    for name in names:
-        parts = name.split("__")
-        tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
-        found = (t for t in tails if sum(e.endswith(f"__{t}") for e in ends) == 1)
-        short.append(next(found, name))
-    return dict(zip(names, map(plain_text, short), strict=True))
+    """Return short forms of parameter names, in which no dollar starts a formula."""
+    short = _text.short_names(names)
+    return {name: plain_text(text) for name, text in short.items()}
 
 
 def short_values(values: Sequence[Any]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from skrobustbo._trials import Evaluation
-from skrobustbo.model_selection._findings import AHEAD, prospects
+from skrobustbo.model_selection._findings import AHEAD, is_spread, prospects
 from skrobustbo.model_selection._settings import Search
 from skrobustbo.optimizer import Optimizer
 from skrobustbo.policies import Policy
@@ -25,10 +25,6 @@ ENDS = {
 
 #: Multiple of the tolerance from which on what is left to gain counts as near it.
 _NEAR = 2.0
-#: Candidates for each parameter that a search has before it ends by its noise. The
-#: initial design has a seventh of them, and the levels of the default policy, filling
-#: among them, have taken turns.
-_SPREAD = 15
 
 
 def check_tol(search: Search, policy: Policy) -> None:
@@ -52,8 +48,7 @@ def _within_tol(
         return False, ""
     with suppress(*NUMERICAL):
         if isinstance(tol, str):
-            d = max(len(branch.groups) for branch in optimizer.space.branches)
-            if len(trials) < _SPREAD * d:
+            if not is_spread(optimizer, len(trials)):
                 return False, ""
             left, tol = prospects(optimizer, trials, metric)
             near = f"{AHEAD} more: expected gain {left:.2g} (noise {tol:.2g})"

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
+from skrobustbo._text import short_names
 from skrobustbo._trials import Evaluation, is_constant, rounding
 from skrobustbo.acquisition import distances
 from skrobustbo.evaluation import FoldEffects
@@ -50,6 +52,11 @@ class Edge:
 
 #: How many more candidates a search looks ahead, to say what they would gain.
 AHEAD = 20
+#: Candidates for each parameter before the prospects of a search tell anything. The
+#: initial design has a seventh of them, and the levels of the default policy, filling
+#: among them, have taken turns.
+_SPREAD = 15
+
 
 #: What is read of `cv_results_`, besides the scores.
 _COLUMNS = (
@@ -83,6 +90,12 @@ def prospects(
         return math.nan, math.nan
     gain = optimizer.expected_gain(AHEAD, noise=folds.standard_error)
     return gain, folds.error_of_difference
+
+
+def is_spread(optimizer: Optimizer, n: int) -> bool:
+    """Return whether so many candidates are enough for `prospects` to tell the end."""
+    d = max(len(branch.groups) for branch in optimizer.space.branches)
+    return n >= _SPREAD * d
 
 
 def missing_columns(search: Search, notes: Outcome) -> list[str]:
@@ -217,6 +230,13 @@ class Findings:
         return self.typical > 0 and bool(np.mean(near) > 0.5)
 
     # Branches and parameters ----------------------------------------------------------
+
+    @cached_property
+    def short(self) -> dict[str, str]:
+        """Short forms of the names of all parameters."""
+        branches = self.notes.optimizer.space.branches
+        names = (*self.params, *(branch.names for branch in branches))
+        return short_names(list(dict.fromkeys(chain.from_iterable(names))))
 
     @cached_property
     def owners(self) -> list[int]:
@@ -377,7 +397,10 @@ class Findings:
 
     @property
     def has_settled(self) -> bool:
-        """Whether what is left to gain is within the error of the best score."""
+        """Whether what is left to gain is within the error of the scores."""
+        gain, noise = self.prospects
+        if gain <= noise and is_spread(self.notes.optimizer, len(self.scores)):
+            return True
         left = self.left_to_gain
         return left is not None and left <= self.standard_error
 

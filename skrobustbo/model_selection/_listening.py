@@ -123,7 +123,7 @@ def table_of(records: Iterable[Record]) -> Any:
             "with: pip install pandas"
         ) from error
     lines = [_line(record) for record in sorted(records, key=lambda r: r["number"])]
-    names = dict.fromkeys(chain.from_iterable(lines or [_FIRST]))
+    names = sorted(dict.fromkeys(chain.from_iterable(lines or [_FIRST])), key=_place)
     columns = {name: _column(pd, name, lines) for name in names}
     return pd.DataFrame(columns).set_index("number")
 
@@ -155,3 +155,10 @@ def _line(record: Record) -> Record:
         for k, score in enumerate(values)
     }
     return rest | of_params | of_splits
+
+
+def _place(column: str) -> int:
+    """Return the place of a column: number, parameters, score, then the rest."""
+    if column.startswith("param_"):
+        return 1
+    return {"number": 0, "score": 2}.get(column, 3)

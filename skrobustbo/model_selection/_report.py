@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from skrobustbo.space import Space, constants
 
 #: Gives the lines of a section.
 Section = Callable[[Findings], Iterable[str]]
+Entry = dict[str, Any] | None
 
 _MARGIN, _WIDTH = 12, 88
 _CAUSES, _LABELS = 5, 8
@@ -33,10 +35,11 @@ _TELLING = 8
 _CENTRE = 0.5
 
 
-def report(found: Findings, attempt: Attempt) -> str:
+def report(found: Findings, attempt: Attempt, *, details: bool = False) -> str:
     """Return the account of a search, lines without a final line break.
 
-    A section that cannot be written says so, and leaves the others as they are.
+    The details are what the models say. A section that cannot be written says so, and
+    leaves the others as they are.
     """
     # Differences of scores near the largest number are infinite.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -48,6 +51,7 @@ def report(found: Findings, attempt: Attempt) -> str:
                 _section(name, lambda found: ["could not be written"], found),
             )
             for name, lines in _SECTIONS.items()
+            if details or name not in _DETAILS
         ]
     return "\n".join([printable(title), "", *filter(None, sections)])
 
@@ -90,7 +94,7 @@ def _best(found: Findings) -> Iterator[str]:
         return
     score = with_error(found.scores[found.best], found.standard_error)
     yield f"{found.metric_name} {score}, candidate {found.best}{_chosen(found)}"
-    params = found.params[found.best]
+    params = {found.short[k]: v for k, v in found.params[found.best].items()}
     width = max(map(len, params), default=0)
     for name, value in params.items():
         yield f"  {name:<{width}} = {setting(value)}"
@@ -155,9 +159,6 @@ def _model(found: Findings) -> Iterator[str]:
     left = found.left_to_gain
     if left is not None:
         yield f"at most {left:.2g} is left to gain in this space (regret_bound)"
-    gain, noise = found.prospects
-    if math.isfinite(gain):
-        yield f"{AHEAD} more candidates: expected gain {gain:.2g}; noise {noise:.2g}"
     side_by_side, labels = found.last_models
     if labels:
         says = "surviving" if side_by_side else "used last"
@@ -168,6 +169,12 @@ def _model(found: Findings) -> Iterator[str]:
     if n:
         a, was = be(n, "a point", "points"), be(n, "was", "were")
         yield f"failed {count(n, 'time')}: {a} of the initial design {was} used instead"
+
+
+def _outlook(found: Findings) -> Iterator[str]:
+    gain, noise = found.prospects
+    if math.isfinite(gain):
+        yield f"{AHEAD} more candidates: expected gain {gain:.2g}; noise {noise:.2g}"
 
 
 def _covered(found: Findings) -> Iterator[str]:
@@ -198,13 +205,13 @@ def _branch_name(number: int, branch: Space) -> str:
     return ", ".join(fixed or branch.dimensions) or f"branch {number + 1}"
 
 
-def _edge(edge: Edge) -> str:
+def _edge(found: Findings, edge: Edge) -> str:
     if edge.listed:
         side = "largest" if edge.side == "upper" else "smallest"
         place, advice = f"the {side} of its values,", "add more"
     else:
         place, advice = f"at its {edge.side} bound", "widen it"
-    return f"{edge.name} is {place} {short(edge.bound)}: {advice}"
+    return f"{found.short[edge.name]} is {place} {short(edge.bound)}: {advice}"
 
 
 def _failures(found: Findings) -> Iterator[str]:
@@ -310,7 +317,8 @@ def _advice(found: Findings) -> Iterator[str]:
             "use more folds or repeat them (RepeatedKFold): on the same folds, most "
             "initial candidates cannot be distinguished from the best"
         )
-    idle = [] if look else found.idle  # failures blur what matters
+    # Failures blur what matters.
+    idle = [] if look else [found.short[name] for name in found.idle]
     if idle:
         it = "it" if len(idle) == 1 else "them"
         yield (
@@ -360,7 +368,7 @@ def _widen(found: Findings) -> list[str]:
 
 def _beyond(edge: Edge, found: Findings) -> str:
     more, end = ("larger", "high") if edge.side == "upper" else ("smaller", "low")
-    says = f"{edge.name}: try {more} values than {short(edge.bound)}"
+    says = f"{found.short[edge.name]}: try {more} values than {short(edge.bound)}"
     if edge.legal:
         return says
     dimension = found.branch.dimensions[edge.name]
@@ -378,10 +386,11 @@ _SECTIONS: dict[str, Section] = {
     "Best": _best,
     "Honest": _honest,
     "Gain": _gain,
+    "Outlook": _outlook,
     "Model": _model,
     "Covered": _covered,
     "Branches": _branches,
-    "At an edge": lambda found: [_edge(edge) for edge in found.edges],
+    "At an edge": lambda found: [_edge(found, edge) for edge in found.edges],
     "Failures": _failures,
     "Races": _races,
     "Resource": _resource,
@@ -391,4 +400,83 @@ _SECTIONS: dict[str, Section] = {
     "Time": _time,
     "Ended": lambda found: [_end(found)],
     "Next": lambda found: [f"- {line}" for line in advice(found)],
+}
+#: Sections for those who know the models.
+_DETAILS = {"Model", "Covered"}
+
+
+# The same as data ---------------------------------------------------------------------
+
+
+def summary(found: Findings, attempt: Attempt) -> str:
+    """Return the account of a search as JSON; null is what is not known."""
+    written = {
+        name: attempt(f"{name!r} of the report", partial(make, found), None)
+        for name, make in _ENTRIES.items()
+    }
+    return json.dumps(_plain(written), indent=2)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: a text of what it has no type for."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    is_known = value is None or isinstance(value, bool | int | float | str)
+    return value if is_known else setting(value)
+
+
+def _best_entry(found: Findings) -> Entry:
+    if found.best is None:
+        return None
+    return {
+        "candidate": found.best,
+        "score": found.scores[found.best],
+        "standard_error": found.standard_error,
+        "params": found.params[found.best],
+    }
+
+
+def _between(found: Findings, name: str) -> Entry:
+    """Return a fitted score and its interval, if the search has them."""
+    search = found.search
+    if not hasattr(search, f"{name}_"):
+        return None
+    low, high = getattr(search, f"{name}_interval_", (math.nan, math.nan))
+    return {"score": getattr(search, f"{name}_"), "low": low, "high": high}
+
+
+def _failures_entry(found: Findings) -> Entry:
+    causes = [dict(zip(_CAUSE, cause, strict=True)) for cause in found.notes.failures]
+    return {"candidates": found.notes.n_failed, "causes": causes}
+
+
+_CAUSE = ("cause", "folds", "candidates")
+_ENTRIES: dict[str, Callable[[Findings], Any]] = {
+    "estimator": _tuned,
+    "metric": lambda found: found.metric_name,
+    "candidates": lambda found: len(found.scores),
+    "folds": lambda found: found.search.n_splits_,
+    "folds_fitted": lambda found: int(found.n_fitted.sum()),
+    "best": _best_entry,
+    "honest": partial(_between, name="honest_score"),
+    "gain": partial(_between, name="gain"),
+    "outlook": lambda found: dict(
+        zip(("candidates", "gain", "noise"), (AHEAD, *found.prospects), strict=True)
+    ),
+    "at_an_edge": lambda found: [
+        {"parameter": edge.name, "side": edge.side, "bound": edge.bound}
+        for edge in found.edges
+    ],
+    "failures": _failures_entry,
+    "seconds": lambda found: {
+        "fits": found.fit_seconds,
+        "tuner": found.search.tuner_time_,
+    },
+    "stop_reason": lambda found: found.search.stop_reason_,
+    "next": advice,
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 from warnings import warn
 
 import numpy as np
@@ -31,12 +31,14 @@ from skrobustbo.model_selection._html import account
 from skrobustbo.model_selection._listening import listening, record_of, table_of
 from skrobustbo.model_selection._optimism import Honest
 from skrobustbo.model_selection._preparing import prepared
-from skrobustbo.model_selection._report import report
+from skrobustbo.model_selection._report import report, summary
 from skrobustbo.model_selection._settings import Data, Search
 from skrobustbo.model_selection._softly import Attempt, softly
 from skrobustbo.model_selection._source import OptimizerSource
 
 Params = dict[str, Any]
+#: Gives the account of a search in some form.
+How = Callable[[Findings, Attempt], str]
 #: Called with the identity of a search.
 Begin = Callable[[str], None]
 
@@ -57,11 +59,13 @@ class RobustBayesSearchCV(HTMLReprMixin, Search):
     ----------
     estimator : estimator
         The estimator to tune. It needs a `score` method, unless `scoring` is given.
-    param_space : dict, list of dict or Space
+    param_space : dict, list of dict, Space or "suggested"
         For each parameter a `Real`, `Integer` or `Categorical`; a sequence of values,
         of which only these are tried; or a frozen `scipy.stats` distribution. The dicts
         of a list are branches of one search, each with its own parameters, for example
         the models to choose from. More promising branches get more of the budget.
+        "suggested": the most important parameters of `suggested_space`, more of them if
+        there are more candidates.
     n_iter : int, default=50
         Number of candidates to evaluate, including the initial ones.
     policy : str or Policy, default="robust"
@@ -338,13 +342,24 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         tags.transformer_tags = deepcopy(inner.transformer_tags)
         return tags
 
-    def report(self) -> str:
-        """Return a short account of the fitted search, as plain text.
+    def report(
+        self, *, details: bool = False, format: Literal["text", "json"] = "text"
+    ) -> str:
+        """Return a short account of the fitted search.
 
         It shows the best candidate and the uncertainty of its score, the parameters at
         an end of their range, what failed and why, where the time went, why the search
         ended, and what to do next. Notebooks show it below the estimator's diagram.
         If a section cannot be written, it says so, and a warning names the cause.
+
+        Parameters
+        ----------
+        details : bool, default=False
+            Whether to add what the models say, and how well the candidates cover the
+            space.
+        format : {"text", "json"}, default="text"
+            "json": the same facts as a JSON object, for programs. Its scores and
+            intervals have all digits, and null stands for what is not known.
 
         Returns
         -------
@@ -376,7 +391,15 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         ...
         """
         check_is_fitted(self, "_notes")
+        if format not in ("text", "json"):
+            raise ValueError(
+                f"The 'format' of a report must be 'text' or 'json'. Got {format!r} "
+                "instead."
+            )
+        how: How = partial(report, details=details)
         nothing = f"{type(self).__name__}: no report could be written"
+        if format == "json":
+            how, nothing = summary, "null"
         with softly() as attempt:
             missing = attempt("the report", self._missing, None)
             if missing:
@@ -385,7 +408,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
                     f"report. Got none for {missing}; fit again, and drop them from a "
                     "copy."
                 )
-            told = partial(self._told, report, attempt)
+            told = partial(self._told, how, attempt)
             return nothing if missing is None else attempt("the report", told, nothing)
 
     def trials_dataframe(self) -> Any:
@@ -440,7 +463,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     def _missing(self) -> list[str]:
         return missing_columns(self, self._notes)
 
-    def _told(self, how: Callable[[Findings, Attempt], str], attempt: Attempt) -> str:
+    def _told(self, how: How, attempt: Attempt) -> str:
         return how(Findings(self, self._notes), attempt)
 
     # The estimator is not validated before the search itself is.

@@ -1,6 +1,7 @@
 """The words that a fitted search has for its user."""
 
 import hashlib
+import json
 import math
 import pickle
 import re
@@ -97,7 +98,8 @@ def test_a_search_that_settled():
     text = search.report()
     title = "RobustBayesSearchCV of Shaped: 25 candidates, 4 folds each"
     assert text.splitlines()[0] == title
-    assert sections(text) == ["Best", "Model", "Covered", "Time", "Ended", "Next"]
+    assert sections(text) == ["Best", "Time", "Ended", "Next"]
+    assert sections(search.report(details=True))[1:3] == ["Model", "Covered"]
     best = section(text, "Best")
     assert f"candidate {search.best_index_} " in best
     assert f"a = {search.best_params_['a']:.4g}" in best
@@ -105,6 +107,58 @@ def test_a_search_that_settled():
     assert section(text, "Ended") == "all 25 candidates of n_iter were evaluated"
     assert section(text, "Next").startswith("- nothing in particular")
     assert max(map(len, text.splitlines())) <= 88
+
+
+def test_what_more_candidates_would_gain_is_said_beside_the_noise():
+    text = fitted(Shaped(kind="inside", noise=0.1), n_iter=12).report()
+    says = r"20 more candidates: expected gain [\d.e-]+; noise [\d.e-]+"
+    assert re.fullmatch(says, section(text, "Outlook"))
+
+
+def test_names_are_short_where_they_stay_apart():
+    pipe = Pipeline([("scale", StandardScaler()), ("a", PCA()), ("b", Ridge())])
+    space = {"a__n_components": [1], "b__alpha": Real(1e-3, 1e3, log=True)}
+    search = RobustBayesSearchCV(pipe, space, n_iter=6, random_state=0).fit(X, y)
+    best = section(search.report(), "Best")
+    assert re.search(r"n_components = 1\s+alpha {8}= ", best)
+    assert "b__alpha" in json.loads(search.report(format="json"))["best"]["params"]
+
+
+def test_the_report_as_data():
+    search = fitted(Shaped(kind="inside"), {"a": Real(0, 1)}, include_default=True)
+    said = json.loads(search.report(format="json"))
+    assert said["best"]["params"] == search.best_params_
+    assert said["best"]["score"] == search.best_score_
+    assert said["candidates"] == search.n_iter_
+    assert said["folds_fitted"] == search.n_iter_ * said["folds"]
+    assert said["gain"] == {"score": search.gain_, "low": None, "high": None}
+    assert said["honest"] is None
+    assert said["outlook"].keys() == {"candidates", "gain", "noise"}
+    assert said["next"] == re.findall(
+        "(?<=- )(.*)", search.report().split("Next")[1].replace("\n              ", " ")
+    )
+    failed = fitted(Shaped(fails="above"), {"a": Real(0, 1)}, n_iter=8)
+    causes = json.loads(failed.report(format="json"))["failures"]
+    assert causes["candidates"] > 0
+    assert causes["causes"][0]["cause"].startswith("KeyError")
+    with pytest.raises(ValueError, match=r"must be 'text' or 'json'\. Got 'xml'"):
+        search.report(format="xml")
+
+
+def test_values_that_json_has_no_type_for():
+    class Strange:
+        def __repr__(self):
+            return "Strange()"
+
+    odd = Strange()
+    search = fitted(Shaped(kind="inside"), {"a": Real(0, 1), "fails": [odd]}, n_iter=4)
+    best = json.loads(search.report(format="json"))["best"]
+    assert best["params"] == {"a": search.best_params_["a"], "fails": "Strange()"}
+    space = {"a": Real(0.6, 1)}
+    search = fitted(Shaped(fails="nan"), space, n_iter=4, refit=False)
+    said = json.loads(search.report(format="json"))
+    assert said["best"] is None
+    assert said["outlook"]["gain"] is None
 
 
 def test_names_of_the_metric_and_of_a_last_step():
@@ -153,7 +207,7 @@ def test_how_far_the_space_is_from_the_candidates():
     expected = cdist(grid, asked, "chebyshev").min(axis=1).max()
     assert Findings(*of(search)).radius == pytest.approx(expected, abs=0.03)
     covered = f"within {Findings(*of(search)).radius:.0%} of each parameter's range"
-    assert section(search.report(), "Covered").endswith(covered)
+    assert section(search.report(details=True), "Covered").endswith(covered)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +231,7 @@ def test_each_choice_and_branch_has_to_be_covered(space):
 def test_nothing_is_said_of_a_space_that_one_point_would_cover_as_well():
     search = fitted(space={"a": Real(0, 1), "b": Real(0, 10)}, n_iter=1)
     assert Findings(*of(search)).radius >= 0.5
-    assert "Covered" not in sections(search.report())
+    assert "Covered" not in sections(search.report(details=True))
 
 
 # Edges --------------------------------------------------------------------------------
@@ -343,6 +397,7 @@ SCALED = Pipeline([("p", PCA()), ("c", Ridge())])
 )
 def test_only_legal_values_are_advised(estimator, name, dimension, side, rows, legal):
     edge, then = advised(estimator, name, dimension, side, rows)
+    name = name.removeprefix("c__").removeprefix("v__").removeprefix("p__")
     assert (f"{name} is " in edge) is legal
     more = "larger" if side == "high" else "smaller"
     assert (f"- {name}: try {more} values than" in then) is legal
@@ -363,7 +418,7 @@ def test_every_value_of_a_searched_component_is_asked():
 
     assert told(Ridge(), Alpha())[0] == ""
     edge, then = told(Alpha())
-    assert edge == "c__alpha is at its lower bound 0: widen it"
+    assert edge == "alpha is at its lower bound 0: widen it"
     assert "if they make sense (if not, state it by hard='low')" in then
 
 
@@ -654,7 +709,7 @@ def _params(search):
 
 def test_several_models_side_by_side():
     search = fitted(policy="lb-gp-ucb")
-    says = section(search.report(), "Model")
+    says = section(search.report(details=True), "Model")
     alive = search.optimizer_.history_[-1]["alive"]
     assert "surviving: " + ", ".join(alive[:8]) in says
 
@@ -662,9 +717,11 @@ def test_several_models_side_by_side():
 def test_certificate_only_where_the_optimizer_has_one():
     search = fitted(n_iter=5)
     search.optimizer_.__dict__["regret_bound"] = lambda calibrated: 0.0123
-    assert "at most 0.012 is left to gain" in section(search.report(), "Model")
+    assert "at most 0.012 is left to gain" in section(
+        search.report(details=True), "Model"
+    )
     search.optimizer_.__dict__["regret_bound"] = lambda calibrated: math.inf
-    assert "left to gain" not in search.report()
+    assert "left to gain" not in search.report(details=True)
 
 
 def test_the_report_shows_the_calibrated_bound():
@@ -676,7 +733,7 @@ def test_the_report_shows_the_calibrated_bound():
         return 0.0
 
     search.optimizer_.__dict__["regret_bound"] = bound
-    search.report()
+    search.report(details=True)
     assert set(asked) == {True}
 
 
@@ -684,6 +741,7 @@ def bounded(bound, search=None):
     """Return a search of which a bound says how much is left to gain."""
     search = search or fitted(Shaped(kind="inside", noise=0.1), n_iter=25)
     search.optimizer_.__dict__["regret_bound"] = lambda calibrated: bound
+    search.optimizer_.__dict__["expected_gain"] = lambda n, noise: math.inf
     return search
 
 
@@ -691,8 +749,8 @@ def test_a_bound_that_allows_more_than_was_gained_is_left_out():
     scores = bounded(0.0).cv_results_["mean_test_score"]
     error = Findings(*of(bounded(0.0))).standard_error
     ahead = max(scores.max() - np.median(scores), error)
-    assert "left to gain" in bounded(0.99 * ahead).report()
-    assert "left to gain" not in bounded(1.01 * ahead).report()
+    assert "left to gain" in bounded(0.99 * ahead).report(details=True)
+    assert "left to gain" not in bounded(1.01 * ahead).report(details=True)
 
 
 @pytest.mark.slow
@@ -706,6 +764,16 @@ def test_a_search_has_settled_only_if_the_bound_is_within_the_error():
     calm = fitted(Shaped(kind="inside"), space, n_iter=25)
     assert "has settled" in section(bounded(0.0, calm).report(), "Next")
     assert "do not rule one out" in section(bounded(math.inf, calm).report(), "Next")
+
+
+@pytest.mark.parametrize(("n_iter", "settled"), [(14, False), (15, True)])
+def test_an_expected_gain_within_the_noise_settles_a_search_of_some_length(
+    n_iter, settled
+):
+    space, shape = {"a": Real(0, 1)}, Shaped(kind="inside", noise=0.1)
+    search = bounded(math.inf, fitted(shape, space, n_iter=n_iter))
+    search.optimizer_.__dict__["expected_gain"] = lambda n, noise: 0.5 * noise
+    assert Findings(*of(search)).has_settled is settled
 
 
 @pytest.mark.parametrize(
@@ -725,7 +793,9 @@ def test_no_more_is_left_than_the_metric_can_give():
     left = 1 - search.best_score_
     found = Findings(*of(bounded(1e6, search)))
     assert found.left_to_gain == pytest.approx(left)
-    assert f"at most {left:.2g} is left" in section(search.report(), "Model")
+    assert f"at most {left:.2g} is left" in section(
+        search.report(details=True), "Model"
+    )
 
 
 def test_what_a_score_of_ones_own_can_give_is_not_known():
