@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -178,3 +178,20 @@ def be(n: float, one: str = "is", many: str = "are") -> str:
     ('is', 'are', 'were')
     """
     return one if n == 1 else many
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return short forms of parameter names, all different.
+
+    The last part of a nested name, and as many parts before it as tell it apart.
+
+    >>> short_names(["scale__with_mean", "svc__C", "a__k", "b__k"])
+    {'scale__with_mean': 'with_mean', 'svc__C': 'C', 'a__k': 'a__k', 'b__k': 'b__k'}
+    """
+    short, ends = {}, [f"__{name}" for name in names]
+    for name in names:
+        parts = name.split("__")
+        tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
+        alone = (t for t in tails if sum(e.endswith(f"__{t}") for e in ends) == 1)
+        short[name] = next(alone, name)
+    return short

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from skrobustbo._names import shown
@@ -45,23 +44,6 @@ def setting(value: Any, most: int = 60) -> str:
 def clipped(text: str, most: int) -> str:
     """Return a text of at most so many characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return short forms of parameter names, all different.
-
-    The last part of a nested name, and as many parts before it as tell it apart.
-
-    >>> short_names(["scale__with_mean", "svc__C", "a__k", "b__k"])
-    {'scale__with_mean': 'with_mean', 'svc__C': 'C', 'a__k': 'a__k', 'b__k': 'b__k'}
-    """
-    short, ends = {}, [f"__{name}" for name in names]
-    for name in names:
-        parts = name.split("__")
-        tails = ["__".join(parts[-n:]) for n in range(1, len(parts) + 1)]
-        alone = (t for t in tails if sum(e.endswith(f"__{t}") for e in ends) == 1)
-        short[name] = next(alone, name)
-    return short
 
 
 def duration(seconds: float) -> str:

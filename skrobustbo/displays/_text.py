@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from skrobustbo import _text
+from skrobustbo import _names
 from skrobustbo._names import shown
 
 #: Texts of estimators longer than this are replaced by their class and a number.
@@ -17,7 +17,7 @@ _ENDS = re.compile(r"(?<=[_\s,(=/\-])(?![_\s])|(?<=[a-z0-9])(?=[A-Z])")
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return short forms of parameter names, in which no dollar starts a formula."""
-    short = _text.short_names(names)
+    short = _names.short_names(names)
     return {name: plain_text(text) for name, text in short.items()}
 
 

@@ -1,4 +1,4 @@
-"""Optuna: a sampler that asks the package's policies."""
+"""Optuna: a sampler that asks the package's policies, and searches as studies."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from skrobustbo.integrations._optuna import (
     single_value,
     split,
 )
+from skrobustbo.integrations._optuna_study import to_study
 from skrobustbo.integrations._shared import checked_seed, optional_base
 from skrobustbo.optimizer import Memory, Optimizer, StoredTrial, ask_noted, replay
 from skrobustbo.policies import Policy, make_policy
 
-__all__ = ["RobustSampler"]
+__all__ = ["RobustSampler", "to_study"]
 
 Params = dict[str, Any]
 

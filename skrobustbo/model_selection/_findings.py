@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f, rankdata, t
 
-from skrobustbo._text import short_names
+from skrobustbo._names import short_names
 from skrobustbo._trials import Evaluation, is_constant, rounding
 from skrobustbo.acquisition import distances
 from skrobustbo.evaluation import FoldEffects
