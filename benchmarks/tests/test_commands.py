@@ -39,6 +39,7 @@ STUDIES = "python benchmarks/studies"
 QUICK: dict[str, dict[str, str | None]] = {
     "python tests/golden/golden.py": {"--cases": "problem/branin/0"},
     "python tests/checkpoint/kill_series.py": {"--n": "1"},
+    "python tests/checkpoint/readers_beside.py": {"--fits": "500", "--kills": "1"},
     "python tests/optimizer/soak.py": {"--policy": "robust", "--steps": "30"},
     "python tests/search/killed_dask.py": {"--runs": "1"},
     "python tests/search/timeout_cost.py": {"--seconds": "0.5"},
