@@ -41,7 +41,6 @@ IN_SDIST = {
     "SECURITY.md",
     "conftest.py",
     "setup.cfg",
-    "setup.py",
     ".ci/oldest.txt",
     "docs/conf.py",
     "docs/index.md",
@@ -49,7 +48,6 @@ IN_SDIST = {
     "examples/plot_trap.py",
     "tests/test_release.py",
 }
-_EGG_INFO = "skrobustbo.egg-info/"  # of setuptools, in every sdist
 IN_WHEEL = {
     "skrobustbo/__init__.py",
     "skrobustbo/py.typed",
@@ -180,7 +178,7 @@ def contents(folder):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     yield from (f"{sdist.name} lacks {name}" for name in sorted(IN_SDIST - names))
-    other = {n for n in names if MADE.search(n) and not n.startswith(_EGG_INFO)}
+    other = {name for name in names if MADE.search(name)}
     yield from (f"{sdist.name} has {name}" for name in sorted(other))
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())

@@ -87,7 +87,7 @@ def draw(bars_of, figure):
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        print("For the plot, install matplotlib: pip install skrobustbo[plot]")
+        print("For the plot, install matplotlib: pip install matplotlib")
         return
     fig, ax = plt.subplots(figsize=(7, 1 + 0.6 * len(bars_of)), layout="constrained")
     for row, spans in enumerate(bars_of.values()):

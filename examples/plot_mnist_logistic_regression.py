@@ -252,7 +252,7 @@ print(
 try:
     import matplotlib.pyplot as plt
 except ImportError:
-    print("For the plot, install matplotlib: pip install skrobustbo[plot]")
+    print("For the plot, install matplotlib: pip install matplotlib")
 else:
     fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
     for label, search in searches.items():

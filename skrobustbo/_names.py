@@ -195,3 +195,11 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
         alone = (t for t in tails if sum(e.endswith(f"__{t}") for e in ends) == 1)
         short[name] = next(alone, name)
     return short
+
+
+def missing(owner: str, package: str, extra: str) -> ImportError:
+    """Return the error of what needs an optional package, with how to install it."""
+    return ImportError(
+        f"{owner} needs {package}, which is not installed; run pip install "
+        f'".[{extra}]" in a checkout of skrobustbo.'
+    )

@@ -41,7 +41,8 @@ NAMES = [
     if name != "__version__"
 ]
 NAMES += [integrations_mlflow.MLflowCallback]
-NAMES += [integrations_optuna.RobustSampler, integrations_ray.RobustSearcher]
+NAMES += [integrations_optuna.RobustSampler, integrations_optuna.to_study]
+NAMES += [integrations_ray.RobustSearcher]
 NAMES.append(pytest.param(checkpoint.CheckpointError, id="CheckpointError"))
 
 

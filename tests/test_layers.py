@@ -286,7 +286,7 @@ BUDGET = {
     "_arguments": 50,
     "_arrays": 10,
     "_forms": 90,
-    "_names": 105,
+    "_names": 110,
     "_sklearn_compat": 140,
     "_sobol": 40,
     "_text": 40,

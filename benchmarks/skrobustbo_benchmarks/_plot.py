@@ -184,8 +184,8 @@ def new_figure(size: tuple[float, float]) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise CommandError(
-            "A figure needs matplotlib, which is not installed: "
-            'pip install "skrobustbo[plot]".'
+            "A figure needs matplotlib, which is not installed; run pip install "
+            '"./benchmarks[plot]" in a checkout of skrobustbo.'
         ) from error
     return Figure(figsize=size, layout="constrained")
 

@@ -118,8 +118,8 @@ class ParallelCoordinatesDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        The pointer over a line shows the params of the candidate. It needs plotly:
-        ``pip install "skrobustbo[interactive]"``.
+        The pointer over a line shows the params of the candidate. It needs plotly,
+        which the extra ``interactive`` installs.
 
         Returns
         -------

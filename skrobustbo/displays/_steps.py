@@ -215,8 +215,8 @@ class ConvergenceDisplay(Display):
     def to_plotly(self) -> Any:
         """Return the same data as an interactive figure.
 
-        The pointer over a dot shows the params of the candidate. It needs plotly:
-        ``pip install "skrobustbo[interactive]"``.
+        The pointer over a dot shows the params of the candidate. It needs plotly,
+        which the extra ``interactive`` installs.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skrobustbo._names import wrong
+from skrobustbo._names import missing, wrong
 from skrobustbo.displays._scales import Array, Scale, filled_range, locator
 from skrobustbo.displays._text import broken, longest_word
 
@@ -55,10 +55,7 @@ def importing(package: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ImportError(
-            f"Expected {package} to be installed, because this display needs it; run "
-            f'pip install "skrobustbo[{extra}]".'
-        ) from error
+        raise missing("This display", package, extra) from error
 
 
 def pyplot() -> Any:

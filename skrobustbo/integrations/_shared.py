@@ -6,7 +6,7 @@ import importlib
 from numbers import Integral
 from typing import Any
 
-from skrobustbo._names import wrong
+from skrobustbo._names import missing, wrong
 
 _MOST_SEED = 2**32 - 1
 
@@ -30,7 +30,7 @@ def optional_base(module: str, name: str, package: str, extra: str) -> Any:
         """Stands for a class of a package that is not installed."""
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            raise _missing(cls.__name__, package, extra)
+            raise missing(cls.__name__, package, extra)
 
     return Missing
 
@@ -51,20 +51,13 @@ def optional_module(module: str, owner: str, package: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         _check_missing(error, module)
-        raise _missing(owner, package, extra) from error
+        raise missing(owner, package, extra) from error
 
 
 def _check_missing(error: ModuleNotFoundError, module: str) -> None:
     """Raise the error again if it is not the package itself that is missing."""
     if str(error.name).partition(".")[0] != module.partition(".")[0]:
         raise error
-
-
-def _missing(owner: str, package: str, extra: str) -> ImportError:
-    return ImportError(
-        f"{owner} needs {package}, which is not installed; run pip "
-        f'install "skrobustbo[{extra}]".'
-    )
 
 
 def checked_seed(seed: Any, owner: str) -> int:

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any
 from warnings import warn
 
-from skrobustbo._names import printable
+from skrobustbo._names import missing, printable
 from skrobustbo._trials import COLUMNS, Evaluation
 from skrobustbo.model_selection._failures import causes
 from skrobustbo.model_selection._settings import Search
@@ -118,10 +118,7 @@ def table_of(records: Iterable[Record]) -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError(
-            "Expected pandas to be installed, because the table needs it; install it "
-            "with: pip install pandas"
-        ) from error
+        raise missing("The table of candidates", "pandas", "pandas") from error
     lines = [_line(record) for record in sorted(records, key=lambda r: r["number"])]
     names = sorted(dict.fromkeys(chain.from_iterable(lines or [_FIRST])), key=_place)
     columns = {name: _column(pd, name, lines) for name in names}

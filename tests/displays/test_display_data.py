@@ -183,7 +183,7 @@ class TestConvention:
 
     def test_missing_matplotlib_names_the_remedy(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-        with pytest.raises(ImportError, match=r'pip install "skrobustbo\[plot\]"'):
+        with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
             ConvergenceDisplay.from_optimizer(told([1.0]))
 
     def test_one_axes_without_a_place_in_a_grid_is_refused(self):

@@ -49,7 +49,7 @@ def test_missing_plotly_names_the_remedy(cls, shown, monkeypatch):
     display = shown[cls]
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    with pytest.raises(ImportError, match=r'pip install "skrobustbo\[interactive\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[interactive\]"'):
         display.to_plotly()
 
 

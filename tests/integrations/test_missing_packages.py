@@ -28,11 +28,11 @@ def test_the_error_says_what_to_install():
     )
     mlflow, optuna, ray = done.stdout.splitlines()
     assert mlflow.startswith("MLflowCallback needs MLflow")
-    assert 'pip install "skrobustbo[mlflow]"' in mlflow
+    assert 'pip install ".[mlflow]"' in mlflow
     assert optuna.startswith("RobustSampler needs Optuna")
-    assert 'pip install "skrobustbo[optuna]"' in optuna
+    assert 'pip install ".[optuna]"' in optuna
     assert ray.startswith("RobustSearcher needs Ray Tune")
-    assert 'pip install "skrobustbo[ray]"' in ray
+    assert 'pip install ".[ray]"' in ray
 
 
 def test_a_package_that_is_broken_is_not_missing(tmp_path, monkeypatch):

@@ -227,7 +227,7 @@ def test_it_needs_a_fitted_search_and_pandas(monkeypatch):
         return original(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_pandas)
-    with pytest.raises(ImportError, match="pip install pandas"):
+    with pytest.raises(ImportError, match=r'pip install "\.\[pandas\]"'):
         found.trials_dataframe()
 
 

@@ -591,7 +591,7 @@ class TestPlot:
         write_table(tmp_path / "r.csv", [made_run("a", 0, [1.0])])
         with pytest.raises(SystemExit):
             main(["plot", str(tmp_path / "r.csv"), "--out", str(tmp_path / "f.png")])
-        assert 'pip install "skrobustbo[plot]"' in capsys.readouterr().err
+        assert 'pip install "./benchmarks[plot]"' in capsys.readouterr().err
 
     def test_unknown_image_format(self, tmp_path, capsys):
         pytest.importorskip("matplotlib")
