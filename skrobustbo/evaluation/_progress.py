@@ -120,15 +120,15 @@ class Progress:
         return f"{len(source.trials)} of {planned}, {score}"
 
     def _left(self, now: float) -> str:
-        """Say how much time is left, and what ends the search then."""
+        """Say how much time is left, and whether `max_time` ends the search then."""
         begun, n_known = self._first or (now, 0)
         n_done, limit = len(self._source.trials), self._stops.seconds_left
         seconds = math.inf
         if n_done > n_known:
             each = (now - begun) / (n_done - n_known)
             seconds = each * (self._source.n_planned - n_done)
-        until = "n_iter" if seconds < limit else "max_time"
+        ends = "" if seconds < limit else " (max_time)"
         seconds = max(0.0, min(seconds, limit))
         if seconds >= _FAR:
             return ""
-        return f"about {duration(round(seconds))} until {until}"
+        return f"about {duration(round(seconds))} left{ends}"

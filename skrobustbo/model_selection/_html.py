@@ -106,8 +106,11 @@ def curve(scores: Array, n_initial: int, name: str = "score") -> str:
     )
 
 
-def limits(scores: Array) -> tuple[float, float]:
-    """Return the range drawn; a few values far below do not stretch it."""
+def limits(scores: Array, margin: float = 0.07) -> tuple[float, float]:
+    """Return the range drawn; a few values far below do not stretch it.
+
+    The margin above and below is a share of the range.
+    """
     finite = np.clip(scores[np.isfinite(scores)], -_HUGE, _HUGE)
     if not len(finite):
         return 0.0, 1.0
@@ -116,7 +119,7 @@ def limits(scores: Array) -> tuple[float, float]:
         low = max(low, middle - _CUT * (high - middle))
     size = max(abs(low), abs(high))
     if high - low > max(rounding(size), _TINY):
-        extra = 0.07 * (high - low)
+        extra = margin * (high - low)
     else:
         extra = 0.1 * size if size > _TINY else 1.0
     return float(low - extra), float(high + extra)

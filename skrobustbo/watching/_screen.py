@@ -101,7 +101,7 @@ def curve(scores: Sequence[float], width: int) -> list[str]:
     """
     told = np.asarray(scores, dtype=float)
     n, width = len(told), max(1, width)
-    low, high = limits(told)
+    low, high = limits(told, margin=0.0)
     cells = [[" "] * min(n, width) for _ in range(_HEIGHT)]
     foot = ["-"] * min(n, width)
     best = np.fmax.accumulate(told)
@@ -114,7 +114,9 @@ def curve(scores: Sequence[float], width: int) -> list[str]:
     for place, score in zip(places, best, strict=True):
         if math.isfinite(score):
             _put_best(cells, place, _row(score, low, high))
-    labels = {0: f"{high:.4g}", _HEIGHT - 1: f"{low:.4g}"}
+    # Labels are scores, so none of them is beyond what the metric can have.
+    labels = {_HEIGHT - 1: f"{low:.4g}"} if np.nanmin(told) <= low else {}
+    labels[_row(best[-1], low, high)] = f"{best[-1]:.4g}"
     lines = [
         f"{labels.get(i, ''):>8} |{''.join(row)}".rstrip()
         for i, row in enumerate(cells)

@@ -477,8 +477,14 @@ def test_the_curve_is_as_wide_as_it_may_be():
     columns = [[line[10 + k : 11 + k] for line in lines[:-1]] for k in range(40)]
     assert all(column.count("#") == 1 for column in columns)
     assert lines[0].endswith("#")
+    assert [line[:8].strip() for line in lines] == ["0.999", *[""] * 4, "0", ""]
     short = curve([1.0, 2.0], 40)
     assert max(map(len, short)) == 10 + 2 + 1
+
+
+def test_no_label_of_the_curve_is_beyond_the_scores():
+    lines = curve([0.96, 0.96], 40)
+    assert [line[:8].strip() for line in lines if line[:8].strip()] == ["0.96"]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from skrobustbo.policies import RobustUCB
 X, y = load_iris(return_X_y=True)
 LINE = re.compile(
     r"(\d+) of (\d+) candidates, (no \w+ yet|best \w+ -?[\d.e-]+)"
-    r"(, about [\d.]+ (?:s|min|h) until (?:n_iter|max_time)"
+    r"(, about [\d.]+ (?:s|min|h) left(?: \(max_time\))?"
     r"|, at most [\d.e-]+ to gain \(tol [\d.e-]+\))?$"
 )
 END = re.compile(r"(\d+) of (\d+) candidates, (best \w+ -?[\d.e-]+), [\d.]+ (s|min)$")
@@ -115,7 +115,7 @@ def test_a_terminal_shows_one_line_that_is_written_again(settings, in_terminal):
     assert set(n) == set(range(8))
     assert states[0] == "0 of 7 candidates, no score yet"
     assert f"best score {ours.best_score_:.5g}" in states[-1]
-    assert "until n_iter" in states[-2]
+    assert states[-2].endswith(" s left")
 
 
 @posix
@@ -130,7 +130,7 @@ def test_the_line_says_when_max_time_ends_the_search(in_terminal):
     ours = search_of(Noisy(seconds=0.05), n_iter=500, max_time=3.0, verbose=1)
     _, states = in_terminal(lambda: ours.fit(X, y))
     counts(states)
-    assert re.search(r"about [0-3] s until max_time$", states[-2])
+    assert re.search(r"about [0-3] s left \(max_time\)$", states[-2])
     assert f"{ours.n_iter_} of 500" in states[-1]
 
 
@@ -283,7 +283,7 @@ def test_time_left_is_that_of_new_candidates(in_terminal, tmp_path):
     _, states = in_terminal(lambda: ours.fit(X, y))
     n = counts(states)
     assert set(n) == {5, 6, 7}
-    assert "until" not in states[0]
+    assert "left" not in states[0]
     assert states[0].startswith("5 of 7 candidates, best score ")
 
 
