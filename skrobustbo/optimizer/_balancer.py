@@ -1,4 +1,4 @@
-"""Which branch of a space is asked next: balancing of suspected regret."""
+"""Choose the branch to ask next, by balancing suspected regret."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from skrobustbo.surrogate import Posterior
 
 Array = NDArray[np.float64]
 
-#: Probability that the elimination test may drop the branch of the optimum by noise.
+#: Probability that noise makes the elimination test drop the branch of the optimum.
 _DELTA = 0.1
-#: Deviations between a model's mean and what its branch is taken to promise.
+#: Width of a branch's band, in standard deviations of its model.
 BETA = 2.0
-#: Suspected regret of the most promising branch in n queries: this times sqrt(n).
+#: The most promising branch is suspected to lose this times sqrt(n) in n queries.
 _GROWTH = 3.0
-#: Most that a branch is suspected to lose with each query, in what is left to gain.
+#: Largest suspected loss of a branch per query, in units of what is left to gain.
 _MOST = 2.0
 #: Queries before a branch may be eliminated.
 _LEAST = 3
@@ -30,19 +30,19 @@ _LEAST = 3
 
 @dataclass
 class BranchState:
-    """Run-time state of the balancer, of JSON types.
+    """Run-time state of the balancer, in JSON types.
 
     Attributes
     ----------
     t : int
-        Queries told so far, initial points and those never asked left out.
+        Number of queries told so far, without initial points and points told unasked.
     alive : list of int
         B: the surviving branches.
     members : list of list of int
-        S: for each branch, positions among the told values of its queries.
+        S: for each branch, the positions of its queries among the told values.
     widths : list of list of float
-        For each of those, how far below the branch's promise it may lie, objective
-        units.
+        For each of those queries, how far the value may lie below the branch's promise,
+        in units of the objective.
     """
 
     t: Count = 0
@@ -51,7 +51,6 @@ class BranchState:
     widths: list[list[float]] = field(default_factory=list)
 
     def consistent(self, n_branches: int, n_told: int) -> bool:
-        """Return whether the parts of a state that was read back fit together."""
         queries = [query for members in self.members for query in members]
         return (
             self.t <= n_told
@@ -65,19 +64,20 @@ class BranchState:
 
 @dataclass(frozen=True)
 class OptimisticBound:
-    """What a branch promises in one ask, in units of the objective.
+    """The best value that a branch may reach, in units of the objective.
 
     Attributes
     ----------
     upper : float
         U: the most optimistic value anywhere in the branch.
     reached : float
-        The largest mean at a point told that did not fail; minus infinity if all did.
+        The largest mean at a told point that did not fail; minus infinity if all
+        failed.
     posterior : Posterior
-        The model, for which a value y is ``(y - shift) / scale``.
+        The model. It sees a value y as ``(y - shift) / scale``.
     shift, scale : float
     unit : float
-        The scale; nan if it is not known.
+        The scale; nan if unknown.
     """
 
     upper: float
@@ -88,7 +88,7 @@ class OptimisticBound:
     unit: float
 
     def width(self, x: Array) -> float:
-        """Return how far below the promise the value of `x` may lie; nan if unknown."""
+        """Return how far `x` may lie below the promise; nan if unknown."""
         if math.isnan(self.unit):
             return math.nan
         low = float(UCB(self.posterior, -BETA)(x[None, :])[0])
@@ -96,15 +96,15 @@ class OptimisticBound:
 
 
 class BranchBalancer:
-    """The rule by which the branches of one search share its evaluations.
+    """Share the evaluations of one search among its branches.
 
-    The rule is that of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with a
-    branch in the place of a candidate model, and its code is the same,
-    `RegretBalancer`. A model's suspected regret is known from theory; a branch's is
-    read off a model of the branch.
+    This is the rule of `HBGPUCB` (Ziomek, Adachi, Osborne 2024, Algorithm 2), with
+    branches instead of candidate models. Both use `RegretBalancer`. The suspected
+    regret of a model comes from theory; that of a branch comes from a model of its
+    values.
 
-    Pseudo-code (B: surviving branches; S: queries of each; mu, sigma: of a MAP model
-    of the branch's own values, in units of the objective)::
+    Pseudo-code (B: surviving branches; S: queries of each; mu, sigma: of a MAP model of
+    the branch's own values, in units of the objective)::
 
         1  B = all branches; S(b) = {} for every b in B
         2  for t = 1, 2, ...
@@ -122,27 +122,27 @@ class BranchBalancer:
        14          keep b iff |S(b)| < 3 or
                        m(b) + r(b) + (1 / |S(b)|) sum over S(b) of w >= max of L
 
-    Lines 3, 4, 8 and 9 are the branches' part, the rest is here.
+    Lines 3, 4, 8 and 9 run in the branches, the others here.
 
-    Line 5 is what is left to gain anywhere. A branch whose promise falls short of the
-    best one by as much as that promises nothing better than what has been reached; one
-    that falls short by g s gets of the order of sqrt(n) / g queries while the best gets
-    n. The model of a handful of points may be wrong about all it has not seen, so g is
-    at most 2: every branch is asked again, ever more rarely, until it is eliminated,
-    and that no sooner than after 3 queries.
+    Line 5 computes s, what is left to gain anywhere. A branch that promises less than
+    the best promise by s cannot improve on the best value reached. A branch that falls
+    short by g s gets of the order of sqrt(n) / g queries while the best branch gets n.
+    A model of few points may be wrong elsewhere, so g is at most 2: every branch is
+    asked again, ever more rarely, until it is eliminated. This takes at least 3
+    queries.
 
-    A branch that has only failed may yet succeed, but promises nothing that the others
-    would have to be measured by. It enters with a model in units of all values, its
-    failures as the worst of them. Its n counts as n (n / 3)**2 in line 6 beyond 3
-    queries, so that it gets of the order of the cube root of what the others get.
+    A branch in which every query failed may still succeed, but its promise does not
+    raise the bar for the others. Its model uses the units of all values and counts each
+    failure as the worst of them. Beyond 3 queries, line 6 counts its n as n (n / 3)**2,
+    so that it gets of the order of the cube root of the others' queries.
 
-    Line 14 is the paper's test: where the policy asks the maximum of the bound itself,
-    w = 4 sigma, its 2 beta sigma; values are on one scale, that of all of them.
-    xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)), delta = 0.1, B_0 all branches. A
-    branch that attains the maximum in line 14 stays, so the last is never removed.
-    Failed queries count in lines 7 and 11, not in the means and sums; a branch that has
-    no others is not judged. Queries under way count in line 7; initial points belong to
-    no S.
+    Line 14 is the test of the paper. Where the policy asks the maximum of the bound
+    itself, w = 4 sigma takes the place of 2 beta sigma. Values are on the scale of all
+    values. xi_t = 2 noise**2 ln(|B_0| pi**2 t**2 / (3 delta)), with delta = 0.1 and B_0
+    all branches. A branch that attains the maximum in line 14 stays, so the last one is
+    never removed. Failed queries count in lines 7 and 11, but not in the means and
+    sums; a branch with only failures is not tested. Pending queries count in line 7.
+    Initial points belong to no S.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class BranchBalancer:
     noise : float
         Standard deviation of the noise, in the units that the model sees.
     eliminate : bool
-        Whether line 14 applies; not where the objective changes in time.
+        Whether to apply line 14. False for objectives that change over time.
     """
 
     def __init__(self, n_branches: int, noise: float, *, eliminate: bool) -> None:
@@ -166,18 +166,18 @@ class BranchBalancer:
         pending: Sequence[int],
         failing: Collection[int] = (),
     ) -> int:
-        """Return the branch whose turn it is.
+        """Return the branch to ask next.
 
         Parameters
         ----------
         upper : dict of int to float
-            U of each branch to choose from.
+            U of each branch that may be chosen.
         reached : float
             The largest of M.
         pending : list of int
-            Branches of the queries under way.
+            Branches of the pending queries.
         failing : list of int, default=()
-            Branches without a success so far.
+            Branches without a successful query.
         """
         n = self.rule.counts(self.state.members, pending)
         known = [U for b, U in upper.items() if b not in failing]
@@ -194,27 +194,27 @@ class BranchBalancer:
         return self.rule.turn(R)  # line 7
 
     def regret(self, gap: float, left: float, n: float) -> float:
-        """Return R, what a branch is suspected to lose in `n` queries."""
+        """Return R, the suspected loss of a branch in `n` queries."""
         share = _MOST if gap >= _MOST * left else gap / left
         return n * share * (gap > 0) + _GROWTH * math.sqrt(n)  # line 6
 
     def learn(
         self, branch: int, position: int, width: float, z: Array, scale: float
     ) -> None:
-        """Credit the query of a branch, and eliminate.
+        """Credit a query to its branch, then eliminate branches.
 
         Parameters
         ----------
         branch : int
             The branch asked.
         position : int
-            Position of its value among those told.
+            Position of its value among the told values.
         width : float
             w, in units of the objective.
         z : array of shape (n,)
-            All values told, in the units that the model sees; nan where one failed.
+            All told values, in units of the model; nan for failures.
         scale : float
-            Units of the objective to one of those.
+            One unit of the model, in units of the objective.
         """
         self.state.t += 1  # line 2
         self.state.members[branch].append(position)  # line 10
@@ -235,14 +235,12 @@ class BranchBalancer:
 
     @staticmethod
     def _slack(widths: Array, scale: float) -> float:
-        """Return the mean of widths in the units that the model sees."""
         with np.errstate(over="ignore"):  # an infinite width keeps its branch
             return float(widths.mean() / scale) if len(widths) else math.inf
 
     def _told(self, branch: int, z: Array) -> tuple[Array, Array]:
-        """Return the finite values of a branch's queries, and their widths."""
         values = z[self.state.members[branch]]
         finite = np.isfinite(values)
         widths = np.array(self.state.widths[branch])[finite]
-        # A width that no model could tell is nan, and keeps its branch as well.
+        # An unknown width is nan, and keeps its branch too.
         return values[finite], np.where(np.isnan(widths), np.inf, widths)

@@ -1,4 +1,4 @@
-"""The search within one branch: its points, its models, its policy's state."""
+"""The search within one branch: its points, models and policy state."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from skrobustbo.surrogate import (
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
-#: The label of the query that takes the place of that of a model that fails.
+#: Label of a query that replaces one whose model failed.
 FALLBACK = "fallback"
-#: Metadata that become fields of a trial, and those that are then removed from it.
+#: Metadata stored as fields of a trial, and those removed from it afterwards.
 _PREDICTED = ("label", "length_scales", "divisor", "mean", "std")
 _NOT_KEPT = ("length_scales", "divisor")
-#: Predicts if the kernel of a policy fails, with Matern-5/2.
+#: The model of predictions if the kernel of the policy fails: Matern-5/2.
 _DEFAULT = Policy()
-#: Finite spaces up to this size are bounded whole, others on a Sobol sample.
+#: Finite spaces up to this size are searched whole, others on a Sobol sample.
 _MOST_LISTED, _SAMPLE = 4096, 512
 
 
@@ -58,27 +58,9 @@ def warn_of_failure(error: Exception) -> None:
 class Branch:
     """The search within one branch.
 
-    It uses only its own points and values, so that it proposes the same points as a
-    search of this branch alone. Values of other branches with much larger differences
-    do not change its scale. If its own values are all equal, it uses the scale of all
-    values.
-
-    Parameters
-    ----------
-    index : int
-        Position of the branch.
-    space : Space
-        The branch, all its points, for encoding.
-    region : Space
-        The part of the branch whose points may be proposed.
-    policy : Policy
-        The policy.
-    seed : int
-        Seed of all randomness, together with the number of asks so far.
-    trials : Trials
-        The trials of all branches.
-    rungs : Rungs
-        Knows how many evaluations are planned.
+    It sees only its own points and values, so it proposes the same points as a search
+    of this branch alone, and outliers in other branches do not change its scale. If all
+    its values are equal, it uses the scale of all values.
     """
 
     def __init__(
@@ -103,21 +85,19 @@ class Branch:
     # Points --------------------------------------------------------------------------
 
     def learn(self, trial: Trial) -> None:
-        """Let the policy learn from a trial that has just been told."""
         if trial.metadata is not None:
             learnt = self.policy.learn(self.state, trial.metadata, self.history)
             trial.reset = bool(learnt)
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether the branch has no feasible point, as far as is known."""
+        """Whether the branch has no known feasible point."""
         if self.region.constrained:
             return not len(self.design.pool)
         return self.region.size == 0
 
     @property
     def failing(self) -> bool:
-        """Whether the branch has no finite value so far."""
         return self.history.best is None
 
     def initial_point(self, position: int, n_asked: int) -> Array:
@@ -129,20 +109,20 @@ class Branch:
         return self._random_point(n_asked) if self.history.seen(x) else x
 
     def _random_point(self, n_asked: int) -> Array:
-        """Return a random point, which is new as long as there are new ones."""
+        """Return a random point, a new one if possible."""
         try:
             return self.maximizer(n_asked, repeats=False).random()
         except SpaceExhausted:
             return self.maximizer(n_asked, repeats=self.policy.repeats).random()
 
     def trial(self, x: Array, kind: str, **others: Any) -> Trial:
-        """Return a trial of this branch; its label is its kind by default."""
+        """Return a trial of this branch, labelled by its kind unless told otherwise."""
         others = {"params": self.space.decode(x), "label": kind, **others}
         return Trial(x=x, branch=self.index, kind=kind, **others)
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the policy can go on from the state and the trials, as read back."""
+        """Whether the restored state and trials fit together."""
         pending = self.history.pending_metadata
         if self.state is None:
             return all(trial.metadata is None for trial in self.history.trials)
@@ -152,7 +132,7 @@ class Branch:
 
     @property
     def remembered(self) -> list[Trial]:
-        """The told trials that the policy uses at present."""
+        """The told trials that the policy currently uses."""
         told = self.history.told
         if self.state is None:
             return list(told)
@@ -167,7 +147,7 @@ class Branch:
         pending: bool = True,
         shaped: bool = True,
     ) -> Models:
-        """Return the surrogate of the branch, with values as the policy scales them."""
+        """Return the surrogate of the branch, with values scaled by the policy."""
         z, shift, scale, has_unit = self._units(shaped)
         X, history, n = self._seen, self.history, len(z)
         view = View(
@@ -190,17 +170,16 @@ class Branch:
 
     @property
     def _seen(self) -> Array:
-        """The told points, followed by the pending ones."""
         every = [*self.history.told, *self.history.pending]
         return np.array([trial.x for trial in every]).reshape(-1, self.space.n_columns)
 
     def _units(self, shaped: bool) -> tuple[Array, float, float, bool]:
-        """Return the values of the branch as models see them, their shift and scale.
+        """Return the values of the branch, their shift and scale, and if it is known.
 
-        If they are all equal, the scale is that of all branches' values. If all have
-        failed, so is the shift, and each counts as the worst of those values. A scale
-        of 1 would make the result depend on the units of the objective. The last item
-        says whether the scale is known: not if the values of all branches are equal.
+        If all values are equal, the scale is that of all branches. If all failed, the
+        shift is too, and each failure counts as the worst value of all branches. A
+        fixed scale of 1 would make the result depend on the units of the objective. The
+        scale is unknown if the values of all branches are equal.
         """
         shape = self.policy.targets if shaped else self.policy.outcomes
         z, shift, scale = shape(self.history.values)
@@ -217,7 +196,7 @@ class Branch:
 
     @cached_property
     def setup(self) -> Setup:
-        """The facts about the branch that a policy receives at its start."""
+        """The facts about the branch that a policy receives when it starts."""
         size = self.region.size
         return Setup(
             len(self.space.groups),
@@ -240,7 +219,6 @@ class Branch:
     # Proposals -----------------------------------------------------------------------
 
     def maximizer(self, n_asked: int, *, repeats: bool) -> Maximizer:
-        """Return the acquisition maximiser; its seed depends on the number of asks."""
         history = self.history
         best = history.incumbent
         return Maximizer(
@@ -255,7 +233,7 @@ class Branch:
     def propose(self, n_asked: int) -> Trial:
         """Return the trial that the policy proposes; SpaceExhausted if none is left.
 
-        If its models fail, the trial is a point of the initial design.
+        If the models fail, return a point of the initial design.
         """
         try:
             return self._chosen(n_asked)
@@ -272,7 +250,7 @@ class Branch:
         pending = self.history.pending_metadata
         argmax = self.maximizer(n_asked, repeats=self.policy.repeats)
         x, metadata = self.policy.suggest(state, models, argmax, pending)
-        self.state = state  # not before: an ask in vain must leave no trace
+        self.state = state  # not earlier: a failed ask must not change anything
         return self.trial(
             x,
             "model",
@@ -295,7 +273,8 @@ class Branch:
     def predict(self, X: Array, *, shaped: bool = False) -> tuple[Array, Array]:
         """Return mean and deviation of a MAP model, in units of the objective.
 
-        The values are used as they are, or with `shaped` as the policy scales them.
+        With `shaped`, the values are scaled as by the policy; otherwise they are used
+        as they are.
         """
         models = self.models(0, pending=False, shaped=shaped)
         try:
@@ -305,7 +284,7 @@ class Branch:
         return mu * models.scale + models.shift, sigma * models.scale
 
     def bands(self, n_asked: int, delta: float, **more: Any) -> list[Band] | None:
-        """Return the confidence bands of the plausible models, None without a model."""
+        """Return the confidence bands of the plausible models; None without a model."""
         if self.state is None or not len(self.history):
             return None
         models = self.models(n_asked, pending=False)
@@ -319,7 +298,7 @@ class Branch:
         )
 
     def outlooks(self, n_asked: int, n: int, noise: float) -> list[Outlook] | None:
-        """Return what models of the whole branch expect of `n` points.
+        """Return what each model of the whole branch expects of `n` points.
 
         The values have errors of standard deviation `noise`. None without a model.
         """
@@ -331,17 +310,16 @@ class Branch:
         told = {trial.x.tobytes() for trial in self.history.told}
         X = self.maximizer(n_asked, repeats=True).sample
         X = rng.permutation(X[[x.tobytes() not in told for x in X]])[:MOST_POINTS]
-        # Rows are draws, so that more points are chosen besides the same ones.
+        # Rows are draws: more rows add points and keep the earlier ones.
         normals = rng.standard_normal((DRAWS + min(n, MOST_POINTS), len(X) + 1)).T
         spanning = self.policy.spanning(self.state, models)
         return [outlook(models[each], models, X, normals) for each in spanning]
 
     def beliefs(self, x: Array, n_asked: int) -> list[tuple[float, float]]:
-        """Return mean and deviation of the objective at a point, before it is told.
+        """Return mean and deviation of the objective at a pending point.
 
-        There is a pair for each plausible model, in units of the objective, without
-        noise; none without a model so far, for policies that choose without one, and
-        where the models fail.
+        One pair per plausible model, in units of the objective, without noise. Empty
+        before there is a model, for policies without models, and if the models fail.
         """
         if self.state is None or not (len(self.history) and self.policy.has_model):
             return []
@@ -358,7 +336,7 @@ class Branch:
         ]
 
     def regressors(self, n_asked: int) -> dict[str, IncrementalGPR]:
-        """Return copies of the regressors in use, by label; none without a model."""
+        """Return copies of the current regressors by label."""
         if self.state is None or not len(self.history):
             return {}
         models = self.models(n_asked, pending=False)
@@ -373,15 +351,14 @@ class Branch:
         return dict(zip(labels, copies, strict=True))
 
     def mean_at(self, x: Array) -> float:
-        """Return the mean at a point, the lowest one among its perturbations."""
+        """Return the mean at a point, or the lowest mean among its perturbations."""
         X = self.policy.perturbations(x, self.models(0, pending=False))
         return float(self.predict(X, shaped=True)[0].min())
 
     def optimistic_bound(self) -> OptimisticBound:
-        """Return an optimistic bound on the branch, by a MAP model of its values.
+        """Return an optimistic bound on the branch from a MAP model of its values.
 
-        It depends only on the values, their errors and their units, and is cached until
-        one of them changes.
+        The bound is cached until a value, its error or its unit changes.
         """
         z, *units = self._units(shaped=True)
         stds = self.history.value_stds
@@ -409,9 +386,9 @@ class Branch:
 
 
 def forget(branch: Branch, full: Sequence[Trial]) -> None:
-    """Let a branch use only trials with values at full resource from now on.
+    """Make a branch use only trials with values at full resource.
 
-    If it has others, its policy starts again.
+    If it used others, its policy restarts.
     """
     forgets = len(full) < len(branch.history)
     branch.history.keep(full)

@@ -1,4 +1,4 @@
-"""Checks of what a user hands over: points, values, results of an earlier search."""
+"""Validation of user input: points, values and results of an earlier search."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plain_params(params: Any, name: str = "params") -> Params:
 
 
 def listed_params(params: Any, name: str = "params") -> list[Params]:
-    """Return params dicts in plain Python types; ValueError unless it lists some."""
+    """Return a list of params dicts in plain types; ValueError if it is not a list."""
     if not _lists(params) or isinstance(params, Mapping):
         raise ValueError(
             f"Expected a list of dicts of parameters in '{name}', got {shown(params)}; "
@@ -46,11 +46,11 @@ def _lists(value: Any) -> bool:
 
 
 def checked_value(value: Any) -> float:
-    """Return a value told as a float; ValueError for anything but a number."""
+    """Return a told value as a float; ValueError if it is not a number."""
     value = plain(value)
     if isinstance(value, np.ndarray) and value.size == 1 and not np.ma.is_masked(value):
         value = value.item()
-    # Integers have no end, floats do.
+    # Python integers are unbounded, floats are not.
     endless = isinstance(value, int) and not is_finite(value)
     if not is_number(value) or endless:
         raise ValueError(
@@ -63,11 +63,11 @@ def checked_value(value: Any) -> float:
 def paired(
     params: Mapping[str, Any] | Sequence[Mapping[str, Any]], value: Any
 ) -> list[tuple[Params, float]]:
-    """Return points and their values in pairs, whether one or several were given."""
+    """Return pairs of points and values, for one point or several."""
     if isinstance(params, Mapping):
         return [(plain_params(params), checked_value(value))]
     points = listed_params(params)
-    # Not through NumPy, which would make numbers of booleans.
+    # Without NumPy, which would turn booleans into numbers.
     values = list(value) if _lists(value) else [value]
     if len(points) != len(values):
         raise ValueError(
@@ -78,7 +78,7 @@ def paired(
 
 
 def checked_amounts(resources: Any) -> list[float]:
-    """Return amounts of a resource, ascending; ValueError for anything else."""
+    """Return the amounts of a resource, checked to be ascending."""
     amounts = [plain(amount) for amount in resources] if _lists(resources) else []
     known = all(is_number(a) and is_finite(a) and a > 0 for a in amounts)
     if not (amounts and known and amounts == sorted(set(amounts))):
@@ -90,7 +90,7 @@ def checked_amounts(resources: Any) -> list[float]:
 
 
 def check_resource(resource: Any, amounts: Sequence[float]) -> None:
-    """Raise a ValueError unless an amount told is one of them; None always is."""
+    """Raise a ValueError unless an amount is None or one of the resources."""
     if resource is None:
         return
     if not amounts:
@@ -106,7 +106,7 @@ def check_resource(resource: Any, amounts: Sequence[float]) -> None:
 
 
 def check_return_resource(flag: Any, amounts: Sequence[float]) -> None:
-    """Raise a ValueError unless amounts are asked for exactly where there are some."""
+    """Raise a ValueError unless `return_resource` says if there are amounts."""
     flag = checked_flag("return_resource", flag, "Optimizer.ask")
     if flag != bool(amounts):
         raise ValueError(
@@ -117,14 +117,14 @@ def check_return_resource(flag: Any, amounts: Sequence[float]) -> None:
 
 
 def read_results(cv_results: Any, metric: str | None) -> Found:
-    """Return params and mean test scores of `cv_results_`, or of a table made of it.
+    """Return params and mean test scores of `cv_results_` or a table made from it.
 
-    Candidates that were evaluated in part only are left out.
+    Candidates that were evaluated only in part are left out.
 
     Raises
     ------
     ValueError
-        If a column that is needed is missing.
+        If a required column is missing.
     """
     if not hasattr(cv_results, "keys") or not hasattr(cv_results, "__getitem__"):
         raise ValueError(
@@ -145,9 +145,9 @@ def read_results(cv_results: Any, metric: str | None) -> Found:
 
 
 def _partial(columns: Any, names: Sequence[str], n: int) -> NDArray[np.bool_]:
-    """Tell of each candidate whether it was evaluated in part only.
+    """Return a mask of the candidates that were evaluated only in part.
 
-    A race has stopped it, or it had less of a resource than others.
+    They were stopped by a race, or had a smaller amount of a resource than others.
     """
     partial = np.zeros(n, dtype=bool)
     if "raced" in names:
@@ -179,7 +179,7 @@ def _column(cv_results: Any, name: str) -> Any:
     values = cv_results[name]
     try:
         column = np.ma.asarray(values)
-    except ValueError:  # lists of several lengths
+    except ValueError:  # columns of different lengths
         column = np.ma.asarray(None)
     if column.ndim != 1:
         raise ValueError(
@@ -190,10 +190,10 @@ def _column(cv_results: Any, name: str) -> Any:
 
 
 def _scores(cv_results: Any, name: str) -> NDArray[np.float64]:
-    """Return a column of scores, nan where there is none."""
+    """Return a column of scores, with nan for missing ones."""
     column = _column(cv_results, name)
     try:
-        # As objects: complex numbers would only be warned of.
+        # As objects, because NumPy only warns about complex numbers.
         column = np.ma.asarray(column.astype(object), dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
@@ -204,7 +204,7 @@ def _scores(cv_results: Any, name: str) -> NDArray[np.float64]:
 
 
 def _params(cv_results: Any, names: list[str]) -> list[Params]:
-    """Return the params dicts, from their own column or from one per parameter."""
+    """Return the params dicts, from the column of dicts or from one column each."""
     if "params" in names:
         given = cv_results["params"]
         given = list(given) if is_listing(given) else [given]
@@ -229,12 +229,12 @@ def _params(cv_results: Any, names: list[str]) -> list[Params]:
 
 
 def fitting(found: Found, encode: Callable[[Params], Any]) -> Found:
-    """Return those points that are of the space; the others are warned of.
+    """Return the points that lie in the space; warn about the others.
 
     Warns
     -----
     UserWarning
-        If some are not: how many, and why the first is not.
+        If points are left out: how many, and why the first one is.
     """
     kept, refused = [], []
     for params, value in found:

@@ -1,4 +1,4 @@
-"""The initial design of one space, and points known to satisfy its constraints."""
+"""The initial design of one space, and a pool of feasible points."""
 
 from __future__ import annotations
 
@@ -15,27 +15,19 @@ from skrobustbo.space import Space
 
 Array = NDArray[np.float64]
 
-#: Points of the sequence asked for being feasible: at first, and at most.
+#: Number of points tested for feasibility: at first, and at most.
 _FIRST, _MOST = 256, 2**16
-#: Feasible points wanted, and rounds of looking for more around the first ones.
+#: Number of feasible points wanted, and rounds of searching near the first ones.
 _POOL, _ROUNDS = 256, 16
 
 
 class Design:
-    """Points that cover a space, infeasible points skipped.
+    """Feasible points that cover a space.
 
-    The first ones are a design of as many points as are planned, the others belong to a
-    scrambled Sobol sequence. Where feasible points are rare, others are found around
-    them: the pool from which the maximiser starts. Both depend on the seed alone.
-
-    Parameters
-    ----------
-    space : Space
-        The space, with its constraints.
-    seed : int
-        Seed of the scrambling.
-    branch : int, default=0
-        Position of the branch, which is part of the seed.
+    The first `n_planned` points form a space-filling design; the others come from a
+    scrambled Sobol sequence. Where feasible points are rare, more are searched near the
+    known ones. They form the pool from which the maximiser starts. Design and pool
+    depend only on the seed.
 
     Attributes
     ----------
@@ -50,7 +42,6 @@ class Design:
         self._n_drawn = self.n_planned = 0
 
     def add_known(self, x: Array) -> None:
-        """Add a point that is known to be feasible."""
         self._known = np.concatenate([self._known, x[None, :]])
 
     def __getitem__(self, position: int) -> Array:
@@ -58,7 +49,7 @@ class Design:
         if not self.space.constrained:
             U = self._uniform(position + 1)
             return self.space.from_uniform(U)[-1]
-        if not len(self.pool):  # which has the start of the sequence to itself
+        if not len(self.pool):  # so that it starts with the sequence
             raise IndexError("no feasible point")
         self._find(position + 1)
         return self._found[position]
@@ -75,7 +66,7 @@ class Design:
         return design(self.n_planned, self.space.n_uniform, self._stream(0))
 
     def _find(self, n: int) -> None:
-        """Go on with the sequence until it has given `n` feasible points."""
+        """Extend the sequence until it has given `n` feasible points."""
         while len(self._found) < n and self._n_drawn < _MOST:
             total = max(_FIRST, 2 * self._n_drawn)
             U = self._uniform(total)[self._n_drawn :]
@@ -85,18 +76,18 @@ class Design:
 
     @property
     def n_tried(self) -> int:
-        """Points that have been asked for being feasible, to make the pool."""
+        """Number of points tested for feasibility to make the pool."""
         sizes = [dimension.size for dimension in self.space.dimensions.values()]
         return int(math.prod(sizes)) if self._listed else self._n_drawn
 
     @property
     def _listed(self) -> bool:
-        """Whether there are so few feasible points that all of them are the pool."""
+        """Whether the pool holds all feasible points, as there are so few."""
         return self.space.size <= _POOL
 
     @cached_property
     def pool(self) -> Array:
-        """Feasible points, shape (p, n_columns), none twice; none if none is found."""
+        """Distinct feasible points, shape (p, n_columns); empty if none is found."""
         if self._listed:
             return self.space.enumerate()
         self._find(1 if len(self._known) else _POOL)
@@ -112,6 +103,6 @@ class Design:
 
 
 def _distinct(X: Array) -> Array:
-    """Return the rows, each once, in the order of their first appearance."""
+    """Return the distinct rows, in order of first appearance."""
     first = np.sort(np.unique(X, axis=0, return_index=True)[1])
     return X[first]

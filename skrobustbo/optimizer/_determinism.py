@@ -1,4 +1,4 @@
-"""Equal runs anywhere: named streams of random numbers."""
+"""Named streams of random numbers, so that a run can be repeated anywhere."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What a stream is for."""
+    """The purpose of a stream."""
 
-    #: Points of the initial design, and the candidate points of the maximiser.
+    #: Points of the initial design and candidates of the maximiser.
     POINTS = 0
     #: Starts and draws of the likelihood fits.
     MODELS = 1
-    #: Draws from the models, to say what is left to gain.
+    #: Draws from the models, to estimate what is left to gain.
     DRAWS = 2
 
 
 def stream(
     seed: int, branch: int, ask: int, purpose: Purpose = Purpose.POINTS
 ) -> np.random.Generator:
-    """Return the stream of random numbers of one purpose, the same at each call.
+    """Return the random stream of one purpose; equal arguments give equal streams.
 
-    There is no generator whose state would have to be kept: the same four numbers give
-    the same stream, and no two branches or seeds share one.
+    No generator state has to be stored. Branches and seeds never share a stream.
 
     Parameters
     ----------
@@ -33,8 +32,8 @@ def stream(
     branch : int
         Position of the branch.
     ask : int
-        Number of asks so far; 0 for what does not depend on it.
+        Number of asks so far; 0 if the stream does not depend on it.
     purpose : Purpose, default=Purpose.POINTS
-        What it is for.
+        What the numbers are for.
     """
     return np.random.default_rng([seed, ask, purpose, branch])

@@ -1,4 +1,4 @@
-"""What a few more evaluations are expected to gain, under models of the whole space."""
+"""Expected gain of a few more evaluations, from models of the whole space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skrobustbo.surrogate import Models, Posterior
 
 Array = NDArray[np.float64]
 
-#: Draws that a gain is averaged over, and points at which they are made, at most.
+#: Number of draws in an average, and largest number of points drawn at.
 DRAWS, MOST_POINTS = 256, 512
 
 
@@ -23,11 +23,11 @@ class Outlook:
     Attributes
     ----------
     best : array of shape (DRAWS,)
-        Draws of the value of the told point with the highest mean; minus infinity if
-        all told points failed.
+        Draws of the value at the told point of highest mean; minus infinity if all
+        failed.
     found : array of shape (DRAWS,)
-        In the same draws, the highest value of the chosen points; minus infinity if
-        there are none.
+        From the same draws, the highest value of the chosen points; minus infinity
+        without any.
     """
 
     best: Array
@@ -35,19 +35,19 @@ class Outlook:
 
 
 def outlook(posterior: Posterior, models: Models, X: Array, normals: Array) -> Outlook:
-    """Return what a model expects of points that are chosen by Thompson sampling.
+    """Return what a model expects of points chosen by Thompson sampling.
 
-    Each of them is the highest of the given points in one joint draw from the model.
-    Other draws tell what they are worth, without noise.
+    Each chosen point maximises one joint draw from the model. Separate draws give its
+    value, without noise.
 
     Parameters
     ----------
     posterior : Posterior
         The model.
     models : Models
-        The surrogate on all told points.
+        The surrogate of all told points.
     X : array of shape (m, n_columns)
-        Points not told so far.
+        Points that have not been told.
     normals : array of shape (m + 1, DRAWS + n)
         Independent standard normal numbers, to choose `n` points.
     """
@@ -62,15 +62,15 @@ def outlook(posterior: Posterior, models: Models, X: Array, normals: Array) -> O
 
 
 def expected_gain(branches: Sequence[Sequence[Outlook]]) -> float:
-    """Return by how much the best value is expected to rise at most.
+    """Return an upper bound on the expected rise of the best value.
 
-    In each branch the least favourable model counts, and the gains of the branches are
-    added up. What a branch has reached counts for the others by its worst model.
+    Each branch is judged by its least favourable model, and the gains of the branches
+    are added. The value that a branch has reached is taken from its worst model.
 
     Parameters
     ----------
     branches : list of list of Outlook
-        For each branch those of its models.
+        For each branch, the outlooks of its models.
     """
     reached = [min(float(each.best.mean()) for each in models) for models in branches]
     total = 0.0

@@ -61,12 +61,12 @@ from skrobustbo.surrogate import IncrementalGPR
 Array = NDArray[np.float64]
 Params = dict[str, Any]
 
-#: The label of evaluations of a trial that was evaluated before, with less.
+#: Label of further evaluations of a trial, with more of the resource.
 PROMOTED = "promoted"
 
 
 def _as_told(branch: Branch, x: Array) -> Params:
-    """Return a point as the user sees it, as it was told if it was."""
+    """Return a point as the user told it, or decoded if it was not told."""
     trials = branch.history.trials
     known = next((t for t in trials if np.array_equal(t.x, x)), None)
     return fresh(branch.space.decode(x) if known is None else known.params)
@@ -78,32 +78,32 @@ class Optimizer:
     Parameters
     ----------
     space : Space, dict or list of dict
-        The search space; dicts are as in `Space`. The dicts of a list are branches of
-        one search. Each has its own models, and more promising branches get more of the
+        The search space; dicts as in `Space`. The dicts of a list are branches of one
+        search. Each branch has its own models, and promising branches get more
         evaluations.
     policy : str or Policy, default="robust"
-        How points are chosen: a name from `skrobustbo.policies.available` or an object.
+        How to choose points: a name from `skrobustbo.policies.available` or an object.
     n_initial_points : int, default=None
-        Number of points before the model takes over. `initial_params` and points told
-        without being asked count; the rest covers the space so that no two parameters
-        are confounded (see `Space.sample`). Default: 2 d + 2 for d parameters, at least
-        3, for every branch, at most a third of the horizon. Every branch gets at least
-        two, as far as the horizon allows.
+        Number of points before the model takes over. Points of `initial_params` and
+        points told without being asked count; the others cover the space (see
+        `Space.sample`). By default, 2 d + 2 (at least 3) for each branch of d
+        parameters, but at most a third of the horizon in all. Every branch gets at
+        least two if the horizon allows.
     initial_params : list of dict, default=None
         Points to ask first.
     constraints : callable, default=None
-        Takes a params dict of plain Python values and returns True if that point may be
+        Takes a params dict of plain Python values and returns True if the point may be
         asked. Points that you tell may violate it.
     horizon : int, default=None
-        Total number of planned evaluations, if known. Some policies use it. It may be
-        set again before any `ask`, for example to as many as a time limit allows. The
-        initial design and the policies for changing objectives keep the first one.
+        Number of planned evaluations, if known; some policies use it. You may change it
+        before any `ask`, for example to fit a time limit. The initial design and the
+        policies for changing objectives keep the first value.
     resources : list of float, default=None
-        Amounts of a resource, such as epochs or rows, ascending; the last one is the
-        full amount. Points then are evaluated with a small amount first, and the better
-        ones with more: see `ask` and `tell`. `horizon` counts full evaluations.
+        Amounts of a resource, such as epochs or rows, in ascending order; the last is
+        the full amount. Points are first evaluated with a small amount, and good ones
+        again with more: see `ask` and `tell`. `horizon` counts full evaluations.
     random_state : int, RandomState or None, default=None
-        Seed of all randomness. With the same seed and values, the points are the same.
+        Seed of all randomness. The same seed and values give the same points.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Optimizer:
     best_value_ : float
         The best value told.
     history_ : list of dict
-        All points asked or told, with the predictions made for them.
+        All points asked or told, with their predictions.
     remembered_ : list of int
         Positions in `history_` of the values that the policy currently uses.
     models_ : dict of str to IncrementalGPR
@@ -131,8 +131,7 @@ class Optimizer:
 
     Notes
     -----
-    Methods may be called from several threads. `ask` and `predict` run with one BLAS
-    thread.
+    All methods are thread-safe. `ask` and `predict` use one BLAS thread.
 
     Examples
     --------
@@ -185,7 +184,7 @@ class Optimizer:
         given = [self._given(p) for p in listed_params(first, "initial_params")]
         check_first(given, rule)
         n_initial = optional_count("n_initial_points", n_initial_points, "Optimizer")
-        #: How many evaluations have begun, those of an earlier search left out.
+        #: Number of evaluations begun, without those of an earlier search.
         self._n_begun = 0
         self._trials, regions = Trials(), space.owned
         amounts = () if resources is None else checked_amounts(resources)
@@ -239,7 +238,7 @@ class Optimizer:
     def ask(self, n: int | None = None, *, return_resource: bool = False) -> Any:
         """Return the next point to evaluate, or a list of `n` points.
 
-        Points asked but not yet told are pending. They are never asked again. The
+        Points that were asked but not told are pending. They are never asked again. The
         models take them into account: standard deviations shrink, means stay the same.
 
         Parameters
@@ -247,9 +246,9 @@ class Optimizer:
         n : int, default=None
             Number of points; None gives one dict instead of a list.
         return_resource : bool, default=False
-            Whether to return the amount of the resource to evaluate each point with. It
-            must be True if the optimizer has `resources`, and only then. A point may be
-            one that was asked before, with a smaller amount.
+            Whether to return the amount of the resource for each point. Must be True if
+            the optimizer has `resources`, and False otherwise. A point may then be one
+            that was asked before, with a smaller amount.
 
         Returns
         -------
@@ -272,9 +271,9 @@ class Optimizer:
         return found[0] if n is None else found
 
     def _propose(self, *, first: bool = False) -> Evaluation:
-        """Return the next evaluation, of a new trial or of one that is promoted.
+        """Return the next evaluation: a new trial or a promotion.
 
-        The `first` one is a new one, with all of the resource.
+        The `first` one is a new trial with the full resource.
         """
         with self._lock, limited_threads():
             rungs = self._rungs
@@ -293,7 +292,7 @@ class Optimizer:
             return self._begin(Evaluation(trial, rungs.resource_of(rung), said))
 
     def _adopt(self, evaluation: Evaluation) -> None:
-        """Take over an evaluation of another optimizer as one that was asked here."""
+        """Take over an evaluation of another optimizer as if it were asked here."""
         with self._lock:
             self.horizon = evaluation.horizon or self.horizon
             trial = self._place(evaluation.params)
@@ -302,7 +301,7 @@ class Optimizer:
             self._begin(evaluation)
 
     def _begin(self, evaluation: Evaluation) -> Evaluation:
-        """Give an evaluation its number, and return it; it is then pending."""
+        """Give an evaluation its number and make it pending."""
         trial = evaluation.trial
         if trial.number < 0:
             self._add(trial)
@@ -312,7 +311,7 @@ class Optimizer:
         return evaluation
 
     def _known(self, trial: Trial) -> Trial:
-        """Return the trial of the same point, told or pending, or this one if new."""
+        """Return the told or pending trial at the same point, or this one if new."""
         return self._branches[trial.branch].history.find(trial.x) or trial
 
     def _add(self, trial: Trial) -> None:
@@ -337,16 +336,16 @@ class Optimizer:
             Points of the space. A point in several branches counts for the first one.
         value : float or list of float
             Values of the objective; larger is better. nan and infinite values are
-            failed evaluations: they are recorded, and similar points are avoided.
+            recorded as failures, and the search avoids similar points.
         resource : float, default=None
-            The amount of the resource that the points were evaluated with, one of
-            `resources`. None is the full amount.
+            The amount of the resource used, one of `resources`. None is the full
+            amount.
 
         Raises
         ------
         ValueError
             If a point is outside the space, a value is not a number, or the amount is
-            not one of `resources`. In this case, nothing is recorded.
+            not one of `resources`. Nothing is recorded then.
         """
         check_resource(resource, self._rungs.amounts)
         checked = [(self._place(p), number) for p, number in paired(params, value)]
@@ -354,7 +353,7 @@ class Optimizer:
             for trial, number in checked:
                 known = self._known(trial)
                 if not (known.pending or self._rungs.amounts):
-                    known = trial  # the same point once more
+                    known = trial  # the same point again
                 self._record(self._begin(Evaluation(known, resource)), number)
 
     def _tell_earlier(
@@ -367,9 +366,9 @@ class Optimizer:
         self._n_begun = n_begun
 
     def _record(self, evaluation: Evaluation, value: float, std: float = 0.0) -> None:
-        """Record the value of an evaluation, and let the policy learn from it.
+        """Record the value of an evaluation and let the policy learn from it.
 
-        `std` is the standard deviation of an error of its own, if it is an estimate.
+        `std` is the standard deviation of its error, if the value is an estimate.
         """
         with self._lock:
             trial, rungs = evaluation.trial, self._rungs
@@ -382,13 +381,12 @@ class Optimizer:
                 branch.learn(trial)
                 self._turns.learn(trial)
             elif rungs.is_full(trial) and trial not in branch.history.told:
-                branch.history.told.append(trial)  # it had been forgotten
+                branch.history.told.append(trial)  # it had been dropped
             for each in self._branches:
                 if rungs.has_enough_full(each.history):
                     forget(each, rungs.full(each.history))
 
     def _store(self, trial: Trial) -> None:
-        """Add a trial that has a value to those told."""
         self._trials.told.append(trial)
         history = self._branches[trial.branch].history
         if history.only_full and not self._rungs.is_full(trial):
@@ -397,12 +395,12 @@ class Optimizer:
             history.told.append(trial)
 
     def _place(self, params: Mapping[str, Any]) -> Trial:
-        """Return a trial of a params dict; ValueError if it is not of the space."""
+        """Return a trial of a params dict; ValueError if it is outside the space."""
         branch, x = self.space.place(params)
         return Trial(self.space.branches[branch].own(params), x, branch)
 
     def _beliefs(self, trial: Trial) -> list[tuple[float, float]]:
-        """Return what each plausible model says of a pending trial's value."""
+        """Return each plausible model's prediction for a pending trial."""
         with self._lock, limited_threads():
             return self._branches[trial.branch].beliefs(trial.x, self._n_asked)
 
@@ -427,7 +425,7 @@ class Optimizer:
 
     @property
     def history_(self) -> list[dict[str, Any]]:
-        """Records of all points, in the order in which they came."""
+        """Records of all points, in order."""
         amounts = self._rungs.amounts
         return [history_record(trial, amounts) for trial in self._trials.trials]
 
@@ -435,8 +433,8 @@ class Optimizer:
     def remembered_(self) -> list[int]:
         """Positions in `history_` of the values that the policy currently uses.
 
-        These are all values told, except for policies that drop values: those for
-        changing objectives with resets or a window.
+        These are all told values, unless the policy drops some: policies for changing
+        objectives may use resets or a window.
         """
         with self._lock:
             kept = [trial for b in self._branches for trial in b.remembered]
@@ -445,9 +443,9 @@ class Optimizer:
     def recommend(self) -> Params:
         """Return the point to deploy: for most policies the told one of best mean.
 
-        The mean comes from a model with MAP length scales on all the data, which does
-        not rely on a single lucky value. Policies for perturbed or changing objectives
-        have their own rules.
+        The mean comes from a model of all the data with MAP length scales, so a single
+        lucky value does not decide. Policies for perturbed or changing objectives have
+        rules of their own.
 
         Returns
         -------
@@ -461,7 +459,7 @@ class Optimizer:
         best = self._best()
         with self._lock, limited_threads():
             found = [b for b in self._branches if b.history.best is not None]
-            if not found:  # all full values have failed, and the others are forgotten
+            if not found:  # all full values failed, and the others are no longer used
                 return fresh(best.params)
             points = [branch.recommend(self._n_asked) for branch in found]
             i = 0
@@ -475,20 +473,20 @@ class Optimizer:
         """Copies of the Gaussian processes in use, by label.
 
         Each is a scikit-learn `GaussianProcessRegressor`, fitted to the values that the
-        policy uses. These are the models that survive, for "robust" those of its
-        levels, and the model with MAP length scales if a policy estimates or draws
-        them. Labels are as in the results, such as ``"theta=0.25"``; with several
-        branches, ``"branch 0: theta=0.25"``. Empty during the initial design. Changing
-        the copies does not affect the optimizer.
+        policy uses. They are the surviving models (for "robust", those of its levels)
+        and the model with MAP length scales if the policy uses one. Labels are as in
+        the results, such as ``"theta=0.25"``, or ``"branch 0: theta=0.25"`` with
+        several branches. The dict is empty during the initial design. Changing the
+        copies does not affect the optimizer.
 
         Notes
         -----
-        They use the units of the search. Points are encoded, as by ``space.encode`` (of
-        the branch, if there are several). In models of time ("tv-gp-ucb", "ui-tvbo"),
-        the last column is time, counted in values told from 1. Targets are values as
-        transformed and standardised by the policy, minus the prior mean if a candidate
-        has one. In units of the objective, a mean is ``mean * scale_ + shift_`` and a
-        standard deviation ``std * scale_``, with the attributes of the regressor.
+        Points are encoded as by ``space.encode``, of the branch if there are several.
+        In models of time ("tv-gp-ucb", "ui-tvbo"), the last column is time, counted in
+        told values from 1. Targets are values as transformed and standardised by the
+        policy, minus the prior mean if a candidate has one. To get units of the
+        objective, use the attributes of the regressor: the mean is ``mean * scale_ +
+        shift_``, the standard deviation ``std * scale_``.
 
         Examples
         --------
@@ -517,18 +515,18 @@ class Optimizer:
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         return_std: bool = False,
     ) -> Any:
-        """Return the mean of a MAP model on all the data, in units of the objective.
+        """Return the mean of a MAP model of all the data, in units of the objective.
 
-        This model uses the values as they are, even if the policy transforms them for
+        The model uses the values as they are, even if the policy transforms them for
         its search. Under the default policy, only a value far below all others, as from
         a diverged fit, is raised. In a branch without values, the prediction is the
-        mean and the standard deviation of all values.
+        mean and standard deviation of all values.
 
         Parameters
         ----------
         params : dict or list of dict
             Points of the space.
-        return_std : bool, default=False
+        Whether to return the standard deviation of the function too.
             Whether to return the standard deviation of the function as well.
 
         Returns
@@ -560,42 +558,38 @@ class Optimizer:
         """Return an upper bound on what is left to gain.
 
         With probability at least 1 - `delta`, the maximum of the objective exceeds its
-        best value at the points told by no more than the bound, *if* the policy's
-        assumption is true: the objective is drawn from one of its surviving models, or,
-        for policies or a `beta` with norms, is within the norm bound of one. A policy
-        without its own model uses that of `predict`. For "robust", the right length
-        scales have to be the estimated ones, or half of them.
+        best value at the told points by at most the bound, *if* the policy's assumption
+        holds: the objective is drawn from one of its surviving models or, for policies
+        or a `beta` with norms, is within the norm bound of one. A policy without its
+        own model uses that of `predict`. For "robust", the true length scales must be
+        the estimated ones, or half of them.
 
         Parameters
         ----------
         delta : float, default=0.05
             Probability that the bound may fail.
-        calibrated : bool, default=False
-            Whether to widen the band of a model that errs more than it expects: its
-            deviations are multiplied by the root mean square of its leave-one-out
-            errors, each in units of the deviation predicted for it, where that is more
-            than 1. `tol` of a search goes by the bound as it is, reports and displays
-            show the calibrated one.
+        Probability that the bound fails.
+            calibrated : bool, default=False
 
         Returns
         -------
-        bound : float
+        Whether to widen the band of a model that errs more than it expects. Its
+        deviations are multiplied by the root mean square of its leave-one-out errors,
+        in units of their predicted deviations, if that exceeds 1. `tol` of a search
+        uses the plain bound; reports and displays show the calibrated one.
             In units of the objective; infinite during the initial design, and as long
             as no model has chosen a point of some branch.
 
         Raises
         ------
-        ValueError
-            If `delta` is out of range, no value has been told, or the policy is for
-            objectives that change or that are perturbed.
+        In units of the objective; infinite during the initial design, and until a model
+        has chosen a point in every branch.
+            ValueError
 
         Notes
         -----
-        Failed evaluations count as the worst value seen. A branch that has only failed
-        uses the worst value, the mean and the scale of all branches. The bound is then
-        finite, but it assumes that points between failures fail as well. The bands are
-        those of the theory: the self-normalised one for norms, the Bayesian ones
-        otherwise. They are wider than the bands that choose the points.
+        If `delta` is out of range, no value has been told, or the policy is for
+        changing or perturbed objectives.
 
         Examples
         --------
@@ -616,44 +610,43 @@ class Optimizer:
         return regret_bound(known) if len(known) == len(found) else math.inf
 
     def expected_gain(self, n: int = 20, *, noise: float = 0.0) -> float:
-        """Return by how much `n` more candidates are expected to raise the best value.
+        """Return the expected rise of the best value over `n` more candidates.
 
-        It is the expectation of the true value, without noise, under the least
-        favourable of the models of the whole space. These are the surviving models, or
-        the one with MAP length scales. For "robust", a model with shorter length scales
-        counts as well where the policy uses one.
+        It is the expected rise of the true value, without noise, under the least
+        favourable model of the whole space. The models are the surviving ones, or the
+        one with MAP length scales. For "robust", a model with shorter length scales
+        counts too if the policy uses one.
 
         Parameters
         ----------
         n : int, default=20
             Number of candidates.
         noise : float, default=0.0
-            Standard deviation of the error of each value told, in units of the
-            objective, in addition to the noise of the policy. Differences of values
-            that it explains are nothing to gain.
+            Standard deviation of the error of each told value, in units of the
+            objective, in addition to the noise of the policy. Differences explained by
+            this noise count as no gain.
 
         Returns
         -------
         gain : float
             In units of the objective, not negative; infinite during the initial design,
-            and as long as no model has chosen a point of some branch. 0 if every point
-            of the space has been told.
+            and until a model has chosen a point in every branch. 0 if every point of
+            the space has been told.
 
         Raises
         ------
         ValueError
             If `n` or `noise` is out of range, no value has been told, or the policy is
-            for objectives that change or that are perturbed.
+            for changing or perturbed objectives.
 
         Notes
         -----
-        Each of the `n` candidates is the maximiser of a function drawn from the model,
-        over a sample of the space and of points near the best one. Other draws tell by
-        how much the best of them is higher than the best point told; the result is the
-        mean. A search that learns from each candidate may gain more. With several
-        branches, each has `n` candidates, and their gains are added up. The draws
-        depend on the seed and on how many points have been asked. They do not change
-        what is asked next.
+        Each of the `n` candidates maximises a function drawn from the model, over a
+        sample of the space and points near the best one. Separate draws show how far
+        the best candidate exceeds the best told point; the result is the mean. A search
+        that learns from each candidate may gain more. With several branches, each has
+        `n` candidates, and the gains are added. The draws depend on the seed and the
+        number of points asked. They do not change the next points.
 
         Examples
         --------
@@ -675,7 +668,7 @@ class Optimizer:
         return expected_gain(known) if len(known) == len(found) else math.inf
 
     def _bounded(self, what: str) -> list[Branch]:
-        """Return the branches that have points; ValueError if nothing can be said."""
+        """Return the branches with points; ValueError if no bound exists."""
         if not self.policy.seeks_maximum:
             raise ValueError(
                 "The 'policy' of an Optimizer must look for the maximum of a fixed "
@@ -704,9 +697,9 @@ class Optimizer:
         space : Space, dict or list of dict
             The space of the new search. Candidates outside it are left out.
         policy : str or Policy, default="robust"
-            How points are chosen.
+            How to choose points.
         metric : str, default=None
-            With several metrics, the one to maximise.
+            The metric to maximise, if there are several.
         **settings
             Other arguments of `Optimizer`.
 
@@ -722,7 +715,7 @@ class Optimizer:
         Warns
         -----
         UserWarning
-            If some candidates are outside the space: how many, and why the first is.
+            If candidates are outside the space: how many, and why the first one is.
 
         Examples
         --------
@@ -741,9 +734,9 @@ class Optimizer:
     def to_dict(self) -> dict[str, Any]:
         """Return the whole state in JSON types.
 
-        An optimizer read back by `from_dict` asks exactly the points that this one
-        would have asked. Categories are stored by index. A space or policy with objects
-        that JSON cannot hold (estimators, callables) is left out; pass it again.
+        An optimizer restored by `from_dict` asks exactly the points that this one would
+        have asked. Categories are stored by index. A space or policy that holds objects
+        JSON cannot store (estimators, callables) is left out; pass it to `from_dict`.
 
         Returns
         -------
@@ -768,11 +761,11 @@ class Optimizer:
         d : dict
             The state.
         space : Space, dict or list of dict, default=None
-            The space, if it has values that JSON cannot hold.
+            The space, if JSON cannot store its values.
         policy : Policy, default=None
-            The policy, if its settings have objects that JSON cannot hold.
+            The policy, if JSON cannot store its settings.
         constraints : callable, default=None
-            The constraints, if there were any: JSON cannot hold them.
+            The constraints, if there were any. JSON cannot store them.
 
         Returns
         -------
@@ -781,7 +774,7 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If `d` is not such a state, or if something that it lacks is not passed.
+            If `d` is not such a state, or needs an argument that is not passed.
         """
         check_format(d)
         check_parts(d)
@@ -807,7 +800,6 @@ class Optimizer:
 
 
 def _written(optimizer: Optimizer) -> dict[str, Any]:
-    """Return the whole state of an optimizer in JSON types."""
     branches, trials = optimizer.space.branches, optimizer._trials
     several = len(branches) > 1
     states = [policy_state(optimizer.policy, b.state) for b in optimizer._branches]
@@ -815,7 +807,7 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
     of_rungs: dict[str, Any] = {}
     if rungs.amounts:
         of_rungs = {"resources": list(rungs.amounts), "n_before": trials.n_before}
-        # The trials that each branch uses, None if it uses all told ones.
+        # The trials that each branch uses; None for all told ones.
         full = [
             [trial.number for trial in b.history.told] if b.history.only_full else None
             for b in optimizer._branches
@@ -844,9 +836,9 @@ def _written(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def _restore(optimizer: Optimizer, d: Mapping[str, Any]) -> None:
-    """Restore the state of an optimizer that has just been set up.
+    """Restore the state of a new optimizer.
 
-    The trials are added in their order, but the policy does not learn from them again.
+    The trials are added in order; the policy does not learn from them again.
     """
     branches, rungs = optimizer._branches, optimizer._rungs
     balancer = optimizer._turns.balancer

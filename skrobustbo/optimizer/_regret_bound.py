@@ -22,14 +22,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Band:
-    """What one model says with high probability, in units of the objective.
+    """Confidence limits from one model, in units of the objective.
 
     Attributes
     ----------
     upper : float
-        No value of the objective exceeds this.
+        Upper limit of the objective.
     lower : float
-        The best told point is worth this at least; minus infinity if all failed.
+        Lower limit of the best told point; minus infinity if all failed.
     """
 
     upper: float
@@ -45,27 +45,28 @@ def bands(
     norm_bounded: bool,
     calibrated: bool = False,
 ) -> list[Band]:
-    """Return the bands of the models that may be right.
+    """Return the bands of the plausible models.
 
     Parameters
     ----------
     candidates : list of Candidate
         The models.
     models : Models
-        The surrogate on all told points.
+        The surrogate of all told points.
     argmax : callable
-        Maximises over the feasible points, tried ones included.
+        Maximises over the feasible points, including told ones.
     delta : float
         Probability that the band of the right model may fail.
     norm_bounded : bool
-        Whether the objective is within the norm bound of a model, not drawn from it.
+        Whether the objective is within the norm bound of a model, rather than drawn
+        from it.
     calibrated : bool, default=False
-        Whether a model whose errors are larger than it expects has a wider band.
+        Whether to widen the band of a model with larger errors than it expects.
     """
     found, told = [], np.isfinite(models.values)
     for candidate in candidates:
         posterior = models[candidate]
-        if norm_bounded:  # a schedule that holds whatever the noise
+        if norm_bounded:  # a schedule that holds for any noise
             gain = posterior.information_gain
             beta = self_normalised_beta(candidate.norm_bound, gain, delta)
         else:
@@ -82,13 +83,13 @@ def bands(
 def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
     """Return a bound on the maximum of the objective minus its best told value.
 
-    Of each branch one model is right, it is not known which: the bound is the largest
-    over them. What a branch has reached counts for the others by its worst model.
+    One model of each branch is right, but it is unknown which: the bound is the largest
+    of all. The value that a branch has reached is taken from its worst model.
 
     Parameters
     ----------
     branches : list of list of Band
-        For each branch the bands of the models that may be right.
+        For each branch, the bands of its plausible models.
 
     Returns
     -------
@@ -105,9 +106,9 @@ def regret_bound(branches: Sequence[Sequence[Band]]) -> float:
 
 
 def _widening(errors: Array) -> float:
-    """Return what deviations are multiplied by, for errors in units of a deviation.
+    """Return the factor that widens deviations, given errors in units of a deviation.
 
-    That is their root mean square, 1 at least.
+    It is the root mean square of the errors, but at least 1.
     """
     return max(1.0, float(np.sqrt(np.mean(errors**2)))) if len(errors) else 1.0
 
@@ -115,7 +116,7 @@ def _widening(errors: Array) -> float:
 def _bayes_beta(posterior: Posterior, n_parameters: int, delta: float) -> float:
     """Return the schedule for an objective drawn from the model.
 
-    Slopes are in proportion to the reciprocal of the length scale, where there is one.
+    Slopes are proportional to the inverse length scale, where there is one.
     """
     t = posterior.n_told
     if posterior.n_points is not None:

@@ -1,9 +1,9 @@
-"""An optimizer made of trials that somebody else keeps, again at each ask.
+"""Rebuild an optimizer at each ask from trials stored elsewhere.
 
-Where several processes share one list of trials, none of them knows the whole history.
-What an ask adds to the state, beyond points and values, is written beside the point as
-a note: the policy's metadata, and its state at the first ask of a model. With these a
-rebuilt optimizer asks what one that was never stopped would ask.
+When several processes share one list of trials, none of them knows the whole history.
+Each ask therefore stores a note with its point: the metadata of the policy, and the
+policy's state at the first ask of a model. With these notes, a rebuilt optimizer asks
+the same points as one that never stopped.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from skrobustbo.surrogate import FactorCache
 
 Params = dict[str, Any]
 
-#: What goes wrong where a policy is given notes that do not fit its history.
+#: Errors that a policy may raise if notes do not fit its history.
 _MISFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """A trial as it is kept elsewhere.
+    """A trial stored elsewhere.
 
     Attributes
     ----------
     params : dict
         The point.
     value : float or None
-        Its value, larger is better, nan for a failure; None while pending.
+        Its value, larger is better; nan for a failure, None while pending.
     note : dict
-        What `ask_noted` gave with the point; empty for a point from elsewhere.
+        What `ask_noted` returned with the point; empty for other points.
     """
 
     params: Params
@@ -63,20 +63,20 @@ def ask_noted(optimizer: Optimizer) -> tuple[Params, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a replay computed from the told trials alone.
+    """What a replay computed from the told trials.
 
     Attributes
     ----------
     start : object
-        The policy's first state that was noted, in JSON types; None if there is none.
+        The first noted state of the policy, in JSON types; None without one.
     noted : list of StoredTrial
         The told trials.
     trials : list of Trial
-        What was made of them; points outside the space are left out.
+        The trials made of them, without points outside the space.
     state : object
-        The policy's state after them.
+        State of the policy after them.
     factors : FactorCache
-        Factors over them.
+        Their Cholesky factors.
     """
 
     start: Any
@@ -86,7 +86,7 @@ class Memory:
     factors: FactorCache
 
     def begins(self, start: Any, told: Sequence[StoredTrial]) -> bool:
-        """Return whether it is about the beginning of what is told."""
+        """Return whether `told` begins with the remembered trials."""
         n = len(self.noted)
         known = n <= len(told) and self.start == start
         return known and all(map(_same, self.noted, told))
@@ -106,21 +106,20 @@ def replay(
     n_asked: int,
     memory: Memory | None = None,
 ) -> Memory:
-    """Bring a new optimizer with one branch to where the trials lead.
+    """Bring a new optimizer with one branch to the state after some trials.
 
     Parameters
     ----------
     optimizer : Optimizer
-        One that knows no trials.
+        An optimizer without trials.
     noted : sequence of StoredTrial
-        Those told, in the order told, and those pending. A point outside the space is
+        The told trials in order, then the pending ones. Points outside the space are
         left out.
     n_asked : int
-        Number of asks so far, on which random draws depend.
+        Number of asks so far; random draws depend on it.
     memory : Memory, default=None
-        What an earlier replay returned, for an optimizer of the same settings. It saves
-        time and changes no result: the state depends on what was told and its order, a
-        factor on its rows.
+        What an earlier replay returned, for an optimizer with the same settings. It
+        saves time without changing the result.
 
     Returns
     -------
@@ -153,7 +152,7 @@ def replay(
 def _told(
     optimizer: Optimizer, start: Any, told: list[StoredTrial], memory: Memory | None
 ) -> Memory:
-    """Tell an optimizer the told trials, those that a memory has without computing."""
+    """Tell an optimizer the trials; skip the computations that the memory holds."""
     (branch,) = optimizer._branches
     if memory is None or not memory.begins(start, told):
         state = None if start is None else rebuilt(branch.policy.state_type, start)
@@ -173,7 +172,7 @@ def _told(
 
 
 def _placed(optimizer: Optimizer, noted: StoredTrial, learns: bool) -> Trial | None:
-    """Return a trial, with what the policy noted if it learns from that."""
+    """Return a trial, with the policy's note if it learns from the trial."""
     try:
         trial = optimizer._place(noted.params)
     except ValueError:

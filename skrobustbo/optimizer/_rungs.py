@@ -1,9 +1,9 @@
-"""Rungs: evaluations with a part of a resource, and what they predict.
+"""Evaluations with part of a resource (rungs), and what they predict.
 
-A candidate is evaluated at the lowest rung first, and may be promoted to higher ones.
-The model sees one value of each candidate: the value at full resource, or the value
-predicted from its highest rung, with the standard deviation of that prediction. Once
-all evaluations are full ones, the model sees full values only.
+A candidate is first evaluated at the lowest rung, and may be promoted to higher ones.
+The model sees one value per candidate: the value at full resource, or the value
+predicted from its highest rung, with the standard deviation of the prediction. Once all
+evaluations use the full resource, the model sees full values only.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from skrobustbo._trials import (
 )
 
 Array = NDArray[np.float64]
-#: A value, and the standard deviation of its error.
+#: A value and the standard deviation of its error.
 Estimate = tuple[float, float]
 
-#: Share of the budget that may go to low rungs; then all evaluations are full ones.
+#: Share of the budget that low rungs may use; afterwards all evaluations are full.
 _LOW_SHARE = 1 / 3
-#: Prior of a link: its slope, and the standard deviation of its error in units of that
-#: of the values.
+#: Prior of a link: its slope, and the standard deviation of its error in units of the
+#: values' deviation.
 _SLOPE, _ERROR = 0.8, 0.5
 #: Weight of this prior, in pairs: for the slope, and for the error.
 _SLOPE_WEIGHT, _ERROR_WEIGHT = 0.25, 0.5
-#: A pair counts half if its rank is a third of their number, but at least this.
+#: A pair counts half at a third of the ranks, but never less than this.
 _LEAST_RANK = 4.0
-#: A rung is given up only with so many pairs of it with the full resource.
+#: A rung is dropped only after this many pairs with the full resource.
 _MIN_PAIRS = 4
-#: A rung is given up if so many evaluations failed there, and none succeeded.
+#: A rung is dropped after this many failures without a success.
 _MOST_FAILURES = 8
-#: Number of full values with which a model can do without others.
+#: Number of full values that are enough for a model.
 _MIN_FULL = 4
-#: Standard deviation of predictions from a rung that was given up, in units of that of
-#: the values.
+#: Standard deviation of predictions from a dropped rung, in units of the values'
+#: deviation.
 _UNINFORMATIVE = 10.0
 #: Upper limit of estimated correlations.
 _MAX_CORRELATION = 0.999
-#: Decimals to which spent amounts are compared, because sums have rounding errors.
+#: Decimals for comparing spent amounts, because sums have rounding errors.
 _DECIMALS = 9
-#: The interquartile range of normal values, in standard deviations.
+#: The interquartile range of a normal distribution, in standard deviations.
 _IQR = 1.35
 
 
@@ -58,14 +58,13 @@ _IQR = 1.35
 class Link:
     """A line from the values at one rung to those at a higher one.
 
-    It is that of a Bayesian linear regression with independent errors, in which the
-    better candidates count more: the autoregressive model of multi-fidelity data, with
-    an error that has no structure.
+    It is the autoregressive model of multi-fidelity data with independent errors: a
+    Bayesian linear regression in which better candidates weigh more.
 
     Attributes
     ----------
     spread : float
-        Standard deviation of the values at a rung, the unit of all that follows.
+        Standard deviation of the values at a rung, the unit of all other fields.
     low, high : float
         Mean values at both rungs.
     slope : float
@@ -73,9 +72,9 @@ class Link:
     variance : float
         Variance of the error.
     n : float
-        Number of pairs, by weight.
+        Weighted number of pairs.
     information : float
-        Sum of squares of the predictor, that of the prior included.
+        Sum of squares of the predictor, including the prior.
     """
 
     spread: float
@@ -88,7 +87,7 @@ class Link:
 
     @classmethod
     def of(cls, low: Array, high: Array, spread: float) -> Link:
-        """Return the link that fits some pairs of values; there may be none.
+        """Return the link fitted to pairs of values, possibly none.
 
         `spread` is the standard deviation of the values at a rung.
         """
@@ -104,12 +103,12 @@ class Link:
         slope = float(w @ (x * y)) + _SLOPE_WEIGHT * _SLOPE
         slope = max(0.0, slope / information)
         squares = float(w @ (y - slope * x) ** 2) + _ERROR_WEIGHT * _ERROR**2
-        # The mean takes up to one degree of freedom.
+        # The mean uses up to one degree of freedom.
         variance = squares / (n + _ERROR_WEIGHT - min(1.0, n / 2))
         return cls(spread, *means, slope, variance, n, information)
 
     def carry(self, value: float, std: float) -> Estimate:
-        """Return the predicted value at the higher rung, and its standard deviation."""
+        """Return the prediction at the higher rung and its standard deviation."""
         x, error = value / self.spread - self.low, std / self.spread
         own = self.variance * (1 + 1 / self.n + x**2 / self.information)
         carried = self.high + self.slope * x
@@ -118,40 +117,41 @@ class Link:
 
 
 class Rungs:
-    """The amounts of a resource, and on which of them it is spent next.
+    """The amounts of a resource, and the rule that spends it.
 
-    In the first third of the budget, every rung in use gets the same share of the
-    resource: the turn is that of the one that has had the least once it is over, so
-    that a candidate is promoted about when it is the best of `factor`. A new candidate
-    starts at the lowest rung. Of those just below a rung, the one with the best
-    expected value at full resource is promoted to it. A rung whose values do not pay
-    for their cost is given up, and so is one where every evaluation fails. Then all is
-    evaluated in full: new candidates, and those that are expected to beat the best.
-    From then on the model sees full values alone. So wrong rungs cannot cost more than
-    a part of a third of the budget, whatever they say.
+    During the first third of the budget, every rung in use gets the same share of the
+    resource. The next evaluation goes to the rung that would have used the least after
+    it. A candidate is promoted about when it is the best of `factor`. New candidates
+    start at the lowest rung. The candidate just below a rung with the best expected
+    value at full resource is promoted to it. A rung is dropped if its values do not pay
+    for their cost, or if every evaluation there fails.
+
+    Afterwards all evaluations are full: of new candidates, and of those expected to
+    beat the best. The model then sees full values only. Misleading rungs therefore cost
+    at most a third of the budget.
 
     Parameters
     ----------
     amounts : sequence of float
-        The amounts of the resource, ascending; the last one is the full one. Without
-        any, there is no resource: every evaluation is a full one of a new candidate.
+        The amounts, ascending; the last one is the full resource. If empty, every
+        evaluation is a full one of a new candidate.
     budget : int or None
-        Evaluations planned, in units of a full one; None if that is not known.
+        Planned evaluations, in units of a full one; None if unknown.
     trials : Trials
         The candidates, with their values at each rung.
 
     Attributes
     ----------
     first_budget, budget : int or None
-        The evaluations planned: as they were known at first, and as they are now.
+        Planned evaluations, as first set and as they are now.
     shares : list of float
-        The amounts in units of the full one.
+        The amounts as fractions of the full one.
     top : int
         The rung of the full resource.
     in_use : list of int
-        The rungs that have not been given up.
+        The rungs that have not been dropped.
     over : bool
-        Whether all is evaluated in full from now on.
+        Whether all further evaluations are full.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Rungs:
         self._links: dict[int, Link] = {}
 
     def n_candidates(self, budget: int | None) -> int | None:
-        """Return about how many candidates there are in a budget, None without any."""
+        """Return the approximate number of candidates in a budget, None without one."""
         if budget is None or not self.amounts:
             return budget
         begun = _LOW_SHARE / len(self.shares) / self.shares[0]
@@ -177,7 +177,7 @@ class Rungs:
         return self.top if resource is None else self.amounts.index(resource)
 
     def cost(self, resource: float | None) -> float:
-        """Return what an evaluation with an amount takes of the budget."""
+        """Return the cost of an evaluation, as a fraction of a full one."""
         return self.shares[self.rung_of(resource)]
 
     def resource_of(self, rung: int) -> float | None:
@@ -198,9 +198,9 @@ class Rungs:
         return spent
 
     def _ends_early_part(self, spent: Array) -> bool:
-        """Return whether the resource spent uses up the share of low rungs.
+        """Return whether the low rungs have used up their share.
 
-        The candidates of an earlier search cost nothing, and are not in the budget.
+        Candidates of an earlier search cost nothing and are outside the budget.
         """
         planned = math.inf if self.budget is None else self.budget
         part = _LOW_SHARE * (planned - self._trials.n_before)
@@ -209,7 +209,7 @@ class Rungs:
     # What to evaluate next ------------------------------------------------------------
 
     def next(self) -> tuple[Trial | None, int]:
-        """Return the candidate to promote, None for a new one, and its rung."""
+        """Return the candidate to promote (None for a new one) and its rung."""
         if not self.amounts:
             return None, self.top
         spent = self.spent
@@ -226,9 +226,9 @@ class Rungs:
         return None, self.in_use[0]
 
     def next_when_exhausted(self) -> tuple[Trial | None, int]:
-        """Return a candidate to promote and its rung, when no new candidate is left.
+        """Return a candidate to promote and its rung, if no new candidate is left.
 
-        Candidates that failed at a low rung come last. They need not fail in full.
+        Candidates that failed at a low rung come last: they may succeed in full.
         """
         if not self.amounts:
             return None, self.top
@@ -237,13 +237,12 @@ class Rungs:
 
     @property
     def _incumbent_value(self) -> float:
-        """The best value at full resource so far."""
         i = self._trials.best
         best = None if i is None else self._trials.told[i]
         return -math.inf if best is None or best.value_std > 0 else _value(best)
 
     def _best_below(self, rung: int) -> Trial | None:
-        """Return the best of the candidates that are just below a rung."""
+        """Return the best candidate just below a rung."""
         below = [trial for trial in self._trials.told if _can_rise(trial, rung)]
         highest = max(map(_highest, below), default=0)
         among = [trial for trial in below if _highest(trial) == highest]
@@ -255,7 +254,7 @@ class Rungs:
         return failed and not _is_due(trial) and not self.is_full(trial)
 
     def always_fails(self, rung: int) -> bool:
-        """Return whether many evaluations have failed at a rung, and none succeeded."""
+        """Return whether a rung has many failures and no success."""
         every = [_told(trial) for trial in self._trials.trials]
         values = [told[rung][0] for told in every if rung in told]
         return len(values) >= _MOST_FAILURES and not any(map(math.isfinite, values))
@@ -263,10 +262,10 @@ class Rungs:
     def _pays(self, rung: int) -> bool:
         """Return whether the values at a rung are worth their cost.
 
-        With the correlation r to those at full resource, they take the share r**2 of
-        the variance away at the cost s; a full evaluation takes all of it at the cost
-        1. They pay if r**2 / (1 - r**2) > s. A rung is given up where r, with its
-        standard error added, is too small for that, by Fisher's transformation.
+        Let r be their correlation with full values. They remove the share r**2 of the
+        variance at the cost s, while a full evaluation removes all of it at the cost of
+        one. They pay if r**2 / (1 - r**2) > s. A rung is dropped if r plus its standard
+        error, by Fisher's transformation, is too small for that.
         """
         low, high = map(_unit, self._pairs(rung, self.top))
         if len(low) < _MIN_PAIRS or not (low.any() and high.any()):
@@ -276,12 +275,12 @@ class Rungs:
         share = self.shares[rung]
         return at_most > math.sqrt(share / (1 + share))
 
-    # What rungs say of the full resource ----------------------------------------------
+    # Values predicted at full resource ------------------------------------------------
 
     def note(
         self, trial: Trial, rung: int, value: float | None, std: float = 0.0
     ) -> None:
-        """Record a candidate's value at a rung; None if it is pending.
+        """Record a candidate's value at a rung, None while pending.
 
         Pending values at lower rungs are dropped.
         """
@@ -296,7 +295,7 @@ class Rungs:
         trial.rungs.append({"rung": rung, "value": value, "std": std})
 
     def take(self, trial: Trial, rung: int, value: float, std: float) -> Estimate:
-        """Take a candidate's value at a rung; return what it is worth in full."""
+        """Record a candidate's value at a rung; return its expected full value."""
         if not self.amounts:
             return value, std
         self.note(trial, rung, value, std)
@@ -329,22 +328,20 @@ class Rungs:
         return value, std
 
     def is_full(self, trial: Trial) -> bool:
-        """Return whether a trial was told its value at full resource."""
         return self.top in _told(trial)
 
     def full(self, history: BranchTrials) -> list[Trial]:
-        """Return the trials of a branch that were told their value at full resource."""
+        """Return the trials of a branch that have a value at full resource."""
         return [trial for trial in history.told if self.is_full(trial)]
 
     def has_enough_full(self, history: BranchTrials) -> bool:
-        """Return whether a branch now has enough full values to forget the others."""
+        """Return whether a branch has enough full values to ignore the others."""
         if history.only_full or not self.over:
             return False
         finite = [math.isfinite(_value(trial)) for trial in self.full(history)]
         return sum(finite) >= _MIN_FULL
 
     def _above(self, rung: int) -> int:
-        """Return the next rung in use above one."""
         return next(k for k in self.in_use if k > rung)
 
     def _link(self, rung: int, spread: float) -> Link:
@@ -355,7 +352,7 @@ class Rungs:
         return replace(link, slope=0.0, variance=_UNINFORMATIVE**2)
 
     def _pairs(self, rung: int, other: int) -> tuple[Array, Array]:
-        """Return the values of candidates that were measured at two rungs."""
+        """Return the values of the candidates measured at both rungs."""
         found = [_told(trial) for trial in self._trials.trials]
         both = [(v[rung][0], v[other][0]) for v in found if {rung, other} <= v.keys()]
         finite = [
@@ -365,7 +362,7 @@ class Rungs:
         return low, high
 
     def check(self) -> None:
-        """Raise a ValueError unless what was read back of the rungs fits together."""
+        """Raise a ValueError if the restored rungs are inconsistent."""
         for trial in self._trials.trials:
             rungs = [each["rung"] for each in trial.rungs]
             known = set(rungs) <= set(range(len(self.amounts)))
@@ -376,7 +373,7 @@ class Rungs:
 
 
 def _told(trial: Trial) -> dict[int, Estimate]:
-    """Return the values told of a candidate, with their errors, by rung."""
+    """Return the told values of a candidate and their errors, by rung."""
     return {
         each["rung"]: (value, each["std"])
         for each in trial.rungs
@@ -385,7 +382,7 @@ def _told(trial: Trial) -> dict[int, Estimate]:
 
 
 def _highest(trial: Trial) -> int:
-    """Return the highest rung of which a value is told."""
+    """Return the highest rung with a told value."""
     return max(_told(trial))
 
 
@@ -395,7 +392,6 @@ def _is_due(trial: Trial) -> bool:
 
 
 def _can_rise(trial: Trial, rung: int) -> bool:
-    """Return whether a candidate may be promoted to a rung."""
     has_value = math.isfinite(_value(trial))
     return has_value and not _is_due(trial) and _highest(trial) < rung
 
@@ -405,7 +401,7 @@ def _value(trial: Trial) -> float:
 
 
 def _unit(values: Array) -> Array:
-    """Return the deviations from the mean as a vector of length 1, or 0 without any."""
+    """Return the deviations from the mean as a unit vector, or 0 without any."""
     if is_constant(values):
         return np.zeros_like(values)
     scaled = values / np.abs(values).max()
@@ -414,7 +410,7 @@ def _unit(values: Array) -> Array:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """Return the standard deviation of most of some values; their size without any."""
+    """Return a robust standard deviation of values; their size if that is 0."""
     finite = np.array([limited(value) for value in values if math.isfinite(value)])
     if not len(finite):
         return 1.0

@@ -1,4 +1,4 @@
-"""An optimizer's state in JSON types, and back."""
+"""Convert the state of an optimizer to JSON types and back."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skrobustbo._forms import Count, built, has_form
 from skrobustbo._trials import Trial
 from skrobustbo.space import Space, from_json, to_json
 
-#: To be raised when an older reader would misread what is written.
+#: Raise this number if an older version would misread the new format.
 FORMAT = 4
 
 
 def to_json_state(state: Any) -> Any:
-    """Return nested dicts and lists of plain types with non-finite numbers tagged."""
+    """Return nested dicts and lists of plain types; non-finite numbers are tagged."""
     if hasattr(state, "__dataclass_fields__"):
         state = asdict(state)
     if isinstance(state, dict):
@@ -27,7 +27,7 @@ def to_json_state(state: Any) -> Any:
 
 
 def policy_state(policy: Any, state: Any) -> Any:
-    """Return a policy's run-time state in JSON types, None before there is one."""
+    """Return the policy's state in JSON types, None before it has one."""
     if state is not None and not isinstance(state, policy.state_type):
         raise TypeError(
             f"The state that {type(policy).__name__}.start returns must be of its "
@@ -47,7 +47,7 @@ def from_json_state(state: Any) -> Any:
 
 
 def rebuilt(kind: Any, state: Any) -> Any:
-    """Return the dataclass whose fields `to_json_state` wrote."""
+    """Return the dataclass that `to_json_state` wrote."""
     return built(kind, from_json_state(state))
 
 
@@ -56,7 +56,7 @@ _ELSEWHERE = ("params", "x", "number")
 
 
 def trial_to_dict(trial: Trial, branches: list[Space]) -> dict[str, Any]:
-    """Return a trial in JSON types; its encoded point follows from its params."""
+    """Return a trial in JSON types, without the encoded point."""
     record = {key: v for key, v in vars(trial).items() if key not in _ELSEWHERE}
     for name in ("value_std", "rungs"):
         if not record[name]:
@@ -76,7 +76,7 @@ def trial_from_dict(record: Mapping[str, Any], branches: list[Space]) -> Trial:
 
 
 def or_none(write: Callable[[], Any]) -> Any:
-    """Return the written part; None if it has objects, which are passed again."""
+    """Return the written part; None if it holds objects that JSON cannot store."""
     try:
         return write()
     except TypeError:
@@ -84,7 +84,7 @@ def or_none(write: Callable[[], Any]) -> Any:
 
 
 def check_given(d: Mapping[str, Any], **parts: Any) -> None:
-    """Raise a ValueError if a part is neither given nor could be written."""
+    """Raise a ValueError if a part that could not be written is not passed."""
     for name, part in parts.items():
         if part is None and d[name] is None:
             raise ValueError(
@@ -94,7 +94,7 @@ def check_given(d: Mapping[str, Any], **parts: Any) -> None:
 
 
 def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
-    """Raise a ValueError unless constraints are given exactly where there were some."""
+    """Raise a ValueError unless constraints are passed just where there were some."""
     if bool(d["constrained"]) == (constraints is not None):
         return
     raise ValueError(
@@ -107,7 +107,7 @@ def check_constraints(d: Mapping[str, Any], constraints: Any) -> None:
 
 
 def check_format(d: Any) -> None:
-    """Raise a ValueError if `d` is not a state, or has another format."""
+    """Raise a ValueError if `d` is not a state or has another format."""
     is_dict = isinstance(d, Mapping)
     found = d.get("format") if is_dict else d
     if not is_dict or type(found) is not int or found != FORMAT:
@@ -117,7 +117,7 @@ def check_format(d: Any) -> None:
         )
 
 
-#: The parts of a state, and the form of each.
+#: The parts of a state and their types.
 _PARTS: dict[str, Any] = {
     "space": dict[str, Any] | None,
     "policy": dict[str, Any] | None,
@@ -133,12 +133,12 @@ _PARTS: dict[str, Any] = {
     "trials": list[Any],
     "told": list[Any],
 }
-#: Those that a state has with a resource only.
+#: Parts that exist only with a resource.
 _OF_RUNGS = {"n_before": Count, "over": bool, "full": list[list[Count] | None]}
 
 
 def check_parts(d: Mapping[str, Any]) -> None:
-    """Raise a ValueError if parts of a state are missing or have wrong forms."""
+    """Raise a ValueError if parts of a state are missing or have the wrong type."""
     parts = _PARTS | (_OF_RUNGS if "resources" in d else {})
     for name, form in parts.items():
         if name not in d or not has_form(d[name], form):
@@ -153,7 +153,7 @@ def check_parts(d: Mapping[str, Any]) -> None:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Turn all errors in reading a state into one ValueError."""
+    """Turn any error while reading a state into one ValueError."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Where new points come from: the initial design, then the branches by turns."""
+"""Where new points come from: the initial design, then the branches in turn."""
 
 from __future__ import annotations
 
@@ -17,27 +17,12 @@ from skrobustbo.policies import Policy
 from skrobustbo.space import Constraint, Space
 from skrobustbo.surrogate import NUMERICAL
 
-#: Number of initial points of every branch, if the horizon allows it.
+#: Least number of initial points of a branch, if the horizon allows it.
 _LEAST = 2
 
 
 class Turns:
-    """The initial design, and the branches as the balancer lets them take turns.
-
-    Parameters
-    ----------
-    branches : list of Branch
-        The branches.
-    trials : Trials
-        The trials of all branches.
-    policy : Policy
-        How points are chosen.
-    first : list of Trial
-        Points to ask first.
-    n_points : int or None
-        Number of points before the model takes over. None: the default.
-    horizon : int or None
-        Number of planned evaluations.
+    """The initial design, then turns of the branches chosen by the balancer.
 
     Attributes
     ----------
@@ -66,7 +51,8 @@ class Turns:
         for branch, share in zip(branches, shares, strict=True):
             n = math.ceil((self.n_points - len(first)) * share / sum(shares))
             branch.design.n_planned = n
-        # What may be asked twice may have changed, so no branch is given up for good.
+        # Where points may be asked again, no branch is eliminated: the values may
+        # change.
         self.balancer = BranchBalancer(k, policy.noise, eliminate=not policy.repeats)
 
     def _n_points(self, given: int | None, horizon: int | None) -> int:
@@ -83,9 +69,9 @@ class Turns:
     # The initial design ---------------------------------------------------------------
 
     def _of_design(self, n_asked: int) -> Trial | None:
-        """Return the next point of the design, None if the design is over.
+        """Return the next point of the design, None once it is complete.
 
-        The design continues until there is a finite value.
+        The design continues until one value is finite.
         """
         for given in self.first:
             branch = self._branches[given.branch]
@@ -98,7 +84,7 @@ class Turns:
 
     @property
     def _filled(self) -> bool:
-        """Whether every branch has its minimum of points, or all of its points."""
+        """Whether every branch has its minimum number of points, or all its points."""
         return len(self._branches) == 1 or all(
             branch.is_empty
             or len(branch.history.trials) >= min(self._least, branch.region.size)
@@ -106,7 +92,7 @@ class Turns:
         )
 
     def _from_sequence(self, n_asked: int) -> Trial:
-        """Return a design point of the branch that has the least of its share."""
+        """Return a design point of the branch with the smallest part of its share."""
         for i in sorted(range(len(self._branches)), key=self._fill):
             try:
                 return self._trial_of(i, n_asked)
@@ -115,7 +101,7 @@ class Turns:
         raise self._exhausted()
 
     def _fill(self, i: int) -> tuple[bool, float]:
-        """Return a sort key of how much of its share a branch has."""
+        """Return a sort key: the part of its share that a branch has."""
         n = len(self._branches[i].history.trials)
         return n >= _LEAST, (n + 1) / _share(self._branches[i].space)
 
@@ -128,19 +114,18 @@ class Turns:
         return branch.trial(x, "initial")
 
     def _exhausted(self) -> SpaceExhausted:
-        """Return the error for a space of which all points have been asked."""
         n = sum(branch.region.size for branch in self._branches)
         return SpaceExhausted(
             f"{every(n, 'point')} of the space {be(n, 'has', 'have')} been proposed; "
             "widen the space to continue."
         )
 
-    # The branches by turns ------------------------------------------------------------
+    # Turns of the branches ------------------------------------------------------------
 
     def next_trial(self, n_asked: int) -> Trial:
         """Return the next new point; SpaceExhausted if none is left.
 
-        After the design, it is what the branch asks whose turn it is.
+        After the design, the branch whose turn it is proposes it.
         """
         if (given := self._of_design(n_asked)) is not None:
             return given
@@ -153,12 +138,12 @@ class Turns:
             try:
                 if len(self._branches[i].history):
                     trial = self._branches[i].propose(n_asked)  # line 8
-                else:  # all its points are under way, and the other branches used up
+                else:  # all its points are pending, and the other branches are used up
                     trial = self._trial_of(i, n_asked)
             except SpaceExhausted:
                 left.remove(i)
             else:
-                # Where a single branch is left there is no promise, nor a test.
+                # A single branch needs neither promise nor test.
                 if i in bounds:
                     with suppress(*NUMERICAL):
                         trial.width = bounds[i].width(trial.x)
@@ -166,13 +151,13 @@ class Turns:
         raise self._exhausted()
 
     def _eligible(self, left: Sequence[int]) -> list[int]:
-        """Return the branches to choose from: survivors with values, if there are."""
+        """Return the surviving branches with values; all if there is none."""
         alive = [i for i in left if i in self.balancer.state.alive]
         among = alive or list(left)
         return [i for i in among if len(self._branches[i].history)] or among
 
     def _turn(self, among: Sequence[int], bounds: dict[int, OptimisticBound]) -> int:
-        """Return the branch to ask; its promise and those compared are noted."""
+        """Return the branch to ask; record its promise and those compared."""
         if not any(len(self._branches[i].history) for i in among):
             return min(among, key=self._fill)
         if len(among) == 1:
@@ -186,7 +171,7 @@ class Turns:
     def _balanced(
         self, among: Sequence[int], bounds: dict[int, OptimisticBound]
     ) -> int:
-        """Return the branch whose turn it is, going by what each promises."""
+        """Return the branch whose turn it is by their promises."""
         bounds |= {i: self._branches[i].optimistic_bound() for i in among}
         pending = [t.branch for t in self._trials.pending if t.metadata is not None]
         return self.balancer.choose(
@@ -197,7 +182,7 @@ class Turns:
         )
 
     def learn(self, trial: Trial) -> None:
-        """Credit a trial that has just been told to its branch."""
+        """Credit a told trial to its branch."""
         if len(self._branches) == 1 or trial.metadata is None:
             return
         values = self._trials.values
@@ -213,7 +198,7 @@ def _share(space: Space) -> int:
 
 
 def check_first(first: Sequence[Trial], constraint: Constraint | None) -> None:
-    """Raise a ValueError if a point to ask first may not be asked."""
+    """Raise a ValueError if an initial point violates the constraints."""
     for trial in first:
         if constraint is not None and not constraint(trial.params):
             raise ValueError(
@@ -223,7 +208,7 @@ def check_first(first: Sequence[Trial], constraint: Constraint | None) -> None:
 
 
 def check_feasible(branches: Sequence[Branch]) -> None:
-    """Raise a ValueError if no branch has a point that may be asked."""
+    """Raise a ValueError if no branch has a feasible point."""
     if not all(branch.is_empty for branch in branches):
         return
     tried = sum(branch.design.n_tried for branch in branches)
